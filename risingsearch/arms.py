@@ -1,0 +1,119 @@
+"""The small facts that travel between scheduler, workers and users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["unopened", "running", "paused", "finished", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a search may spend: exactly one of the three.
+
+    Parameters
+    ----------
+    epochs : int, optional
+        Number of training epochs, over all arms; at least 1. Never exceeded.
+    seconds : float, optional
+        Seconds of training time, summed over all workers.
+    cost : float, optional
+        Any other cost, in the unit in which ``tell`` reports it.
+
+    Examples
+    --------
+    >>> Budget(seconds=3600)
+    Budget(epochs=None, seconds=3600, cost=None)
+    """
+
+    epochs: int | None = None
+    seconds: float | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A reservation: this arm trains now, for so many epochs.
+
+    Parameters
+    ----------
+    arm : int
+        Which arm, from 0.
+    from_epoch : int
+        How many epochs the arm has behind it: 0 opens it, more resumes it.
+    n_epochs : int
+        How many epochs it gets, at least 1.
+    id : int
+        Unique in its search; jobs are numbered in the order of the decisions.
+    """
+
+    arm: int
+    from_epoch: int
+    n_epochs: int
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a job brought back.
+
+    Parameters
+    ----------
+    job : Job
+        The job that ran.
+    scores : tuple of float
+        One score per epoch trained; fewer than asked: the arm ended by itself,
+        or the job failed after them.
+    seconds : tuple of float
+        Training time of each of these epochs.
+    metrics : tuple of dict
+        What else the trainable reported, one dict per epoch.
+    failure : BaseException, optional
+        Why the job stopped before its time.
+    """
+
+    job: Job
+    scores: tuple[float, ...] = ()
+    seconds: tuple[float, ...] = ()
+    metrics: tuple[dict[str, Any], ...] = ()
+    failure: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Where one arm stands, and why it waits.
+
+    Parameters
+    ----------
+    arm : int
+        Its number.
+    status : {"unopened", "running", "paused", "finished", "failed"}
+        ``finished``: it has used its ``max_epochs`` or ended by itself;
+        ``failed``: it was retired after a failure.
+    epochs : int
+        Epochs trained.
+    charged : int
+        Epochs paid for: those trained and those lost to failures.
+    last_score, best_score : float
+        In the user's own direction; NaN before the first finite score.
+    best_epoch : int
+        The epoch of ``best_score``, from 1; 0 before the first finite score.
+    failures : int
+        Failed jobs and non-finite scores.
+    reason : str
+        Why the arm is where it is, in words.
+    index : dict of str to float
+        The named parts of the policy's index, from ``explain``.
+    """
+
+    arm: int
+    status: Status
+    epochs: int
+    charged: int
+    last_score: float
+    best_score: float
+    best_epoch: int
+    failures: int
+    reason: str = ""
+    index: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,117 @@
+"""What can go wrong, as types: every error raised at the public boundary is one."""
+
+from __future__ import annotations
+
+import difflib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from risingsearch.search import SearchResult
+
+
+class RisingSearchError(Exception):
+    """Base class of every error that risingsearch raises."""
+
+
+class InvalidParameterError(RisingSearchError, ValueError):
+    """An argument is outside what is allowed."""
+
+
+class UnknownNameError(InvalidParameterError):
+    """A policy or one of its parameters goes by another name."""
+
+
+class JobError(RisingSearchError):
+    """A job was told twice, never asked for, or told more than it asked."""
+
+
+class PolicyError(RisingSearchError):
+    """A policy broke its contract, for example chose an arm that is busy."""
+
+
+class StateError(RisingSearchError):
+    """A saved state does not belong to the object that should load it."""
+
+
+class NotTrainableError(RisingSearchError, TypeError):
+    """Something cannot be trained one epoch at a time."""
+
+
+class MissingDependencyError(RisingSearchError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+class SearchFailedError(RisingSearchError, ValueError):
+    """Every configuration failed; the first failure is the cause."""
+
+
+class ExecutorFailedError(RisingSearchError, RuntimeError):
+    """The executor died; ``result`` holds everything found before.
+
+    Parameters
+    ----------
+    message : str
+        What happened.
+    result : SearchResult
+        The search up to the failure.
+    """
+
+    def __init__(self, message: str, result: SearchResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def missing(package: str, extra: str) -> MissingDependencyError:
+    """Return the error that says how to install an optional package.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package as users know it.
+    extra : str
+        The extra of risingsearch that brings it.
+
+    Returns
+    -------
+    MissingDependencyError
+        Ready to raise.
+
+    Examples
+    --------
+    >>> print(missing("matplotlib", extra="plot"))
+    matplotlib is not installed; run: pip install "risingsearch[plot]"
+    """
+    return MissingDependencyError(
+        f'{package} is not installed; run: pip install "risingsearch[{extra}]"'
+    )
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    """Return the error for a name that is not known, with the closest one.
+
+    Parameters
+    ----------
+    kind : str
+        What the name stands for, for example ``"policy"``.
+    name : object
+        The name that was given.
+    known : iterable of str
+        The names that are allowed.
+
+    Returns
+    -------
+    UnknownNameError
+        Ready to raise.
+
+    Examples
+    --------
+    >>> print(unknown_name("policy", "cure", ["asha", "cure-ucb"]))
+    unknown policy 'cure'; did you mean 'cure-ucb'? Known: asha, cure-ucb
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
+    hint = f" did you mean {close[0]!r}?" if close else ""
+    known_names = ", ".join(names) or "none"
+    return UnknownNameError(f"unknown {kind} {name!r};{hint} Known: {known_names}")

@@ -1,0 +1,233 @@
+"""The policy contract, on one page.
+
+A policy is a ``NamedTuple`` of numbers and numpy arrays with two plain methods and
+a factory ``create``. No decorator, no inheritance, no hidden state, no numba:
+
+``select(self, t, rng) -> int``
+    The arm to pull at round ``t`` (from 1), or ``WAIT``. An arm never pulled before
+    is thereby opened. Asking twice gives the same answer (for the same state of
+    ``rng``): bookkeeping may move forward, a decision is never half taken.
+``update(self, t, arm, reward, rng) -> None``
+    Takes in the reward of a pull that was decided at round ``t``.
+
+``WAIT`` says that no arm should be pulled before another reward comes in; with no
+pull in flight it says that the policy has stopped by its own rule.
+
+Three arrays belong to the caller, who keeps them up to date before every call;
+every policy reads them and none writes them:
+
+``available : (n_arms,) bool``
+    False for arms that are busy, finished or failed. ``select`` is only called while
+    one is available, and returns no other.
+``pulls_left : (n_arms,) int64``
+    Rewards the arm can still give, those in flight included; 0 for an arm that is
+    finished or failed. So an arm with ``pulls_left > 0`` that is not available is
+    busy.
+``horizon : (n_arms,) float64``
+    The last round, were this arm alone pulled from now on. Under a budget in epochs
+    it is the budget, for every arm; under one in seconds, ``t - 1`` plus what is left
+    divided by the arm's own cost. A formula's ``T`` is ``horizon[arm]``.
+
+A fourth, ``pulls : (n_arms,) int64``, is the policy's own: rewards taken in so far.
+
+Optional methods, with the defaults that the functions below give:
+
+``slice_length(self, arm) -> int``
+    Pulls until the next decision (1).
+``explain(self, arm) -> dict[str, float]``
+    The named parts of the arm's index, for people (empty). Never compiled.
+``until(self, t) -> int``
+    The choice made at ``t`` is fixed up to this round whatever is seen (``t``).
+
+The same source runs interpreted in a live search and compiled in bulk simulation.
+That both give the same bits, policies use ``math`` and products only: no powers, no
+``np.sum``, no allocation; randomness comes from the generator passed in, through
+``random`` and the distributions that ``numpy.random.Generator`` shares with numba.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from risingsearch.errors import InvalidParameterError, StateError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WAIT = -1
+CALLER_ARRAYS = ("available", "pulls_left", "horizon")
+
+
+class Policy(Protocol):
+    """What every policy offers; see the module's first lines for the rules."""
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm to pull at round ``t``, or ``WAIT``."""
+        ...
+
+    def update(
+        self, t: int, arm: int, reward: float, rng: np.random.Generator
+    ) -> None:
+        """Take in the reward of a pull decided at round ``t``."""
+        ...
+
+
+def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:
+    """Apply the tie rule: the higher value, then fewer pulls, then the lower index.
+
+    The last part is the caller's: it looks at the arms in the order of their index.
+    """
+    return value > best_value or (value == best_value and pulls < best_pulls)
+
+
+def least_pulled(
+    available: NDArray[np.bool_], pulls: NDArray[np.int64], limit: int
+) -> int:
+    """Return the available arm with fewest pulls below ``limit``, or ``WAIT``.
+
+    The lowest index wins ties, so pulling what this returns is round-robin.
+    """
+    arm = WAIT
+    fewest = limit
+    for i in range(len(pulls)):
+        if available[i] and pulls[i] < fewest:
+            arm = i
+            fewest = pulls[i]
+    return arm
+
+
+def uniform_arm(available: NDArray[np.bool_], rng: np.random.Generator) -> int:
+    """Return an available arm, each with the same probability."""
+    n_available = 0
+    for i in range(len(available)):
+        if available[i]:
+            n_available += 1
+    skip = int(rng.random() * n_available)
+    for i in range(len(available)):
+        if available[i]:
+            if skip == 0:
+                return i
+            skip -= 1
+    return WAIT
+
+
+def caller_arrays(
+    n_arms: int, horizon: int, max_pulls: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64]]:
+    """Return fresh ``available``, ``pulls_left`` and ``horizon`` arrays."""
+    return (
+        np.ones(n_arms, dtype=np.bool_),
+        np.full(n_arms, max_pulls, dtype=np.int64),
+        np.full(n_arms, float(horizon)),
+    )
+
+
+def slice_length(policy: Policy, arm: int) -> int:
+    """Return the pulls ``arm`` gets before the policy decides again."""
+    own = getattr(policy, "slice_length", None)
+    return 1 if own is None else int(own(arm))
+
+
+def explain(policy: Policy, arm: int) -> dict[str, float]:
+    """Return the named parts of the arm's index; empty when the policy has none."""
+    own = getattr(policy, "explain", None)
+    return {} if own is None else {name: float(part) for name, part in own(arm).items()}
+
+
+def state_dict(policy: Policy) -> dict[str, Any]:
+    """Return the arrays of a policy as plain JSON values.
+
+    Examples
+    --------
+    >>> from risingsearch.policies import make_policy
+    >>> state_dict(make_policy("round-robin", n_arms=2, horizon=3))["pulls"]
+    {'shape': [2], 'indices': [], 'values': []}
+    """
+    arrays = policy._asdict()  # type: ignore[attr-defined]
+    return {
+        name: _encoded(value)
+        for name, value in arrays.items()
+        if isinstance(value, np.ndarray)
+    }
+
+
+def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
+    """Put saved arrays back in place.
+
+    Raises
+    ------
+    StateError
+        If the state was saved from a policy of another kind or size.
+    """
+    arrays = {
+        name: value
+        for name, value in policy._asdict().items()  # type: ignore[attr-defined]
+        if isinstance(value, np.ndarray)
+    }
+    if arrays.keys() != state.keys():
+        msg = (
+            f"the saved state has the arrays {sorted(state)}, this "
+            f"{type(policy).__name__} has {sorted(arrays)}: "
+            "load it into the policy it was saved from"
+        )
+        raise StateError(msg)
+    for name, array in arrays.items():
+        saved = state[name]
+        if saved["shape"] != list(array.shape):
+            msg = (
+                f"the saved {name} has shape {saved['shape']}, this policy's has "
+                f"{list(array.shape)}: load it into a search of the same size"
+            )
+            raise StateError(msg)
+        flat = array.reshape(-1)
+        flat[:] = 0
+        values = [float(value) if isinstance(value, str) else value
+                  for value in saved["values"]]
+        flat[np.asarray(saved["indices"], dtype=np.int64)] = values
+
+
+def _encoded(array: NDArray[Any]) -> dict[str, Any]:
+    # Sparse: the history arrays of a young search are nearly all zero. Infinities
+    # are written as words, because JSON has none.
+    flat = array.reshape(-1)
+    indices = np.flatnonzero(flat)
+    values = [
+        value if math.isfinite(value) else repr(value)
+        for value in flat[indices].tolist()
+    ]
+    return {"shape": list(array.shape), "indices": indices.tolist(), "values": values}
+
+
+def checked_int(name: str, value: object, low: int) -> int:
+    """Return ``value`` as an int of at least ``low``, or raise what is wrong."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
+        msg = f"{name} must be a whole number of at least {low}; got {value!r}"
+        raise InvalidParameterError(msg)
+    return int(value)
+
+
+def checked_float(
+    name: str, value: object, low: float, high: float = math.inf, *, open_low: bool
+) -> float:
+    """Return ``value`` as a float between ``low`` and ``high``, or raise."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        if number <= high and (number > low or (number == low and not open_low)):
+            return number
+    above = "above" if open_low else "at least"
+    below = "" if high == math.inf else f" and at most {high:g}"
+    msg = f"{name} must be a number {above} {low:g}{below}; got {value!r}"
+    raise InvalidParameterError(msg)
+
+
+def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of ``choices``, or raise what is wrong."""
+    if value not in choices:
+        allowed = ", ".join(repr(choice) for choice in choices)
+        msg = f"{name} must be one of {allowed}; got {value!r}"
+        raise InvalidParameterError(msg)
+    return str(value)

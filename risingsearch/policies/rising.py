@@ -1,0 +1,404 @@
+"""Rising bandits: the reward of an arm grows with its pulls, and the horizon is known.
+
+Both policies project an arm's recent slope into the rounds that are left. ``P`` and
+``Q`` are prefix sums, so that any window of an arm's own rewards is a difference and
+``update`` costs the same after a million pulls as after two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.policies.base import (
+    WAIT,
+    better,
+    caller_arrays,
+    checked_float,
+    least_pulled,
+)
+
+INITIAL_PULLS = 2
+
+
+def window_length(eps: float, n_pulls: int) -> int:
+    """Return ``max(1, floor(eps * n_pulls))``, the window of a rising index."""
+    return max(1, int(eps * n_pulls))
+
+
+def checked_eps(eps: float) -> float:
+    """Return the window share ``eps``, which is above 0 and at most 1/2."""
+    return checked_float("eps", eps, 0.0, 0.5, open_low=True)
+
+
+def add_residual(
+    residual: NDArray[np.float64], last_two: NDArray[np.float64], n: int, reward: float
+) -> None:
+    """Take the second difference of an arm's newest rewards into the noise estimate.
+
+    ``residual`` holds the sum of squares and their count over all arms; ``last_two``
+    the arm's two rewards before this one, its ``n``-th.
+    """
+    if n > 2:
+        bend = reward - 2.0 * last_two[1] + last_two[0]
+        residual[0] += bend * bend
+        residual[1] += 1.0
+    last_two[0] = last_two[1]
+    last_two[1] = reward
+
+
+def noise_scale(sigma: float, residual: NDArray[np.float64]) -> float:
+    """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN.
+
+    ``d`` are the second differences of the arms' curves; independent noise of standard
+    deviation sigma gives them the variance ``6 sigma^2``.
+    """
+    if not math.isnan(sigma):
+        return sigma
+    if residual[1] == 0.0:
+        return 0.0
+    return math.sqrt(residual[0] / (6.0 * residual[1]))
+
+
+def checked_sigma(sigma: float | None) -> float:
+    """Return ``sigma`` as a number at least 0; NaN stands for None, "estimate it"."""
+    if sigma is None:
+        return math.nan
+    return checked_float("sigma", sigma, 0.0, open_low=False)
+
+
+class CureUCB(NamedTuple):
+    r"""CURE-UCB: how much an arm will give over the rounds that are left.
+
+    Good for collecting reward from curves that rise, when the number of rounds is
+    known (``objective="sum"``). Its projection is a straight line to the horizon; real
+    learning curves bend, so a tuner that wants one good model at the end is better
+    served by ``screened-damped-slope``.
+
+    With :math:`N` pulls of the arm, :math:`h = \max(1, \lfloor \epsilon N \rfloor)`,
+    :math:`a` and :math:`b` the sums of its last ``h`` rewards and of the ``h`` before,
+    and :math:`R = T - t` rounds left after this one, the index is
+
+    .. math:: \frac{a}{h} + \frac{R}{2}\,\frac{a - b}{h^2}
+              + \sigma \sqrt{6 \ln t \,\frac{3 R^2 + 8 h^2}{4 h^3}}
+
+    (eq. 6 and Algorithm 1 of the paper). Every arm is pulled twice first, round-robin.
+    The paper leaves ``h`` at 0 for few pulls; at least 1 is our reading. The
+    deterministic form (eq. 12, Algorithm 3) is the same with ``sigma = 0`` and
+    ``h = 1``; here it too starts with two pulls, where the paper uses one and the
+    known value of the curve at 0.
+
+    References
+    ----------
+    Song, Gan, Yoon, Wang, Chen, Ok: "Rising Multi-Armed Bandits with Known Horizons",
+    arXiv 2602.10727.
+
+    Examples
+    --------
+    A late bloomer against a plateau, 20 rounds: after two pulls each, its slope wins.
+
+    >>> import numpy as np
+    >>> policy = CureUCB.create(n_arms=2, horizon=20, sigma=0.0)
+    >>> rng = np.random.default_rng(0)
+    >>> curves = [lambda n: 0.4, lambda n: 0.1 * n]
+    >>> for t in range(1, 6):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
+    ...     print(arm, end=" ")
+    0 1 0 1 1
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    eps: float
+    sigma: float  # NaN: estimated
+    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
+    slope: NDArray[np.float64]  # (n_arms,), per pull
+    window: NDArray[np.float64]  # (n_arms,), h
+    last_two: NDArray[np.float64]  # (n_arms, 2)
+    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        eps: float = 0.25,
+        sigma: float | None = None,
+        deterministic: bool = False,
+    ) -> CureUCB:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds ``T``, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon. It bounds the
+            memory, not the projection, which runs to the horizon as published.
+        eps : float, default 0.25
+            Share of an arm's pulls in its window, above 0 and at most 1/2.
+        sigma : float, optional
+            Standard deviation of the noise, at least 0. By default it is estimated
+            from the second differences of the rewards seen so far.
+        deterministic : bool, default False
+            Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
+
+        Returns
+        -------
+        CureUCB
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``eps`` or ``sigma`` is outside its range.
+        """
+        columns = (horizon if max_pulls is None else max_pulls) + 1
+        share = 0.0 if deterministic else checked_eps(eps)
+        return cls(
+            *caller_arrays(n_arms, horizon, columns - 1),
+            pulls=np.zeros(n_arms, dtype=np.int64),
+            eps=share,
+            sigma=0.0 if deterministic else checked_sigma(sigma),
+            P=np.zeros((n_arms, columns)),
+            average=np.zeros(n_arms),
+            slope=np.zeros(n_arms),
+            window=np.ones(n_arms),
+            last_two=np.zeros((n_arms, 2)),
+            residual=np.zeros(2),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of highest index, after two pulls of each."""
+        arm = least_pulled(self.available, self.pulls, INITIAL_PULLS)
+        if arm != WAIT:
+            return arm
+        sigma = noise_scale(self.sigma, self.residual)
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                recent, gain, bonus = cure_index(self, i, t, sigma)
+                index = recent + gain + bonus
+                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
+                    best = index
+                    arm = i
+        return arm
+
+    def update(
+        self, t: int, arm: int, reward: float, rng: np.random.Generator
+    ) -> None:
+        """Append the reward to the arm's prefix sums and refresh its window."""
+        n = self.pulls[arm] + 1
+        self.pulls[arm] = n
+        P = self.P
+        P[arm, n] = P[arm, n - 1] + reward
+        add_residual(self.residual, self.last_two[arm], n, reward)
+        if n >= INITIAL_PULLS:
+            h = window_length(self.eps, n)
+            a = P[arm, n] - P[arm, n - h]
+            b = P[arm, n - h] - P[arm, n - 2 * h]
+            self.average[arm] = a / h
+            self.slope[arm] = (a - b) / (float(h) * h)
+            self.window[arm] = h
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return recent average, expected gain and bonus at the coming round."""
+        t = int(self.pulls.sum()) + 1
+        sigma = noise_scale(self.sigma, self.residual)
+        recent, gain, bonus = cure_index(self, arm, t, sigma)
+        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
+
+
+def cure_index(
+    policy: CureUCB, arm: int, t: int, sigma: float
+) -> tuple[float, float, float]:
+    """Return the three terms of eq. 6: recent average, expected gain and bonus."""
+    left = max(0.0, policy.horizon[arm] - t)
+    h = policy.window[arm]
+    spread = (3.0 * left * left + 8.0 * h * h) / (4.0 * h * h * h)
+    return (
+        policy.average[arm],
+        0.5 * left * policy.slope[arm],
+        sigma * math.sqrt(6.0 * math.log(t) * spread),
+    )
+
+
+class REdUCB(NamedTuple):
+    r"""R-ed-UCB: what an arm would pay now, had it been pulled all the time.
+
+    The policy CURE-UCB improves on: it extrapolates to the current round instead of
+    the horizon, so it needs no horizon and finds late bloomers later.
+
+    With ``a``, ``b`` and ``h`` as in CURE-UCB and ``c``, ``d`` the same sums weighted
+    by the number of the pull, the index is
+
+    .. math:: \frac{1}{h}\Big(a + t\,\frac{a - b}{h} - \frac{c - d}{h}\Big)
+              + \sigma\,(t - N + h - 1)\sqrt{\frac{10 \ln(1/\delta_t)}{h^3}}
+
+    (Metelli et al. 2022, eq. 7-8). Every arm is pulled twice first, round-robin;
+    ``h`` is at least 1. The estimator is the paper's, not the one of the public code of
+    the same authors, which weighs and refreshes differently.
+
+    References
+    ----------
+    Metelli, Trovo, Pirola, Restelli: "Stochastic Rising Bandits", ICML 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from risingsearch.policies import explain
+    >>> policy = REdUCB.create(n_arms=2, horizon=20, sigma=0.0)
+    >>> rng = np.random.default_rng(0)
+    >>> for t, reward in enumerate([0.5, 0.1, 0.5, 0.2], start=1):
+    ...     policy.update(t, policy.select(t, rng), reward, rng)
+    >>> explain(policy, 1)
+    {'recent_average': 0.20, 'expected_gain': 0.30, 'bonus': 0.0}
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    eps: float
+    sigma: float  # NaN: estimated
+    delta: float
+    alpha: float  # 0: delta is constant
+    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
+    Q: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of n times the reward
+    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
+    slope: NDArray[np.float64]  # (n_arms,), per pull
+    lag: NDArray[np.float64]  # (n_arms,), the part of the projection free of t
+    window: NDArray[np.float64]  # (n_arms,), h
+    last_two: NDArray[np.float64]  # (n_arms, 2)
+    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        eps: float = 0.25,
+        sigma: float | None = None,
+        delta: float = 0.001,
+        alpha: float | None = None,
+    ) -> REdUCB:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        eps : float, default 0.25
+            Share of an arm's pulls in its window, above 0 and at most 1/2.
+        sigma : float, optional
+            Standard deviation of the noise, at least 0; estimated by default.
+        delta : float, default 0.001
+            Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
+        alpha : float, optional
+            Use ``delta_t = t ** -alpha`` as in the original paper (there above 2).
+
+        Returns
+        -------
+        REdUCB
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        columns = (horizon if max_pulls is None else max_pulls) + 1
+        return cls(
+            *caller_arrays(n_arms, horizon, columns - 1),
+            pulls=np.zeros(n_arms, dtype=np.int64),
+            eps=checked_eps(eps),
+            sigma=checked_sigma(sigma),
+            delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
+            alpha=0.0
+            if alpha is None
+            else checked_float("alpha", alpha, 0.0, open_low=True),
+            P=np.zeros((n_arms, columns)),
+            Q=np.zeros((n_arms, columns)),
+            average=np.zeros(n_arms),
+            slope=np.zeros(n_arms),
+            lag=np.zeros(n_arms),
+            window=np.ones(n_arms),
+            last_two=np.zeros((n_arms, 2)),
+            residual=np.zeros(2),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of highest index, after two pulls of each."""
+        arm = least_pulled(self.available, self.pulls, INITIAL_PULLS)
+        if arm != WAIT:
+            return arm
+        sigma = noise_scale(self.sigma, self.residual)
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                recent, gain, bonus = r_ed_index(self, i, t, sigma)
+                index = recent + gain + bonus
+                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
+                    best = index
+                    arm = i
+        return arm
+
+    def update(
+        self, t: int, arm: int, reward: float, rng: np.random.Generator
+    ) -> None:
+        """Append the reward to the arm's prefix sums and refresh its window."""
+        n = self.pulls[arm] + 1
+        self.pulls[arm] = n
+        P, Q = self.P, self.Q
+        P[arm, n] = P[arm, n - 1] + reward
+        Q[arm, n] = Q[arm, n - 1] + n * reward
+        add_residual(self.residual, self.last_two[arm], n, reward)
+        if n >= INITIAL_PULLS:
+            h = window_length(self.eps, n)
+            a = P[arm, n] - P[arm, n - h]
+            b = P[arm, n - h] - P[arm, n - 2 * h]
+            c = Q[arm, n] - Q[arm, n - h]
+            d = Q[arm, n - h] - Q[arm, n - 2 * h] + h * b
+            self.average[arm] = a / h
+            self.slope[arm] = (a - b) / (float(h) * h)
+            self.lag[arm] = (c - d) / (float(h) * h)
+            self.window[arm] = h
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return recent average, expected gain and bonus at the coming round."""
+        t = int(self.pulls.sum()) + 1
+        sigma = noise_scale(self.sigma, self.residual)
+        recent, gain, bonus = r_ed_index(self, arm, t, sigma)
+        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
+
+
+def r_ed_index(
+    policy: REdUCB, arm: int, t: int, sigma: float
+) -> tuple[float, float, float]:
+    """Return the terms of the R-ed-UCB index: recent average, gain and bonus."""
+    n = policy.pulls[arm]
+    h = policy.window[arm]
+    if policy.alpha > 0.0:
+        confidence = policy.alpha * math.log(t)
+    else:
+        confidence = math.log(1.0 / policy.delta)
+    return (
+        policy.average[arm],
+        t * policy.slope[arm] - policy.lag[arm],
+        sigma * (t - n + h - 1.0) * math.sqrt(10.0 * confidence / (h * h * h)),
+    )
