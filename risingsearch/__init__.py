@@ -1,0 +1,100 @@
+"""Hyperparameter search as a rising bandit: who deserves the next epoch?
+
+Every configuration is an arm, training it for one more epoch is a pull, its validation
+score is the reward; a policy that knows the budget decides who trains next.
+
+The names below are loaded when they are first used, so importing the package is free.
+"""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "POLICIES",
+    "Arm",
+    "Budget",
+    "ExecutorFailedError",
+    "InvalidParameterError",
+    "Job",
+    "JobError",
+    "MissingDependencyError",
+    "NotTrainableError",
+    "PolicyError",
+    "PolicyInfo",
+    "Report",
+    "RisingSearch",
+    "RisingSearchCV",
+    "RisingSearchError",
+    "Scheduler",
+    "SearchFailedError",
+    "SearchResult",
+    "StateError",
+    "UnknownNameError",
+    "list_policies",
+    "make_policy",
+]
+
+# A literal, because importing typing would cost more than all the rest.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from risingsearch.arms import Arm, Budget, Job, Report
+    from risingsearch.errors import (
+        ExecutorFailedError,
+        InvalidParameterError,
+        JobError,
+        MissingDependencyError,
+        NotTrainableError,
+        PolicyError,
+        RisingSearchError,
+        SearchFailedError,
+        StateError,
+        UnknownNameError,
+    )
+    from risingsearch.integrations.sklearn import RisingSearchCV
+    from risingsearch.policies import (
+        POLICIES,
+        PolicyInfo,
+        list_policies,
+        make_policy,
+    )
+    from risingsearch.scheduler import Scheduler
+    from risingsearch.search import RisingSearch, SearchResult
+
+_MODULES = {
+    "POLICIES": "risingsearch.policies",
+    "Arm": "risingsearch.arms",
+    "Budget": "risingsearch.arms",
+    "ExecutorFailedError": "risingsearch.errors",
+    "InvalidParameterError": "risingsearch.errors",
+    "Job": "risingsearch.arms",
+    "JobError": "risingsearch.errors",
+    "MissingDependencyError": "risingsearch.errors",
+    "NotTrainableError": "risingsearch.errors",
+    "PolicyError": "risingsearch.errors",
+    "PolicyInfo": "risingsearch.policies",
+    "Report": "risingsearch.arms",
+    "RisingSearch": "risingsearch.search",
+    "RisingSearchCV": "risingsearch.integrations.sklearn",
+    "RisingSearchError": "risingsearch.errors",
+    "Scheduler": "risingsearch.scheduler",
+    "SearchFailedError": "risingsearch.errors",
+    "SearchResult": "risingsearch.search",
+    "StateError": "risingsearch.errors",
+    "UnknownNameError": "risingsearch.errors",
+    "list_policies": "risingsearch.policies",
+    "make_policy": "risingsearch.policies",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    from importlib import import_module
+
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,202 @@
+"""What a budget has left, in epochs or in any cost measured as the arms train."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.arms import Budget, Job
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.base import checked_int
+
+
+class EpochLedger:
+    """A budget in epochs: every reservation is exact, so it is never exceeded.
+
+    Parameters
+    ----------
+    total : int
+        Epochs, at least 1.
+    """
+
+    unit = "epochs"
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.spent = 0
+        self.reserved = 0
+
+    def affordable(self, used: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many epochs of each arm the rest of the budget pays for."""
+        left = self.total - self.spent - self.reserved
+        return np.full(len(used), left, dtype=np.int64)
+
+    def horizon(self, rounds: int, used: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the last round, for each arm: the budget itself."""
+        return np.full(len(used), float(self.total))
+
+    def reserve(self, job: Job) -> None:
+        """Set the job's epochs aside."""
+        self.reserved += job.n_epochs
+
+    def settle(self, job: Job, charged: int, cost: float | None) -> None:
+        """Spend ``charged`` of the job's epochs and free the rest."""
+        self.reserved -= job.n_epochs
+        self.spent += charged
+
+    def extend(self, budget: int | Budget) -> None:
+        """Add more epochs."""
+        extra = budget.epochs if isinstance(budget, Budget) else budget
+        if extra is None:
+            msg = f"the budget is in epochs: extend it by a whole number, not {budget}"
+            raise InvalidParameterError(msg)
+        self.total += checked_int("budget", extra, 1)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON values."""
+        return {"total": self.total, "spent": self.spent, "reserved": self.reserved}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` returned."""
+        self.total = state["total"]
+        self.spent = state["spent"]
+        self.reserved = state["reserved"]
+
+
+class CostLedger:
+    """A budget in seconds or any other cost, known only after it was paid.
+
+    An epoch is expected to cost what the arm's epochs have cost on average, or those
+    of all arms while it has none. A job starts only while its expected cost fits, so
+    the budget is overrun by no more than the error of that expectation.
+
+    Parameters
+    ----------
+    total : float
+        In the unit in which ``tell`` reports the cost, above 0.
+    n_arms : int
+        Number of arms.
+    unit : {"seconds", "cost"}
+        Name of the unit, for messages.
+    """
+
+    def __init__(self, total: float, n_arms: int, unit: str) -> None:
+        self.total = total
+        self.unit = unit
+        self.paid = np.zeros(n_arms)
+        self.epochs = np.zeros(n_arms, dtype=np.int64)
+        self.expected: dict[int, float] = {}
+
+    @property
+    def spent(self) -> float:
+        """What all jobs told so far have cost."""
+        return float(self.paid.sum())
+
+    @property
+    def reserved(self) -> float:
+        """What the jobs in flight are expected to cost."""
+        return sum(self.expected.values())
+
+    def cost_per_epoch(self) -> NDArray[np.float64]:
+        """Return the expected cost of an epoch of each arm; 0 while none is known."""
+        n_epochs = self.epochs.sum()
+        overall = self.paid.sum() / n_epochs if n_epochs else 0.0
+        return np.where(
+            self.epochs > 0, self.paid / np.maximum(self.epochs, 1), overall
+        )
+
+    def affordable(self, used: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many epochs of each arm the rest of the budget pays for."""
+        left = self.total - self.spent - self.reserved
+        epochs = self._epochs_for(left)
+        return np.where(epochs < 1.0, 0, np.minimum(epochs, 2.0**62)).astype(np.int64)
+
+    def horizon(self, rounds: int, used: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the last round of each arm if it alone trained from now on."""
+        left = self.total - self.spent - self.reserved
+        return rounds + np.minimum(self._epochs_for(left), 2.0**62)
+
+    def _epochs_for(self, left: float) -> NDArray[np.float64]:
+        if left <= 0.0:
+            return np.zeros(len(self.paid))
+        cost = self.cost_per_epoch()
+        epochs = np.full(len(cost), math.inf)
+        np.divide(left, cost, out=epochs, where=cost > 0)
+        return epochs
+
+    def reserve(self, job: Job) -> None:
+        """Set the job's expected cost aside."""
+        self.expected[job.id] = float(self.cost_per_epoch()[job.arm]) * job.n_epochs
+
+    def settle(self, job: Job, charged: int, cost: float | None) -> None:
+        """Spend what the job has cost; what was expected where that is unknown."""
+        expected = self.expected.pop(job.id)
+        self.paid[job.arm] += expected if cost is None else cost
+        self.epochs[job.arm] += charged
+
+    def extend(self, budget: int | Budget) -> None:
+        """Add more of the same unit."""
+        extra = getattr(budget, self.unit, None)
+        if extra is None:
+            msg = (
+                f"this search has a budget in {self.unit}; extend it by "
+                f"Budget({self.unit}=...), not by {budget!r}"
+            )
+            raise InvalidParameterError(msg)
+        self.total += checked_cost("budget", extra)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON values."""
+        return {
+            "total": self.total,
+            "paid": self.paid.tolist(),
+            "epochs": self.epochs.tolist(),
+            "expected": list(self.expected.items()),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` returned."""
+        self.total = state["total"]
+        self.paid[:] = state["paid"]
+        self.epochs[:] = state["epochs"]
+        self.expected = {int(job): cost for job, cost in state["expected"]}
+
+
+def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:
+    """Return the ledger of a budget.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the budget is none of the three kinds, or not above 0.
+    """
+    if not isinstance(budget, Budget):
+        return EpochLedger(checked_int("budget", budget, 1))
+    given = {
+        unit: getattr(budget, unit)
+        for unit in ("epochs", "seconds", "cost")
+        if getattr(budget, unit) is not None
+    }
+    if len(given) != 1:
+        msg = f"a Budget has one of epochs, seconds and cost; got {budget}"
+        raise InvalidParameterError(msg)
+    if budget.epochs is not None:
+        return EpochLedger(checked_int("budget", budget.epochs, 1))
+    [(unit, total)] = given.items()
+    return CostLedger(checked_cost("budget", total), n_arms, unit)
+
+
+def checked_cost(name: str, value: object) -> float:
+    """Return ``value`` as a finite number above 0, or raise what is wrong."""
+    if (
+        isinstance(value, Real)
+        and not isinstance(value, bool)
+        and 0.0 < float(value) < math.inf
+    ):
+        return float(value)
+    msg = f"{name} must be a finite number above 0; got {value!r}"
+    raise InvalidParameterError(msg)

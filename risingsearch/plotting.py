@@ -1,0 +1,390 @@
+"""Where the epochs went, and what they bought: two figures of one search.
+
+Both read the rows of ``SearchResult.history``, one per epoch in the order told, and
+draw with a handful of artists, so ten thousand epochs stay fast. The colours are told
+apart with any colour vision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.policies.base import checked_choice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+# Okabe and Ito's palette, the winner's colour first.
+WINNER = "#D55E00"
+RUNNERS_UP = ("#0072B2", "#009E73", "#CC79A7", "#E69F00")
+FAILED = "#000000"
+GUIDE = "#D9D9D9"
+ALSO_RAN = "#BDBDBD"
+LABEL_SIZE = 7  # points, of the arms' names
+LABEL_LENGTH = 28  # characters of them
+
+
+class _Epochs(NamedTuple):
+    """The columns of a history, and which of its rows is the best."""
+
+    arm: NDArray[np.int64]
+    epoch: NDArray[np.int64]
+    score: NDArray[np.float64]  # NaN: failed
+    best: int | None  # None: all failed
+    maximize: bool
+    labels: Mapping[int, str]
+
+    @classmethod
+    def read(
+        cls,
+        history: Sequence[Mapping[str, Any]],
+        direction: str,
+        labels: Mapping[int, str] | None,
+    ) -> _Epochs:
+        """Take the columns that the figures need out of the rows."""
+        checked_choice("direction", direction, ("maximize", "minimize"))
+        if len(history) == 0:
+            msg = "history is empty; plot it after the first epoch"
+            raise InvalidParameterError(msg)
+        score = np.array([row["score"] for row in history], dtype=np.float64)
+        score[~np.isfinite(score)] = np.nan
+        maximize = direction == "maximize"
+        best = None
+        if np.isfinite(score).any():
+            best = int(np.nanargmax(score if maximize else -score))
+        return cls(
+            arm=np.array([row["arm"] for row in history], dtype=np.int64),
+            epoch=np.array([row["epoch"] for row in history], dtype=np.int64),
+            score=score,
+            best=best,
+            maximize=maximize,
+            labels=labels or {},
+        )
+
+    def name(self, arm: int) -> str:
+        """Return the label of an arm, shortened to fit a figure."""
+        label = str(self.labels.get(arm, f"arm {arm}"))
+        if len(label) > LABEL_LENGTH:
+            label = label[: LABEL_LENGTH - 1].rstrip() + "…"
+        return label.replace("$", r"\$")
+
+    def describe(self, row: int) -> str:
+        """Return the name of a row's arm, with the score and epoch of the row."""
+        name = self.name(int(self.arm[row]))
+        return f"{name}: {self.score[row]:.4g} at its epoch {self.epoch[row]}"
+
+    def limits(self) -> tuple[float, float]:
+        """Return the range of the scores without those that are far out.
+
+        Far out is beyond Tukey's outer fence, at the bad end only: one diverged run
+        must not flatten all others.
+        """
+        finite = self.score[np.isfinite(self.score)]
+        if len(finite) == 0:
+            return 0.0, 1.0
+        quarter, three_quarters = np.quantile(finite, (0.25, 0.75))
+        reach = 3.0 * (three_quarters - quarter)
+        low, high = float(finite.min()), float(finite.max())
+        if reach > 0 and self.maximize:
+            low = max(low, float(quarter - reach))
+        elif reach > 0:
+            high = min(high, float(three_quarters + reach))
+        return low, high
+
+
+def plot_allocation(
+    history: Sequence[Mapping[str, Any]],
+    ax: Axes | None = None,
+    *,
+    direction: str = "maximize",
+    labels: Mapping[int, str] | None = None,
+) -> Axes:
+    """Draw which arm trained when, coloured by score.
+
+    Shows at a glance whether a search spent its epochs well: every row is an arm, the
+    most trained on top, every block one epoch, from left to right in the order told.
+
+    Parameters
+    ----------
+    history : sequence of dict
+        One row per epoch in the order told, at least one, with ``"arm"``, ``"epoch"``
+        (the arm's own, from 1) and ``"score"`` (NaN where the epoch failed).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure, as high as its arms need.
+    direction : {"maximize", "minimize"}, default "maximize"
+        Which scores are the better ones.
+    labels : dict of int to str, optional
+        Names of arms, shortened to 28 characters; by default "arm 3" and so on.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidParameterError
+        If the history is empty, or the direction unknown.
+    MissingDependencyError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> history = [
+    ...     {"arm": 0, "epoch": 1, "score": 0.4},
+    ...     {"arm": 1, "epoch": 1, "score": 0.5},
+    ...     {"arm": 1, "epoch": 2, "score": 0.7},
+    ... ]
+    >>> plot_allocation(history).get_title(loc="left")
+    '3 epochs over 2 arms'
+    """
+    epochs = _Epochs.read(history, direction, labels)
+    arms, row = _rows(epochs.arm)
+    if ax is None:
+        ax = _new_axes(8.0, min(9.0, max(3.0, 1.3 + 0.125 * len(arms))))
+    _draw_blocks(ax, epochs, row)
+    _mark_best(ax, epochs, np.arange(len(row)) + 0.5, row)
+    failed = np.isnan(epochs.score)
+    if failed.any():
+        x = np.flatnonzero(failed) + 0.5
+        ax.plot(x, row[failed], "x", color=FAILED, markersize=4, label="failed epoch")
+    ax.set_xlim(0, len(row))
+    ax.set_ylim(len(arms) - 0.4, -0.6)
+    ax.set_xlabel("epochs spent")
+    ax.set_ylabel("arms, the most trained on top")
+    ax.set_title(f"{len(row):,} epochs over {len(arms):,} arms", loc="left")
+    _name_rows(ax, epochs, arms)
+    ax.legend(loc="lower right", fontsize="small")
+    return ax
+
+
+def plot_curves(
+    history: Sequence[Mapping[str, Any]],
+    ax: Axes | None = None,
+    *,
+    direction: str = "maximize",
+    labels: Mapping[int, str] | None = None,
+) -> Axes:
+    """Draw the learning curves of all arms, the best few in colour.
+
+    Shows what the epochs bought: whether the winner was still improving, and how far
+    behind the others were when they were left. Scores that are far out at the bad end
+    stay outside the axes; their number is written into the corner.
+
+    Parameters
+    ----------
+    history : sequence of dict
+        One row per epoch in the order told, at least one, with ``"arm"``, ``"epoch"``
+        (the arm's own, from 1) and ``"score"`` (NaN where the epoch failed).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    direction : {"maximize", "minimize"}, default "maximize"
+        Which scores are the better ones.
+    labels : dict of int to str, optional
+        Names of arms, shortened to 28 characters; by default "arm 3" and so on.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidParameterError
+        If the history is empty, or the direction unknown.
+    MissingDependencyError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> history = [
+    ...     {"arm": 0, "epoch": 1, "score": 0.4},
+    ...     {"arm": 1, "epoch": 1, "score": 0.5},
+    ...     {"arm": 1, "epoch": 2, "score": 0.7},
+    ... ]
+    >>> ax = plot_curves(history)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['arm 1: 0.7 at its epoch 2', 'arm 0: 0.4 at its epoch 1']
+    """
+    epochs = _Epochs.read(history, direction, labels)
+    if ax is None:
+        ax = _new_axes(8.0, 4.8)
+    leaders = _best_rows(epochs)[: len(RUNNERS_UP) + 1]
+    _draw_also_rans(ax, epochs, epochs.arm[leaders])
+    for place, row in enumerate(leaders):
+        _draw_leader(ax, epochs, row, place)
+    _mark_best(ax, epochs, epochs.epoch, epochs.score)
+    _mark_failures(ax, epochs)
+    _frame_curves(ax, epochs)
+    corner = "lower right" if epochs.maximize else "upper right"
+    ax.legend(loc=corner, fontsize="small")
+    return ax
+
+
+def _new_axes(width: float, height: float) -> Axes:
+    try:
+        from matplotlib import pyplot
+    except ModuleNotFoundError as error:
+        raise missing("matplotlib", extra="plot") from error
+    _, ax = pyplot.subplots(figsize=(width, height), dpi=150, layout="constrained")
+    return ax
+
+
+def _mark_best(
+    ax: Axes, epochs: _Epochs, x: NDArray[Any], y: NDArray[Any]
+) -> None:
+    if epochs.best is None:
+        return
+    ax.plot(
+        x[epochs.best],
+        y[epochs.best],
+        "*",
+        markersize=14,
+        markerfacecolor=WINNER,
+        markeredgecolor="white",
+        label=f"best: {epochs.describe(epochs.best)}",
+        zorder=5,
+    )
+
+
+def _rows(arm: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the arms from top to bottom, and the row of every epoch.
+
+    The most trained arm is on top; of equals, the one that was opened first.
+    """
+    arms, first, index, count = np.unique(
+        arm, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.lexsort((first, -count))
+    row = np.empty(len(arms), dtype=np.int64)
+    row[order] = np.arange(len(arms))
+    return arms[order], row[index]
+
+
+def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
+    from matplotlib.collections import PolyCollection
+
+    told = np.arange(len(row))
+    x = told[:, np.newaxis] + np.array([0, 1, 1, 0])
+    y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
+    low, high = epochs.limits()
+    blocks = PolyCollection(
+        np.stack([x, y], axis=2),
+        array=np.ma.masked_invalid(epochs.score),
+        cmap="cividis" if epochs.maximize else "cividis_r",
+        clim=(low, high),
+        # An edge of its own keeps a block visible that is narrower than a pixel.
+        edgecolors="face",
+        linewidths=0.4,
+        zorder=2,
+    )
+    ax.add_collection(blocks)
+    opened = np.unique(row, return_index=True)[1]
+    left = len(row) - 1 - np.unique(row[::-1], return_index=True)[1]
+    ax.hlines(row[opened], opened, left + 1, color=GUIDE, linewidth=0.6, zorder=1)
+    with np.errstate(invalid="ignore"):
+        below = (epochs.score < low).any()
+        above = (epochs.score > high).any()
+    extend = "min" if below else "max" if above else "neither"
+    figure = ax.get_figure()
+    figure.colorbar(blocks, ax=ax, label="score", extend=extend, pad=0.02, aspect=30)
+
+
+def _name_rows(ax: Axes, epochs: _Epochs, arms: NDArray[np.int64]) -> None:
+    """Name as many arms as fit, the winner always."""
+    points = ax.get_window_extent().height * 72 / ax.get_figure().dpi
+    step = int(np.ceil(1.25 * LABEL_SIZE * len(arms) / points))
+    named = list(range(0, len(arms), step))
+    winner = None
+    if epochs.best is not None:
+        winner = int(np.flatnonzero(arms == epochs.arm[epochs.best])[0])
+        named = [row for row in named if abs(row - winner) >= step]
+        named = sorted([*named, winner])
+    texts = [epochs.name(int(arms[row])) for row in named]
+    ax.set_yticks(named, texts, fontsize=LABEL_SIZE)
+    ax.tick_params(axis="y", length=0)
+    if winner is not None:
+        text = ax.get_yticklabels()[named.index(winner)]
+        text.set(color=WINNER, fontweight="bold")
+
+
+def _best_rows(epochs: _Epochs) -> list[int]:
+    """Return the best row of every arm that has one, the best arm first."""
+    good = epochs.score if epochs.maximize else -epochs.score
+    best: dict[int, int] = {}
+    for row in np.flatnonzero(np.isfinite(good)).tolist():
+        arm = int(epochs.arm[row])
+        if arm not in best or good[row] > good[best[arm]]:
+            best[arm] = row
+    return sorted(best.values(), key=lambda row: (-good[row], row))
+
+
+def _draw_also_rans(
+    ax: Axes, epochs: _Epochs, leaders: NDArray[np.int64]
+) -> None:
+    # One line for all of them: a NaN between two arms lifts the pen.
+    rows = np.flatnonzero(np.isfinite(epochs.score) & ~np.isin(epochs.arm, leaders))
+    rows = rows[np.argsort(epochs.arm[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(epochs.arm[rows])) + 1
+    if len(rows) == 0:
+        return
+    ax.plot(
+        np.insert(epochs.epoch[rows].astype(np.float64), starts, np.nan),
+        np.insert(epochs.score[rows], starts, np.nan),
+        ".-",
+        color=ALSO_RAN,
+        linewidth=0.7,
+        markersize=2,
+        label=f"{len(starts) + 1:,} others",
+        zorder=1,
+    )
+
+
+def _draw_leader(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
+    rows = np.flatnonzero(
+        np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best])
+    )
+    ax.plot(
+        epochs.epoch[rows],
+        epochs.score[rows],
+        ".-",
+        color=(WINNER, *RUNNERS_UP)[place],
+        linewidth=2.6 if place == 0 else 1.3,
+        markersize=4,
+        label=None if place == 0 else epochs.describe(best),
+        zorder=4 - place / 10,
+    )
+
+
+def _mark_failures(ax: Axes, epochs: _Epochs) -> None:
+    failed = np.isnan(epochs.score)
+    if failed.any():
+        # Without a score there is no height: the marks stand on the axis.
+        ax.plot(
+            epochs.epoch[failed],
+            np.full(failed.sum(), 0.015),
+            "x",
+            color=FAILED,
+            markersize=4,
+            label="failed epoch",
+            transform=ax.get_xaxis_transform(),
+        )
+
+
+def _frame_curves(ax: Axes, epochs: _Epochs) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = epochs.limits()
+    margin = 0.05 * (high - low) or 0.5
+    ax.set_ylim(low - margin, high + margin)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel("epochs of the arm")
+    ax.set_ylabel("score")
+    n_arms = len(np.unique(epochs.arm))
+    ax.set_title(f"{len(epochs.arm):,} epochs over {n_arms:,} arms", loc="left")
+    outside = int(((epochs.score < low) | (epochs.score > high)).sum())
+    if outside:
+        ax.set_title(f"{outside:,} scores outside", loc="right", fontsize="small")

@@ -1,0 +1,770 @@
+"""A budget, spent one epoch at a time: who trains next, and for how long."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import astuple
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from risingsearch.arms import Arm, Budget, Job
+from risingsearch.errors import (
+    InvalidParameterError,
+    JobError,
+    PolicyError,
+    StateError,
+)
+from risingsearch.ledger import open_ledger
+from risingsearch.policies import (
+    WAIT,
+    Policy,
+    explain,
+    make_policy,
+    policy_info,
+    resolve_policy,
+    slice_length,
+)
+from risingsearch.policies import base as policy_base
+from risingsearch.standings import Standings, as_json, from_json
+
+STATE_VERSION = 1
+
+
+class Scheduler:
+    """Decide which arm gets the next epochs, and never spend more than the budget.
+
+    Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
+    jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
+
+    Parameters
+    ----------
+    policy : str, callable or policy, default "auto"
+        A registered name (see ``list_policies``), a factory
+        ``(n_arms, horizon, max_pulls, **policy_params) -> policy``, or a policy.
+        ``"auto"`` is ``screened-damped-slope`` for ``objective="best"`` and
+        ``cure-ucb`` for ``objective="sum"``.
+    n_arms : int
+        Arms that may be opened, at least 1; more than the budget can try is fine.
+    budget : int or Budget
+        Epochs in all, at least 1; or ``Budget(seconds=...)``, ``Budget(cost=...)``:
+        then the horizon of an arm is what is left, divided by the arm's own measured
+        cost per epoch.
+    max_epochs : int, optional
+        Epochs one arm can use at most. By default the whole budget; a budget that is
+        not in epochs needs it.
+    policy_params : dict, optional
+        Parameters of the policy.
+    objective : {"best", "sum"}, default "best"
+        What ``policy="auto"`` aims at: the best model at the end, or the sum of all
+        scores.
+    slice : int, optional
+        Epochs of a job, at least 1. By default the policy decides.
+    direction : {"maximize", "minimize"}, default "maximize"
+        Whether higher or lower scores are better.
+    seed : int, optional
+        Seed of all draws.
+    order : {"completion", "ask"}, default "completion"
+        With several jobs in flight: ``"completion"`` never lets a worker wait, and the
+        same order of tells gives the same run; ``"ask"`` gives the same run whatever
+        finishes first, because decision ``k`` sees exactly the results of decisions
+        ``1 .. k - n_jobs``.
+    n_jobs : int, optional
+        Jobs in flight at most. No limit by default; 1 with ``order="ask"``.
+    error_score : float, optional
+        The score that a failed epoch or a score that is not finite counts as. By
+        default the worst score seen so far (0 before the first).
+    max_failures : int, default 0
+        Failures after which an arm is still retried; one more retires it.
+    score_range : (float, float), optional
+        Lowest and highest score possible. Where declared, no projection exceeds it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is outside its range.
+    UnknownNameError
+        If there is no such policy or parameter.
+
+    Notes
+    -----
+    Failures and scores that are not finite follow one rule: the epochs are charged, the
+    policy is told ``error_score`` for each of them, the arm is retried or retired as
+    ``max_failures`` says, and the search goes on.
+
+    Examples
+    --------
+    >>> scheduler = Scheduler(n_arms=3, budget=8, max_epochs=5)
+    >>> while (job := scheduler.ask()) is not None:
+    ...     epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)
+    ...     scheduler.tell(job, [1 - 1 / (epoch + job.arm + 1) for epoch in epochs])
+    >>> [(arm.epochs, arm.status) for arm in scheduler.explain()]
+    [(3, 'paused'), (5, 'finished'), (0, 'unopened')]
+    >>> scheduler.best_arm, scheduler.best_epoch, round(scheduler.best_score, 3)
+    (1, 5, 0.857)
+    """
+
+    def __init__(
+        self,
+        policy: str | Callable[..., Policy] | Policy = "auto",
+        n_arms: int | None = None,
+        budget: int | Budget | None = None,
+        max_epochs: int | None = None,
+        policy_params: dict[str, Any] | None = None,
+        objective: str = "best",
+        slice: int | None = None,
+        direction: str = "maximize",
+        seed: int | None = None,
+        *,
+        order: str = "completion",
+        n_jobs: int | None = None,
+        error_score: float | None = None,
+        max_failures: int = 0,
+        score_range: tuple[float, float] | None = None,
+    ) -> None:
+        choice, whole = policy_base.checked_choice, policy_base.checked_int
+        if n_arms is None or budget is None:
+            msg = "n_arms and budget are missing: give the number of arms and of epochs"
+            raise InvalidParameterError(msg)
+        self.n_arms = whole("n_arms", n_arms, 1)
+        self.objective = choice("objective", objective, ("best", "sum"))
+        self.direction = choice("direction", direction, ("maximize", "minimize"))
+        self.order = choice("order", order, ("completion", "ask"))
+        self.slice = None if slice is None else whole("slice", slice, 1)
+        self.max_epochs = (
+            None if max_epochs is None else whole("max_epochs", max_epochs, 1)
+        )
+        self.n_jobs = 1 if n_jobs is None and order == "ask" else n_jobs
+        if self.n_jobs is not None:
+            whole("n_jobs", self.n_jobs, 1)
+        self.max_failures = whole("max_failures", max_failures, 0)
+        self.policy_params = dict(policy_params or {})
+        self.score_range = _checked_range(score_range)
+        self._ledger = open_ledger(budget, self.n_arms)
+        self._standings = Standings(
+            self.n_arms, direction, _checked_error_score(error_score)
+        )
+        self._rng = np.random.default_rng(seed)
+        self._given_policy = policy
+        self._check_unit()
+        self._policy: Any = self._new_policy()
+        self._in_flight: dict[int, Job] = {}
+        self._decisions: list[_Decision] = []  # by job
+        self._told: dict[int, _Result] = {}  # with order="ask", until taken in
+        self._n_taken_in = 0  # with order="ask", the results of the first jobs
+        self._rounds = 0  # charged or reserved
+        self._waiting = False  # the policy wants another result first
+        self._next: _Next | None = None  # decided and not yet asked for
+
+    # ------------------------------------------------------------------ the contract
+
+    def ask(self) -> Job | None:
+        """Return the next job and reserve its epochs.
+
+        Returns
+        -------
+        Job or None
+            None when nothing can start now: all workers or arms are busy, the policy
+            waits for a result, or the search is ``done``.
+
+        Raises
+        ------
+        PolicyError
+            If the policy chose an arm that is not available.
+        """
+        decided = self._decide()
+        if decided is None:
+            return None
+        self._next = None
+        arm, n_epochs = decided.arm, decided.n_epochs
+        job = Job(arm, int(self._standings.epochs[arm]), n_epochs, len(self._decisions))
+        self._decisions.append(
+            _Decision(self._rounds + 1, self._why_now(arm), self._index(arm))
+        )
+        self._ledger.reserve(job)
+        self._rounds += n_epochs
+        self._in_flight[job.id] = job
+        self._standings.busy[arm] = True
+        return job
+
+    def tell(
+        self, job: Job, scores: float | Iterable[float], cost: float | None = None
+    ) -> None:
+        """Take in what a job brought back.
+
+        Parameters
+        ----------
+        job : Job
+            From ``ask``, told once.
+        scores : float or sequence of float
+            One score per epoch. Fewer than asked for: the arm ended by itself, and the
+            rest of its reservation returns to the budget.
+        cost : float, optional
+            What the job has cost; needed under a budget that is not in epochs.
+
+        Raises
+        ------
+        JobError
+            If the job is unknown, was told before or gets too many scores. Nothing
+            changes.
+        InvalidParameterError
+            If a score is not a number, or the cost is missing. Nothing changes.
+        """
+        if cost is None and self._ledger.unit != "epochs":
+            msg = f"the budget is in {self._ledger.unit}: tell needs the cost of {job}"
+            raise InvalidParameterError(msg)
+        self._take(job, scores, cost, failure=None)
+
+    def fail(
+        self,
+        job: Job,
+        reason: object,
+        scores: Iterable[float] = (),
+        cost: float | None = None,
+    ) -> None:
+        """Take in that a job failed; all its epochs are charged.
+
+        Parameters
+        ----------
+        job : Job
+            From ``ask``, told or failed once.
+        reason : object
+            Why, for ``explain``: a message or an exception.
+        scores : sequence of float
+            Scores of the epochs before the failure.
+        cost : float, optional
+            What the job has cost; by default what was expected.
+
+        Raises
+        ------
+        JobError, InvalidParameterError
+            As ``tell``.
+        """
+        failure = str(reason) or type(reason).__name__
+        self._take(job, scores, cost, failure=failure)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing will ever start again, unless the budget is extended."""
+        return not self._in_flight and self._decide() is None
+
+    def extend(self, budget: int | Budget) -> None:
+        """Add to the budget, as if the larger one had come later.
+
+        Nothing is retrained. A policy that plans the whole horizon ahead plans anew,
+        from all rewards so far.
+
+        Parameters
+        ----------
+        budget : int or Budget
+            What is added, in the unit of the budget.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the unit differs, or if a policy that was given ready-made would have to
+            plan anew.
+        """
+        replan = self.max_epochs is None or self._plans_rounds
+        if replan and _is_policy(self._given_policy):
+            msg = (
+                "a ready-made policy cannot plan anew for a larger budget: "
+                "give its name or its factory, or max_epochs, to the Scheduler"
+            )
+            raise InvalidParameterError(msg)
+        self._ledger.extend(budget)
+        self._drop_next()
+        self._waiting = False
+        if replan:
+            self._policy = self._new_policy()
+            self._refresh_policy()
+            with np.errstate(over="ignore", invalid="ignore"):
+                for round_, arm, reward in self._standings.rewards():
+                    self._policy.update(round_, arm, reward, self._rng)
+
+    def explain(self) -> list[Arm]:
+        """Return where every arm stands, why, and the parts of its index.
+
+        Returns
+        -------
+        list of Arm
+            In the order of the arms.
+        """
+        self._refresh_policy()
+        at = self._standings
+        return [
+            Arm(
+                arm=i,
+                status=at.status(i, self._limit),
+                epochs=int(at.epochs[i]),
+                charged=int(at.used[i]),
+                last_score=float(at.last[i]),
+                best_score=float(at.best[i]),
+                best_epoch=int(at.best_epoch[i]),
+                failures=int(at.failures[i]),
+                reason=self._why(i),
+                index=self._index(i),
+            )
+            for i in range(self.n_arms)
+        ]
+
+    # ----------------------------------------------------------------- what it knows
+
+    @property
+    def policy_name(self) -> str:
+        """Registered name of the policy, or the name of its class."""
+        if isinstance(self._given_policy, str):
+            return resolve_policy(self._given_policy, self.objective)
+        return type(self._policy).__name__
+
+    @property
+    def budget(self) -> float:
+        """The whole budget, in its unit."""
+        return self._ledger.total
+
+    @property
+    def unit(self) -> str:
+        """The unit of the budget: "epochs", "seconds" or "cost"."""
+        return self._ledger.unit
+
+    @property
+    def spent(self) -> float:
+        """What has been charged so far, in the unit of the budget."""
+        return self._ledger.spent
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs charged so far, over all arms."""
+        return int(self._standings.used.sum())
+
+    @property
+    def in_flight(self) -> tuple[Job, ...]:
+        """Jobs asked for and not yet told."""
+        return tuple(self._in_flight.values())
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """One row per charged epoch, in the order in which the policy was told.
+
+        Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
+        search), ``job``, ``cost`` (NaN where not told), ``reason`` (``"opened"``,
+        ``"continued"`` or ``"revived"``), the parts of the arm's index when it was
+        chosen, and ``failure`` on epochs that a failure has swallowed.
+        """
+        return self._standings.history
+
+    @property
+    def best_arm(self) -> int | None:
+        """The arm with the best score so far; None before the first finite one."""
+        return self._standings.best_arm
+
+    @property
+    def best_score(self) -> float:
+        """The best score so far; NaN before the first finite one."""
+        arm = self.best_arm
+        return math.nan if arm is None else float(self._standings.best[arm])
+
+    @property
+    def best_epoch(self) -> int:
+        """The best arm's epoch with the best score; 0 before the first finite one."""
+        arm = self.best_arm
+        return 0 if arm is None else int(self._standings.best_epoch[arm])
+
+    # ------------------------------------------------------------------ saved states
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values, to go on later as if never interrupted."""
+        decided = self._next
+        rng = self._rng.bit_generator.state if decided is None else decided.rng_before
+        return {
+            "version": STATE_VERSION,
+            "search": self._identity(),
+            "ledger": self._ledger.state_dict(),
+            "standings": self._standings.state_dict(),
+            "policy": policy_base.state_dict(self._policy),
+            "rng": rng,
+            "in_flight": [list(astuple(job)) for job in self._in_flight.values()],
+            "decisions": [
+                [made.round, made.reason, as_json(made.parts)]
+                for made in self._decisions
+            ],
+            "told": [
+                [list(astuple(r.job)), as_json(r.scores), r.cost, r.failure]
+                for r in self._told.values()
+            ],
+            "n_taken_in": self._n_taken_in,
+            "rounds": self._rounds,
+            "waiting": self._waiting,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` returned.
+
+        Parameters
+        ----------
+        state : dict
+            From a scheduler made with the same arguments; its budget may have been
+            extended since.
+
+        Raises
+        ------
+        StateError
+            If the state is of another version or of another search; the message names
+            the argument that differs.
+        """
+        self._check_identity(state)
+        self._ledger.load_state_dict(state["ledger"])
+        self._standings.load_state_dict(state["standings"])
+        if not _is_policy(self._given_policy):
+            self._policy = self._new_policy()
+        policy_base.load_state_dict(self._policy, state["policy"])
+        self._rng.bit_generator.state = state["rng"]
+        self._next = None
+        self._in_flight = {job[3]: Job(*job) for job in state["in_flight"]}
+        self._decisions = [
+            _Decision(round_, reason, from_json(parts))
+            for round_, reason, parts in state["decisions"]
+        ]
+        self._told = {
+            job[3]: _Result(Job(*job), tuple(from_json(scores)), cost, failure)
+            for job, scores, cost, failure in state["told"]
+        }
+        self._n_taken_in = state["n_taken_in"]
+        self._rounds = state["rounds"]
+        self._waiting = state["waiting"]
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "policy": self.policy_name,
+            "policy_params": {k: repr(v) for k, v in self.policy_params.items()},
+            "n_arms": self.n_arms,
+            "budget_unit": self.unit,
+            "max_epochs": self.max_epochs,
+            "slice": self.slice,
+            "direction": self.direction,
+            "order": self.order,
+            "n_jobs": self.n_jobs,
+            "error_score": self._standings.error_score,
+            "max_failures": self.max_failures,
+            "score_range": None if self.score_range is None else list(self.score_range),
+        }
+
+    def _check_identity(self, state: dict[str, Any]) -> None:
+        if state.get("version") != STATE_VERSION:
+            msg = (
+                f"this state has version {state.get('version')!r}, this release reads "
+                f"version {STATE_VERSION}: load it with the release that saved it"
+            )
+            raise StateError(msg)
+        for name, mine in self._identity().items():
+            saved = state["search"].get(name)
+            if saved != mine:
+                msg = (
+                    f"this state was saved with {name}={saved!r}, the scheduler has "
+                    f"{name}={mine!r}: make it with the same arguments"
+                )
+                raise StateError(msg)
+
+    # --------------------------------------------------------------------- decisions
+
+    @property
+    def _limit(self) -> int:
+        return int(self.budget) if self.max_epochs is None else self.max_epochs
+
+    @property
+    def _plans_rounds(self) -> bool:
+        named = isinstance(self._given_policy, str)
+        return not named or policy_info(self.policy_name).plans_rounds
+
+    def _decide(self) -> _Next | None:
+        # Kept until asked for, so that looking at ``done`` decides nothing twice.
+        if self._next is None:
+            rng_before = dict(self._rng.bit_generator.state)
+            choice = self._choose()
+            if choice is not None:
+                self._next = _Next(*choice, rng_before)
+        return self._next
+
+    def _drop_next(self) -> None:
+        if self._next is not None:
+            self._rng.bit_generator.state = self._next.rng_before
+            self._next = None
+
+    def _choose(self) -> tuple[int, int] | None:
+        if self.n_jobs is not None and len(self._in_flight) >= self.n_jobs:
+            return None
+        if self.order == "ask":
+            unseen = (self.n_jobs or 1) - 1
+            while self._n_taken_in < len(self._decisions) - unseen:
+                if not self._take_in_next():
+                    return None
+        while (choice := self._choose_now()) is None:
+            if not self._take_in_next():
+                return None
+        return choice
+
+    def _choose_now(self) -> tuple[int, int] | None:
+        if self._waiting:
+            return None
+        affordable = self._refresh_policy()
+        available = self._policy.available
+        if not available.any():
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            arm = int(self._policy.select(self._rounds + 1, self._rng))
+        if arm == WAIT:
+            self._waiting = True
+            return None
+        if not (0 <= arm < self.n_arms and available[arm]):
+            msg = (
+                f"{self.policy_name} chose arm {arm}, which is not available; "
+                "select must return an available arm or WAIT"
+            )
+            raise PolicyError(msg)
+        wanted = self.slice or slice_length(self._policy, arm)
+        limit = min(affordable[arm], self._limit - self._standings.used[arm])
+        return arm, max(1, min(wanted, int(limit)))
+
+    def _refresh_policy(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Bring the caller's arrays up to date; return the epochs each arm can pay."""
+        at, policy = self._standings, self._policy
+        affordable = self._ledger.affordable(at.used)
+        live = at.live(self._limit)
+        left = np.where(live, self._limit - at.used, 0)
+        if self.unit != "epochs":
+            left = np.where(live & ~at.busy, np.minimum(left, affordable), left)
+        policy.pulls_left[:] = left
+        policy.available[:] = live & ~at.busy & (affordable > 0)
+        if hasattr(policy, "horizon"):
+            policy.horizon[:] = self._ledger.horizon(self._rounds, at.used)
+        return affordable
+
+    def _index(self, arm: int) -> dict[str, float]:
+        if not self._standings.used[arm]:
+            return {}
+        with np.errstate(over="ignore", invalid="ignore"):
+            return explain(self._policy, arm)
+
+    def _why_now(self, arm: int) -> str:
+        if not self._standings.used[arm]:
+            return "opened"
+        last = self.history[-1]["arm"] if self.history else None
+        return "continued" if last == arm else "revived"
+
+    def _why(self, arm: int) -> str:
+        status = self._standings.status(arm, self._limit)
+        if status == "unopened":
+            return "not opened: the policy opens arms when it sees fit"
+        if status == "running":
+            return "in training"
+        if status == "failed":
+            failures = [
+                row["failure"]
+                for row in self.history
+                if row["arm"] == arm and "failure" in row
+            ]
+            return f"retired: {failures[-1] if failures else 'score is not finite'}"
+        if status == "finished":
+            by_itself = self._standings.ended[arm]
+            return "ended by itself" if by_itself else "has used all its epochs"
+        if not self.history:
+            return "paused"
+        other = self.history[-1]["arm"]
+        if other == arm:
+            return "trained last"
+        return f"paused: {self.policy_name} preferred arm {other}"
+
+    # ----------------------------------------------------------------------- results
+
+    def _take(
+        self,
+        job: Job,
+        scores: float | Iterable[float],
+        cost: float | None,
+        failure: str | None,
+    ) -> None:
+        result = _Result(
+            self._checked_job(job),
+            self._checked_scores(job, scores),
+            _checked_cost(cost),
+            failure,
+        )
+        del self._in_flight[job.id]
+        self._told[job.id] = result
+        if self.order == "completion":
+            self._take_in(self._told.pop(job.id))
+
+    def _take_in_next(self) -> bool:
+        """Take in the result of the next job in the order of the decisions."""
+        result = self._told.pop(self._n_taken_in, None)
+        if result is None:
+            return False
+        self._n_taken_in += 1
+        self._take_in(result)
+        return True
+
+    def _take_in(self, result: _Result) -> None:
+        job, scores, cost, failure = result
+        at = self._standings
+        charged = len(scores) if failure is None else job.n_epochs
+        self._ledger.settle(job, charged, cost)
+        self._rounds -= job.n_epochs - charged
+        self._waiting = False
+        at.busy[job.arm] = False
+        if failure is None and charged < job.n_epochs:
+            at.ended[job.arm] = True
+        made = self._decisions[job.id]
+        facts = {
+            "cost": math.nan if cost is None else cost / max(1, charged),
+            "reason": made.reason,
+            **made.parts,
+        }
+        for k in range(charged):
+            trained = k < len(scores)
+            score = scores[k] if trained else math.nan
+            lost = {} if trained else {"failure": failure}
+            reward = at.record(
+                job, made.round + k, score, trained=trained, **facts, **lost
+            )
+            self._tell_policy(made.round + k, job.arm, reward)
+        at.failures[job.arm] += failure is not None
+        at.failed[job.arm] = at.failures[job.arm] > self.max_failures
+
+    def _tell_policy(self, round_: int, arm: int, reward: float) -> None:
+        left = 0 if self._standings.ended[arm] else self._limit
+        self._policy.pulls_left[arm] = max(0, left - self._standings.used[arm])
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._policy.update(round_, arm, reward, self._rng)
+
+    # ------------------------------------------------------------------------ checks
+
+    def _new_policy(self) -> Policy:
+        given, params = self._given_policy, dict(self.policy_params)
+        if _is_policy(given):
+            return _checked_policy(given, self.n_arms)
+        horizon = (
+            int(self.budget)
+            if self.unit == "epochs"
+            else self.n_arms * (self.max_epochs or 1)
+        )
+        if not isinstance(given, str):
+            build: Any = getattr(given, "create", given)
+            policy = build(self.n_arms, horizon, self.max_epochs, **params)
+            return _checked_policy(policy, self.n_arms)
+        name = resolve_policy(given, self.objective)
+        info = policy_info(name)
+        if info.plans_rounds and self.unit != "epochs":
+            msg = (
+                f"{name} plans all its rounds ahead, so its budget must be in epochs; "
+                f"got a budget in {self.unit}"
+            )
+            raise InvalidParameterError(msg)
+        if self.score_range is not None and "reward_range" in info.parameters:
+            low, high = self.score_range
+            flipped = (low, high) if self.direction == "maximize" else (-high, -low)
+            params.setdefault("reward_range", flipped)
+        return make_policy(name, self.n_arms, horizon, self.max_epochs, **params)
+
+    def _check_unit(self) -> None:
+        if self.unit != "epochs" and self.max_epochs is None:
+            msg = (
+                f"a budget in {self.unit} needs max_epochs: "
+                "how many epochs one arm can use at most"
+            )
+            raise InvalidParameterError(msg)
+
+    def _checked_job(self, job: Job) -> Job:
+        if not isinstance(job, Job):
+            msg = f"tell and fail take a Job from ask; got {job!r}"
+            raise JobError(msg)
+        if self._in_flight.get(job.id) == job:
+            return job
+        if 0 <= job.id < len(self._decisions) and job.id not in self._in_flight:
+            msg = f"{job} was told before; a job is told once"
+        else:
+            msg = f"{job} was never asked for; tell and fail take the jobs ask gave"
+        raise JobError(msg)
+
+    def _checked_scores(
+        self, job: Job, scores: float | Iterable[float]
+    ) -> tuple[float, ...]:
+        given = (scores,) if isinstance(scores, Real) else tuple(scores)  # type: ignore[arg-type]
+        for score in given:
+            if not isinstance(score, Real):
+                msg = f"scores must be numbers, one per epoch; got {score!r}"
+                raise InvalidParameterError(msg)
+        if len(given) > job.n_epochs:
+            msg = f"{job} has {job.n_epochs} epochs; got {len(given)} scores"
+            raise JobError(msg)
+        return tuple(float(score) for score in given)
+
+
+class _Next(NamedTuple):
+    arm: int
+    n_epochs: int
+    rng_before: dict[str, Any]
+
+
+class _Decision(NamedTuple):
+    round: int  # of the job's first epoch
+    reason: str
+    parts: dict[str, float]  # of the arm's index
+
+
+class _Result(NamedTuple):
+    job: Job
+    scores: tuple[float, ...]
+    cost: float | None
+    failure: str | None
+
+
+def _is_policy(given: object) -> bool:
+    return not isinstance(given, (str, type)) and hasattr(given, "select")
+
+
+def _checked_policy(policy: Any, n_arms: int) -> Policy:
+    for name in ("available", "pulls_left"):
+        array = getattr(policy, name, None)
+        if array is None or len(array) != n_arms:
+            size = "none" if array is None else f"one of length {len(array)}"
+            msg = (
+                f"{type(policy).__name__} needs an array {name} of length "
+                f"n_arms={n_arms}, which the scheduler keeps up to date; it has {size}"
+            )
+            raise PolicyError(msg)
+    return policy  # type: ignore[no-any-return]
+
+
+def _checked_error_score(error_score: float | None) -> float | None:
+    if error_score is None:
+        return None
+    if isinstance(error_score, Real) and math.isfinite(error_score):
+        return float(error_score)
+    msg = f"error_score must be a finite number or None; got {error_score!r}"
+    raise InvalidParameterError(msg)
+
+
+def _checked_cost(cost: float | None) -> float | None:
+    if cost is None:
+        return None
+    if isinstance(cost, Real) and 0.0 <= cost < math.inf:
+        return float(cost)
+    msg = f"cost must be a finite number of at least 0; got {cost!r}"
+    raise InvalidParameterError(msg)
+
+
+def _checked_range(
+    score_range: tuple[float, float] | None,
+) -> tuple[float, float] | None:
+    if score_range is None:
+        return None
+    try:
+        low, high = (float(bound) for bound in score_range)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if low < high:
+        return low, high
+    msg = f"score_range must be (lowest, highest); got {score_range!r}"
+    raise InvalidParameterError(msg)

@@ -1,0 +1,155 @@
+"""What every arm has shown so far: its epochs, its scores, how it stands."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from risingsearch.arms import Job, Status
+
+
+class Standings:
+    """The arms' bookkeeping, and the one rule for scores that are not finite.
+
+    Inside, higher is better: this is the only place where ``direction`` counts.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms.
+    direction : {"maximize", "minimize"}
+        Whether higher or lower scores are better.
+    error_score : float or None
+        What a failed epoch or a score that is not finite counts as; None for the worst
+        score so far, or 0 before the first.
+    """
+
+    def __init__(self, n_arms: int, direction: str, error_score: float | None) -> None:
+        self.sign = 1.0 if direction == "maximize" else -1.0
+        self.error_score = error_score
+        self.used = np.zeros(n_arms, dtype=np.int64)  # epochs charged
+        self.epochs = np.zeros(n_arms, dtype=np.int64)  # epochs trained
+        self.failures = np.zeros(n_arms, dtype=np.int64)
+        self.busy = np.zeros(n_arms, dtype=np.bool_)
+        self.ended = np.zeros(n_arms, dtype=np.bool_)  # by itself
+        self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
+        self.last = np.full(n_arms, math.nan)
+        self.best = np.full(n_arms, math.nan)
+        self.best_epoch = np.zeros(n_arms, dtype=np.int64)
+        self.worst_reward = math.inf
+        self.history: list[dict[str, Any]] = []
+
+    def record(
+        self, job: Job, round_: int, score: float, *, trained: bool, **facts: Any
+    ) -> float:
+        """Enter one charged epoch and return the reward that the policy is told.
+
+        ``trained`` is False for an epoch that a failure has swallowed; ``facts`` go
+        into the row of the history.
+        """
+        arm = job.arm
+        self.used[arm] += 1
+        self.epochs[arm] += trained
+        self.failures[arm] += trained and not math.isfinite(score)
+        epoch = int(self.epochs[arm]) + (not trained)
+        self.history.append(
+            {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
+            | facts
+        )
+        return self._judge(arm, epoch, score)
+
+    def _judge(self, arm: int, epoch: int, score: float) -> float:
+        if not math.isfinite(score):
+            if self.error_score is not None:
+                return self.sign * self.error_score
+            return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
+        reward = self.sign * score
+        self.last[arm] = score
+        self.worst_reward = min(self.worst_reward, reward)
+        if math.isnan(self.best[arm]) or reward > self.sign * self.best[arm]:
+            self.best[arm] = score
+            self.best_epoch[arm] = epoch
+        return reward
+
+    def rewards(self) -> list[tuple[int, int, float]]:
+        """Return (round, arm, reward) of every charged epoch, in the order told.
+
+        The worst score so far is the one of today: a failed epoch counts as that.
+        """
+        return [
+            (row["round"], row["arm"], self._judge(row["arm"], 0, row["score"]))
+            for row in self.history
+        ]
+
+    def live(self, limit: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which arms could still train, busy ones included."""
+        return ~self.ended & ~self.failed & (self.used < limit)
+
+    def status(self, arm: int, limit: int) -> Status:
+        """Return where the arm stands."""
+        if self.busy[arm]:
+            return "running"
+        if self.failed[arm]:
+            return "failed"
+        if self.ended[arm] or self.used[arm] >= limit:
+            return "finished"
+        return "paused" if self.used[arm] else "unopened"
+
+    @property
+    def best_arm(self) -> int | None:
+        """The arm with the best score; None before the first finite one."""
+        rewards = self.sign * self.best
+        return None if np.isnan(rewards).all() else int(np.nanargmax(rewards))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "used": self.used.tolist(),
+            "epochs": self.epochs.tolist(),
+            "failures": self.failures.tolist(),
+            "busy": self.busy.tolist(),
+            "ended": self.ended.tolist(),
+            "failed": self.failed.tolist(),
+            "history": [as_json(row) for row in self.history],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` returned."""
+        for name in ("used", "epochs", "failures", "busy", "ended", "failed"):
+            getattr(self, name)[:] = state[name]
+        self.last[:] = self.best[:] = math.nan
+        self.best_epoch[:] = 0
+        self.worst_reward = math.inf
+        self.history = [from_json(row) for row in state["history"]]
+        for row in self.history:
+            self._judge(row["arm"], row["epoch"], row["score"])
+
+
+def as_json(value: Any) -> Any:
+    """Return ``value`` with the numbers that JSON does not know marked as such.
+
+    Examples
+    --------
+    >>> as_json({"score": math.nan, "arm": 1})
+    {'score': {'float': 'nan'}, 'arm': 1}
+    """
+    if isinstance(value, dict):
+        return {key: as_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    return value
+
+
+def from_json(value: Any) -> Any:
+    """Read what ``as_json`` wrote."""
+    if isinstance(value, dict):
+        if value.keys() == {"float"}:
+            return float(value["float"])
+        return {key: from_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    return value
