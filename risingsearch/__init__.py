@@ -1,4 +1,4 @@
-"""Hyperparameter search as a rising bandit: who deserves the next epoch?
+"""Hyperparameter search as a rising bandit.
 
 Every configuration is an arm, training it for one more epoch is a pull, its validation
 score is the reward; a policy that knows the budget decides who trains next.

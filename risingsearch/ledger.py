@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 from numbers import Real
 from typing import Any
 
@@ -43,18 +44,20 @@ class EpochLedger:
         """Set the job's epochs aside."""
         self.reserved += job.n_epochs
 
-    def settle(self, job: Job, charged: int, cost: float | None) -> None:
+    def settle(
+        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+    ) -> None:
         """Spend ``charged`` of the job's epochs and free the rest."""
         self.reserved -= job.n_epochs
         self.spent += charged
 
     def extend(self, budget: int | Budget) -> None:
         """Add more epochs."""
-        extra = budget.epochs if isinstance(budget, Budget) else budget
-        if extra is None:
+        extra = open_ledger(budget, 1)
+        if not isinstance(extra, EpochLedger):
             msg = f"the budget is in epochs: extend it by a whole number, not {budget}"
             raise InvalidParameterError(msg)
-        self.total += checked_int("budget", extra, 1)
+        self.total += extra.total
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON values."""
@@ -71,8 +74,9 @@ class CostLedger:
     """A budget in seconds or any other cost, known only after it was paid.
 
     An epoch is expected to cost what the arm's epochs have cost on average, or those
-    of all arms while it has none. A job starts only while its expected cost fits, so
-    the budget is overrun by no more than the error of that expectation.
+    of all arms while it has none; what failures have cost is spent and tells nothing. A
+    job starts only while its expected cost fits, so the budget is overrun by no more
+    than the error of that expectation.
 
     Parameters
     ----------
@@ -89,17 +93,19 @@ class CostLedger:
         self.unit = unit
         self.paid = np.zeros(n_arms)
         self.epochs = np.zeros(n_arms, dtype=np.int64)
-        self.expected: dict[int, float] = {}
+        self.lost = 0.0
+        self.in_flight: dict[int, Job] = {}
 
     @property
     def spent(self) -> float:
         """What all jobs told so far have cost."""
-        return float(self.paid.sum())
+        return float(self.paid.sum()) + self.lost
 
     @property
     def reserved(self) -> float:
         """What the jobs in flight are expected to cost."""
-        return sum(self.expected.values())
+        cost = self.cost_per_epoch()
+        return sum(float(cost[j.arm]) * j.n_epochs for j in self.in_flight.values())
 
     def cost_per_epoch(self) -> NDArray[np.float64]:
         """Return the expected cost of an epoch of each arm; 0 while none is known."""
@@ -130,24 +136,30 @@ class CostLedger:
 
     def reserve(self, job: Job) -> None:
         """Set the job's expected cost aside."""
-        self.expected[job.id] = float(self.cost_per_epoch()[job.arm]) * job.n_epochs
+        self.in_flight[job.id] = job
 
-    def settle(self, job: Job, charged: int, cost: float | None) -> None:
+    def settle(
+        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+    ) -> None:
         """Spend what the job has cost; what was expected where that is unknown."""
-        expected = self.expected.pop(job.id)
-        self.paid[job.arm] += expected if cost is None else cost
-        self.epochs[job.arm] += charged
+        del self.in_flight[job.id]
+        if cost is None:
+            cost = float(self.cost_per_epoch()[job.arm]) * job.n_epochs
+        if failed or not charged:
+            self.lost += cost
+        else:
+            self.paid[job.arm] += cost
+            self.epochs[job.arm] += charged
 
     def extend(self, budget: int | Budget) -> None:
         """Add more of the same unit."""
-        extra = getattr(budget, self.unit, None)
-        if extra is None:
+        if not isinstance(budget, Budget) or getattr(budget, self.unit) is None:
             msg = (
                 f"this search has a budget in {self.unit}; extend it by "
                 f"Budget({self.unit}=...), not by {budget!r}"
             )
             raise InvalidParameterError(msg)
-        self.total += checked_cost("budget", extra)
+        self.total += open_ledger(budget, 1).total
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON values."""
@@ -155,7 +167,8 @@ class CostLedger:
             "total": self.total,
             "paid": self.paid.tolist(),
             "epochs": self.epochs.tolist(),
-            "expected": list(self.expected.items()),
+            "lost": self.lost,
+            "in_flight": [list(astuple(job)) for job in self.in_flight.values()],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -163,7 +176,8 @@ class CostLedger:
         self.total = state["total"]
         self.paid[:] = state["paid"]
         self.epochs[:] = state["epochs"]
-        self.expected = {int(job): cost for job, cost in state["expected"]}
+        self.lost = state["lost"]
+        self.in_flight = {job[3]: Job(*job) for job in state["in_flight"]}
 
 
 def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, the winner's colour first.
 WINNER = "#D55E00"
-RUNNERS_UP = ("#0072B2", "#009E73", "#CC79A7", "#E69F00")
+RUNNERS_UP = ("#0072B2", "#E69F00", "#56B4E9", "#000000")
 FAILED = "#000000"
-GUIDE = "#D9D9D9"
+GUIDE = "#E4E4E4"
 ALSO_RAN = "#BDBDBD"
 LABEL_SIZE = 7  # points, of the arms' names
 LABEL_LENGTH = 28  # characters of them
@@ -76,7 +76,12 @@ class _Epochs(NamedTuple):
     def describe(self, row: int) -> str:
         """Return the name of a row's arm, with the score and epoch of the row."""
         name = self.name(int(self.arm[row]))
-        return f"{name}: {self.score[row]:.4g} at its epoch {self.epoch[row]}"
+        return f"{name}: {self.score[row]:.4g} at epoch {self.epoch[row]}"
+
+    def title(self) -> str:
+        """Return how much was spent on how many."""
+        n_arms = len(np.unique(self.arm))
+        return f"{len(self.arm):,} epochs over {n_arms:,} arms"
 
     def limits(self) -> tuple[float, float]:
         """Return the range of the scores without those that are far out.
@@ -84,17 +89,16 @@ class _Epochs(NamedTuple):
         Far out is beyond Tukey's outer fence, at the bad end only: one diverged run
         must not flatten all others.
         """
-        finite = self.score[np.isfinite(self.score)]
-        if len(finite) == 0:
+        scores = self.score[np.isfinite(self.score)]
+        if len(scores) == 0:
             return 0.0, 1.0
-        quarter, three_quarters = np.quantile(finite, (0.25, 0.75))
+        quarter, three_quarters = np.quantile(scores, (0.25, 0.75))
         reach = 3.0 * (three_quarters - quarter)
-        low, high = float(finite.min()), float(finite.max())
         if reach > 0 and self.maximize:
-            low = max(low, float(quarter - reach))
+            scores = scores[scores >= quarter - reach]
         elif reach > 0:
-            high = min(high, float(three_quarters + reach))
-        return low, high
+            scores = scores[scores <= three_quarters + reach]
+        return float(scores.min()), float(scores.max())
 
 
 def plot_allocation(
@@ -139,26 +143,39 @@ def plot_allocation(
     ...     {"arm": 1, "epoch": 1, "score": 0.5},
     ...     {"arm": 1, "epoch": 2, "score": 0.7},
     ... ]
-    >>> plot_allocation(history).get_title(loc="left")
-    '3 epochs over 2 arms'
+    >>> print(plot_allocation(history).get_title(loc="left"))
+    3 epochs over 2 arms
+    best (star) is arm 1: 0.7 at epoch 2
     """
     epochs = _Epochs.read(history, direction, labels)
-    arms, row = _rows(epochs.arm)
+    arms, row = _rows(epochs)
     if ax is None:
-        ax = _new_axes(8.0, min(9.0, max(3.0, 1.3 + 0.125 * len(arms))))
+        ax = _new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
-    _mark_best(ax, epochs, np.arange(len(row)) + 0.5, row)
-    failed = np.isnan(epochs.score)
-    if failed.any():
-        x = np.flatnonzero(failed) + 0.5
-        ax.plot(x, row[failed], "x", color=FAILED, markersize=4, label="failed epoch")
+    title = epochs.title()
+    failed = np.flatnonzero(np.isnan(epochs.score))
+    if len(failed):
+        ax.plot(failed + 0.5, row[failed], "x", color=FAILED, markersize=4)
+        title += f", {len(failed):,} failed (cross)"
+    if epochs.best is not None:
+        ax.plot(
+            epochs.best + 0.5,
+            row[epochs.best],
+            "*",
+            color=WINNER,
+            markersize=14,
+            markeredgecolor="white",
+            clip_on=False,
+            zorder=5,
+        )
+        title += f"\nbest (star) is {epochs.describe(epochs.best)}"
+    ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
     ax.set_xlabel("epochs spent")
     ax.set_ylabel("arms, the most trained on top")
-    ax.set_title(f"{len(row):,} epochs over {len(arms):,} arms", loc="left")
+    _whole_numbers(ax)
     _name_rows(ax, epochs, arms)
-    ax.legend(loc="lower right", fontsize="small")
     return ax
 
 
@@ -173,7 +190,7 @@ def plot_curves(
 
     Shows what the epochs bought: whether the winner was still improving, and how far
     behind the others were when they were left. Scores that are far out at the bad end
-    stay outside the axes; their number is written into the corner.
+    stay outside the axes; the title says how many.
 
     Parameters
     ----------
@@ -207,20 +224,17 @@ def plot_curves(
     ... ]
     >>> ax = plot_curves(history)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['arm 1: 0.7 at its epoch 2', 'arm 0: 0.4 at its epoch 1']
+    ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
     epochs = _Epochs.read(history, direction, labels)
     if ax is None:
         ax = _new_axes(8.0, 4.8)
     leaders = _best_rows(epochs)[: len(RUNNERS_UP) + 1]
+    for place, best in enumerate(leaders):
+        _draw_leader(ax, epochs, best, place)
     _draw_also_rans(ax, epochs, epochs.arm[leaders])
-    for place, row in enumerate(leaders):
-        _draw_leader(ax, epochs, row, place)
-    _mark_best(ax, epochs, epochs.epoch, epochs.score)
     _mark_failures(ax, epochs)
     _frame_curves(ax, epochs)
-    corner = "lower right" if epochs.maximize else "upper right"
-    ax.legend(loc=corner, fontsize="small")
     return ax
 
 
@@ -233,31 +247,22 @@ def _new_axes(width: float, height: float) -> Axes:
     return ax
 
 
-def _mark_best(
-    ax: Axes, epochs: _Epochs, x: NDArray[Any], y: NDArray[Any]
-) -> None:
-    if epochs.best is None:
-        return
-    ax.plot(
-        x[epochs.best],
-        y[epochs.best],
-        "*",
-        markersize=14,
-        markerfacecolor=WINNER,
-        markeredgecolor="white",
-        label=f"best: {epochs.describe(epochs.best)}",
-        zorder=5,
-    )
+def _whole_numbers(ax: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
-def _rows(arm: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(epochs: _Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the arms from top to bottom, and the row of every epoch.
 
-    The most trained arm is on top; of equals, the one that was opened first.
+    The most trained arm is on top; of equals the winner, then who was opened first.
     """
     arms, first, index, count = np.unique(
-        arm, return_index=True, return_inverse=True, return_counts=True
+        epochs.arm, return_index=True, return_inverse=True, return_counts=True
     )
+    if epochs.best is not None:
+        first[index[epochs.best]] = -1
     order = np.lexsort((first, -count))
     row = np.empty(len(arms), dtype=np.int64)
     row[order] = np.arange(len(arms))
@@ -270,33 +275,35 @@ def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
     told = np.arange(len(row))
     x = told[:, np.newaxis] + np.array([0, 1, 1, 0])
     y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
+    corners: Any = np.stack([x, y], axis=2)
     low, high = epochs.limits()
     blocks = PolyCollection(
-        np.stack([x, y], axis=2),
+        corners,
         array=np.ma.masked_invalid(epochs.score),
-        cmap="cividis" if epochs.maximize else "cividis_r",
+        # The better, the darker: the eye goes to what stands out from the paper.
+        cmap="cividis_r" if epochs.maximize else "cividis",
         clim=(low, high),
         # An edge of its own keeps a block visible that is narrower than a pixel.
         edgecolors="face",
-        linewidths=0.4,
+        linewidths=0.6,
         zorder=2,
     )
     ax.add_collection(blocks)
-    opened = np.unique(row, return_index=True)[1]
-    left = len(row) - 1 - np.unique(row[::-1], return_index=True)[1]
-    ax.hlines(row[opened], opened, left + 1, color=GUIDE, linewidth=0.6, zorder=1)
-    with np.errstate(invalid="ignore"):
-        below = (epochs.score < low).any()
-        above = (epochs.score > high).any()
-    extend = "min" if below else "max" if above else "neither"
-    figure = ax.get_figure()
-    figure.colorbar(blocks, ax=ax, label="score", extend=extend, pad=0.02, aspect=30)
+    rows, opened = np.unique(row, return_index=True)
+    left = len(row) - np.unique(row[::-1], return_index=True)[1]
+    ax.hlines(rows, opened, left, color=GUIDE, linewidth=0.6, zorder=1)
+    if epochs.best is not None:
+        below, above = (epochs.score < low).any(), (epochs.score > high).any()
+        extend = "min" if below else "max" if above else "neither"
+        ax.figure.colorbar(
+            blocks, ax=ax, label="score", extend=extend, pad=0.02, aspect=30
+        )
 
 
 def _name_rows(ax: Axes, epochs: _Epochs, arms: NDArray[np.int64]) -> None:
     """Name as many arms as fit, the winner always."""
-    points = ax.get_window_extent().height * 72 / ax.get_figure().dpi
-    step = int(np.ceil(1.25 * LABEL_SIZE * len(arms) / points))
+    points = ax.get_window_extent().height * 72 / ax.figure.dpi
+    step = int(np.ceil(1.15 * LABEL_SIZE * len(arms) / points))
     named = list(range(0, len(arms), step))
     winner = None
     if epochs.best is not None:
@@ -322,9 +329,7 @@ def _best_rows(epochs: _Epochs) -> list[int]:
     return sorted(best.values(), key=lambda row: (-good[row], row))
 
 
-def _draw_also_rans(
-    ax: Axes, epochs: _Epochs, leaders: NDArray[np.int64]
-) -> None:
+def _draw_also_rans(ax: Axes, epochs: _Epochs, leaders: NDArray[np.int64]) -> None:
     # One line for all of them: a NaN between two arms lifts the pen.
     rows = np.flatnonzero(np.isfinite(epochs.score) & ~np.isin(epochs.arm, leaders))
     rows = rows[np.argsort(epochs.arm[rows], kind="stable")]
@@ -344,47 +349,53 @@ def _draw_also_rans(
 
 
 def _draw_leader(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
-    rows = np.flatnonzero(
-        np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best])
-    )
+    winner = place == 0
+    rows = np.flatnonzero(np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best]))
     ax.plot(
         epochs.epoch[rows],
         epochs.score[rows],
-        ".-",
         color=(WINNER, *RUNNERS_UP)[place],
-        linewidth=2.6 if place == 0 else 1.3,
-        markersize=4,
-        label=None if place == 0 else epochs.describe(best),
-        zorder=4 - place / 10,
+        linewidth=2.6 if winner else 1.4,
+        marker="*" if winner else ".",
+        markersize=15 if winner else 4,
+        markeredgecolor="white" if winner else None,
+        markevery=[rows.tolist().index(best)] if winner else None,
+        label=("best is " if winner else "") + epochs.describe(best),
+        zorder=4 if winner else 3,
     )
 
 
 def _mark_failures(ax: Axes, epochs: _Epochs) -> None:
     failed = np.isnan(epochs.score)
     if failed.any():
-        # Without a score there is no height: the marks stand on the axis.
+        # Without a score there is no height: the marks stand along the bad end.
+        height = 0.02 if epochs.maximize else 0.98
         ax.plot(
             epochs.epoch[failed],
-            np.full(failed.sum(), 0.015),
+            np.full(failed.sum(), height),
             "x",
             color=FAILED,
             markersize=4,
-            label="failed epoch",
+            label=f"{failed.sum():,} failed",
             transform=ax.get_xaxis_transform(),
         )
 
 
 def _frame_curves(ax: Axes, epochs: _Epochs) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     low, high = epochs.limits()
-    margin = 0.05 * (high - low) or 0.5
+    margin = 0.06 * (high - low) or 0.5
     ax.set_ylim(low - margin, high + margin)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlim(0.5, 1.02 * epochs.epoch.max() + 0.5)
+    _whole_numbers(ax)
     ax.set_xlabel("epochs of the arm")
     ax.set_ylabel("score")
-    n_arms = len(np.unique(epochs.arm))
-    ax.set_title(f"{len(epochs.arm):,} epochs over {n_arms:,} arms", loc="left")
+    title = epochs.title()
     outside = int(((epochs.score < low) | (epochs.score > high)).sum())
     if outside:
-        ax.set_title(f"{outside:,} scores outside", loc="right", fontsize="small")
+        title += f", {outside:,} outside the axes"
+    ax.set_title(title, loc="left", fontsize="medium")
+    # In the corner that good curves leave free, clear of the marks of failures.
+    if epochs.maximize:
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 0.03), fontsize="small")
+    else:
+        ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97), fontsize="small")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import astuple
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.arms import Arm, Budget, Job
+from risingsearch.arms import Arm, Budget, Job, Status
 from risingsearch.errors import (
     InvalidParameterError,
     JobError,
@@ -28,7 +29,7 @@ from risingsearch.policies import (
     slice_length,
 )
 from risingsearch.policies import base as policy_base
-from risingsearch.standings import Standings, as_json, from_json
+from risingsearch.standings import COLUMNS, Standings, as_json, from_json
 
 STATE_VERSION = 1
 
@@ -43,7 +44,8 @@ class Scheduler:
     ----------
     policy : str, callable or policy, default "auto"
         A registered name (see ``list_policies``), a factory
-        ``(n_arms, horizon, max_pulls, **policy_params) -> policy``, or a policy.
+        ``(n_arms, horizon, max_pulls, **policy_params) -> policy``, or a policy, which
+        is copied.
         ``"auto"`` is ``screened-damped-slope`` for ``objective="best"`` and
         ``cure-ucb`` for ``objective="sum"``.
     n_arms : int
@@ -80,6 +82,9 @@ class Scheduler:
         Failures after which an arm is still retried; one more retires it.
     score_range : (float, float), optional
         Lowest and highest score possible. Where declared, no projection exceeds it.
+    opening_order : sequence of int, optional
+        All arms, in the order in which they are to be opened; by default the order of
+        their numbers. When to open one is the policy's decision.
 
     Raises
     ------
@@ -123,10 +128,11 @@ class Scheduler:
         error_score: float | None = None,
         max_failures: int = 0,
         score_range: tuple[float, float] | None = None,
+        opening_order: Iterable[int] | None = None,
     ) -> None:
         choice, whole = policy_base.checked_choice, policy_base.checked_int
         if n_arms is None or budget is None:
-            msg = "n_arms and budget are missing: give the number of arms and of epochs"
+            msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
             raise InvalidParameterError(msg)
         self.n_arms = whole("n_arms", n_arms, 1)
         self.objective = choice("objective", objective, ("best", "sum"))
@@ -138,18 +144,23 @@ class Scheduler:
         )
         self.n_jobs = 1 if n_jobs is None and order == "ask" else n_jobs
         if self.n_jobs is not None:
-            whole("n_jobs", self.n_jobs, 1)
+            self.n_jobs = whole("n_jobs", self.n_jobs, 1)
         self.max_failures = whole("max_failures", max_failures, 0)
         self.policy_params = dict(policy_params or {})
         self.score_range = _checked_range(score_range)
+        # The policy sees the arms in opening order: its k-th is arm _arm_at[k].
+        self._arm_at = _checked_order(opening_order, self.n_arms)
+        self._place_of = np.argsort(self._arm_at)
         self._ledger = open_ledger(budget, self.n_arms)
         self._standings = Standings(
             self.n_arms, direction, _checked_error_score(error_score)
         )
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(
+            None if seed is None else whole("seed", seed, 0)
+        )
         self._given_policy = policy
         self._check_unit()
-        self._policy: Any = self._new_policy()
+        self._policy = self._new_policy()
         self._in_flight: dict[int, Job] = {}
         self._decisions: list[_Decision] = []  # by job
         self._told: dict[int, _Result] = {}  # with order="ask", until taken in
@@ -250,6 +261,16 @@ class Scheduler:
         """Whether nothing will ever start again, unless the budget is extended."""
         return not self._in_flight and self._decide() is None
 
+    def flush(self) -> None:
+        """Take in all results told so far, in the order of the decisions.
+
+        With ``order="ask"`` results wait for the decision that may see them; this is
+        for the end of a search that is broken off.
+        """
+        self._drop_next()
+        while self._take_in_next():
+            pass
+
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget, as if the larger one had come later.
 
@@ -264,16 +285,18 @@ class Scheduler:
         Raises
         ------
         InvalidParameterError
-            If the unit differs, or if a policy that was given ready-made would have to
-            plan anew.
+            If the unit differs, or if the policy was given ready-made: it cannot plan
+            anew.
         """
         replan = self.max_epochs is None or self._plans_rounds
         if replan and _is_policy(self._given_policy):
             msg = (
                 "a ready-made policy cannot plan anew for a larger budget: "
-                "give its name or its factory, or max_epochs, to the Scheduler"
+                "give its name or its factory to the Scheduler"
             )
             raise InvalidParameterError(msg)
+        if not self._in_flight:
+            self._decide()  # a finished search has taken in all its results
         self._ledger.extend(budget)
         self._drop_next()
         self._waiting = False
@@ -282,7 +305,8 @@ class Scheduler:
             self._refresh_policy()
             with np.errstate(over="ignore", invalid="ignore"):
                 for round_, arm, reward in self._standings.rewards():
-                    self._policy.update(round_, arm, reward, self._rng)
+                    place = int(self._place_of[arm])
+                    self._policy.update(round_, place, reward, self._rng)
 
     def explain(self) -> list[Arm]:
         """Return where every arm stands, why, and the parts of its index.
@@ -345,13 +369,39 @@ class Scheduler:
         return tuple(self._in_flight.values())
 
     @property
+    def stop_reason(self) -> str | None:
+        """Why the search is done, in words; None while it is not."""
+        if not self.done:
+            return None
+        left = self.budget - self.spent
+        if self._waiting:
+            return (
+                f"{self.policy_name} stopped by its own rule, "
+                f"{left:g} of {self.budget:g} {self.unit} left"
+            )
+        if self._standings.live(self._limit).any():
+            return f"the budget of {self.budget:g} {self.unit} is spent"
+        return (
+            f"no arm can train any more, {left:g} of {self.budget:g} {self.unit} left"
+        )
+
+    def status(self, arm: int) -> Status:
+        """Return where one arm stands."""
+        return self._standings.status(arm, self._limit)
+
+    def statuses(self) -> list[Status]:
+        """Return where every arm stands."""
+        return [self.status(arm) for arm in range(self.n_arms)]
+
+    @property
     def history(self) -> list[dict[str, Any]]:
         """One row per charged epoch, in the order in which the policy was told.
 
         Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
         search), ``job``, ``cost`` (NaN where not told), ``reason`` (``"opened"``,
         ``"continued"`` or ``"revived"``), the parts of the arm's index when it was
-        chosen, and ``failure`` on epochs that a failure has swallowed.
+        chosen, and ``failure`` on the epochs that a failure has swallowed; on the last
+        one if it came after that.
         """
         return self._standings.history
 
@@ -376,6 +426,7 @@ class Scheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, to go on later as if never interrupted."""
+        self._refresh_policy()  # so that looking at ``explain`` leaves no trace
         decided = self._next
         rng = self._rng.bit_generator.state if decided is None else decided.rng_before
         return {
@@ -417,8 +468,7 @@ class Scheduler:
         self._check_identity(state)
         self._ledger.load_state_dict(state["ledger"])
         self._standings.load_state_dict(state["standings"])
-        if not _is_policy(self._given_policy):
-            self._policy = self._new_policy()
+        self._policy = self._new_policy()
         policy_base.load_state_dict(self._policy, state["policy"])
         self._rng.bit_generator.state = state["rng"]
         self._next = None
@@ -448,7 +498,8 @@ class Scheduler:
             "n_jobs": self.n_jobs,
             "error_score": self._standings.error_score,
             "max_failures": self.max_failures,
-            "score_range": None if self.score_range is None else list(self.score_range),
+            "score_range": as_json(self.score_range),
+            "opening_order": self._arm_at.tolist(),
         }
 
     def _check_identity(self, state: dict[str, Any]) -> None:
@@ -481,10 +532,7 @@ class Scheduler:
     def _decide(self) -> _Next | None:
         # Kept until asked for, so that looking at ``done`` decides nothing twice.
         if self._next is None:
-            rng_before = dict(self._rng.bit_generator.state)
-            choice = self._choose()
-            if choice is not None:
-                self._next = _Next(*choice, rng_before)
+            self._next = self._choose()
         return self._next
 
     def _drop_next(self) -> None:
@@ -492,7 +540,7 @@ class Scheduler:
             self._rng.bit_generator.state = self._next.rng_before
             self._next = None
 
-    def _choose(self) -> tuple[int, int] | None:
+    def _choose(self) -> _Next | None:
         if self.n_jobs is not None and len(self._in_flight) >= self.n_jobs:
             return None
         if self.order == "ask":
@@ -505,27 +553,30 @@ class Scheduler:
                 return None
         return choice
 
-    def _choose_now(self) -> tuple[int, int] | None:
+    def _choose_now(self) -> _Next | None:
         if self._waiting:
             return None
         affordable = self._refresh_policy()
         available = self._policy.available
         if not available.any():
             return None
+        rng_before = dict(self._rng.bit_generator.state)
         with np.errstate(over="ignore", invalid="ignore"):
-            arm = int(self._policy.select(self._rounds + 1, self._rng))
-        if arm == WAIT:
+            place = int(self._policy.select(self._rounds + 1, self._rng))
+        if place == WAIT:
+            self._rng.bit_generator.state = rng_before  # an ask in vain draws nothing
             self._waiting = True
             return None
-        if not (0 <= arm < self.n_arms and available[arm]):
+        if not (0 <= place < self.n_arms and available[place]):
             msg = (
-                f"{self.policy_name} chose arm {arm}, which is not available; "
+                f"{self.policy_name} chose arm {place}, which is not available; "
                 "select must return an available arm or WAIT"
             )
             raise PolicyError(msg)
-        wanted = self.slice or slice_length(self._policy, arm)
+        wanted = self.slice or slice_length(self._policy, place)
+        arm = int(self._arm_at[place])
         limit = min(affordable[arm], self._limit - self._standings.used[arm])
-        return arm, max(1, min(wanted, int(limit)))
+        return _Next(arm, max(1, min(wanted, int(limit))), rng_before)
 
     def _refresh_policy(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Bring the caller's arrays up to date; return the epochs each arm can pay."""
@@ -535,17 +586,26 @@ class Scheduler:
         left = np.where(live, self._limit - at.used, 0)
         if self.unit != "epochs":
             left = np.where(live & ~at.busy, np.minimum(left, affordable), left)
-        policy.pulls_left[:] = left
-        policy.available[:] = live & ~at.busy & (affordable > 0)
+        order = self._arm_at
+        policy.pulls_left[:] = left[order]
+        policy.available[:] = (live & ~at.busy & (affordable > 0))[order]
         if hasattr(policy, "horizon"):
-            policy.horizon[:] = self._ledger.horizon(self._rounds, at.used)
+            policy.horizon[:] = self._ledger.horizon(self._rounds, at.used)[order]
         return affordable
 
     def _index(self, arm: int) -> dict[str, float]:
         if not self._standings.used[arm]:
             return {}
         with np.errstate(over="ignore", invalid="ignore"):
-            return explain(self._policy, arm)
+            parts = explain(self._policy, int(self._place_of[arm]))
+        for name in parts:
+            if name in COLUMNS:
+                msg = (
+                    f"{self.policy_name} explains a part of its index called {name!r}, "
+                    "which is a column of the history: give it another name"
+                )
+                raise PolicyError(msg)
+        return parts
 
     def _why_now(self, arm: int) -> str:
         if not self._standings.used[arm]:
@@ -609,12 +669,14 @@ class Scheduler:
         job, scores, cost, failure = result
         at = self._standings
         charged = len(scores) if failure is None else job.n_epochs
-        self._ledger.settle(job, charged, cost)
+        self._ledger.settle(job, charged, cost, failed=failure is not None)
         self._rounds -= job.n_epochs - charged
         self._waiting = False
         at.busy[job.arm] = False
-        if failure is None and charged < job.n_epochs:
-            at.ended[job.arm] = True
+        at.ended[job.arm] = failure is None and charged < job.n_epochs
+        n_lost = sum(not math.isfinite(score) for score in scores)
+        at.failures[job.arm] += n_lost + (failure is not None)
+        at.failed[job.arm] = at.failures[job.arm] > self.max_failures
         made = self._decisions[job.id]
         facts = {
             "cost": math.nan if cost is None else cost / max(1, charged),
@@ -624,26 +686,22 @@ class Scheduler:
         for k in range(charged):
             trained = k < len(scores)
             score = scores[k] if trained else math.nan
-            lost = {} if trained else {"failure": failure}
-            reward = at.record(
-                job, made.round + k, score, trained=trained, **facts, **lost
-            )
+            if failure is not None and k >= min(len(scores), charged - 1):
+                facts["failure"] = failure
+            reward = at.record(job, made.round + k, score, facts, trained=trained)
             self._tell_policy(made.round + k, job.arm, reward)
-        at.failures[job.arm] += failure is not None
-        at.failed[job.arm] = at.failures[job.arm] > self.max_failures
 
     def _tell_policy(self, round_: int, arm: int, reward: float) -> None:
-        left = 0 if self._standings.ended[arm] else self._limit
-        self._policy.pulls_left[arm] = max(0, left - self._standings.used[arm])
+        self._refresh_policy()
         with np.errstate(over="ignore", invalid="ignore"):
-            self._policy.update(round_, arm, reward, self._rng)
+            self._policy.update(round_, int(self._place_of[arm]), reward, self._rng)
 
     # ------------------------------------------------------------------------ checks
 
-    def _new_policy(self) -> Policy:
+    def _new_policy(self) -> Any:
         given, params = self._given_policy, dict(self.policy_params)
         if _is_policy(given):
-            return _checked_policy(given, self.n_arms)
+            return _checked_ready_made(given, self.n_arms, self._limit, params)
         horizon = (
             int(self.budget)
             if self.unit == "epochs"
@@ -651,6 +709,12 @@ class Scheduler:
         )
         if not isinstance(given, str):
             build: Any = getattr(given, "create", given)
+            if not callable(build):
+                msg = (
+                    "policy must be a registered name, a factory or a policy; "
+                    f"got {given!r}"
+                )
+                raise InvalidParameterError(msg)
             policy = build(self.n_arms, horizon, self.max_epochs, **params)
             return _checked_policy(policy, self.n_arms)
         name = resolve_policy(given, self.objective)
@@ -690,7 +754,11 @@ class Scheduler:
     def _checked_scores(
         self, job: Job, scores: float | Iterable[float]
     ) -> tuple[float, ...]:
-        given = (scores,) if isinstance(scores, Real) else tuple(scores)  # type: ignore[arg-type]
+        given: tuple[Any, ...]
+        try:
+            given = tuple(scores)  # type: ignore[arg-type]
+        except TypeError:
+            given = (scores,)
         for score in given:
             if not isinstance(score, Real):
                 msg = f"scores must be numbers, one per epoch; got {score!r}"
@@ -724,7 +792,24 @@ def _is_policy(given: object) -> bool:
     return not isinstance(given, (str, type)) and hasattr(given, "select")
 
 
-def _checked_policy(policy: Any, n_arms: int) -> Policy:
+def _checked_ready_made(
+    policy: Any, n_arms: int, limit: int, params: dict[str, Any]
+) -> Any:
+    if params:
+        msg = f"a ready-made policy takes no policy_params; got {params}"
+        raise InvalidParameterError(msg)
+    policy = deepcopy(_checked_policy(policy, n_arms))  # the given one stays as it is
+    most = int(policy.pulls_left.max())
+    if most < limit:
+        msg = (
+            f"this {type(policy).__name__} was made for {most} pulls of an arm, the "
+            f"scheduler allows {limit}: make it with max_pulls={limit}"
+        )
+        raise PolicyError(msg)
+    return policy
+
+
+def _checked_policy(policy: Any, n_arms: int) -> Any:
     for name in ("available", "pulls_left"):
         array = getattr(policy, name, None)
         if array is None or len(array) != n_arms:
@@ -734,7 +819,7 @@ def _checked_policy(policy: Any, n_arms: int) -> Policy:
                 f"n_arms={n_arms}, which the scheduler keeps up to date; it has {size}"
             )
             raise PolicyError(msg)
-    return policy  # type: ignore[no-any-return]
+    return policy
 
 
 def _checked_error_score(error_score: float | None) -> float | None:
@@ -768,3 +853,13 @@ def _checked_range(
         return low, high
     msg = f"score_range must be (lowest, highest); got {score_range!r}"
     raise InvalidParameterError(msg)
+
+
+def _checked_order(
+    order: Iterable[int] | None, n_arms: int
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    arms = list(range(n_arms)) if order is None else [int(arm) for arm in order]
+    if sorted(arms) != list(range(n_arms)):
+        msg = f"opening_order must name each of the {n_arms} arms once; got {order!r}"
+        raise InvalidParameterError(msg)
+    return np.array(arms, dtype=np.int64)

@@ -9,6 +9,8 @@ import numpy as np
 
 from risingsearch.arms import Job, Status
 
+COLUMNS = ("arm", "epoch", "score", "round", "job", "cost", "reason", "failure")
+
 
 class Standings:
     """The arms' bookkeeping, and the one rule for scores that are not finite.
@@ -39,10 +41,17 @@ class Standings:
         self.best = np.full(n_arms, math.nan)
         self.best_epoch = np.zeros(n_arms, dtype=np.int64)
         self.worst_reward = math.inf
+        self.best_arm: int | None = None  # the first to reach the best score
         self.history: list[dict[str, Any]] = []
 
     def record(
-        self, job: Job, round_: int, score: float, *, trained: bool, **facts: Any
+        self,
+        job: Job,
+        round_: int,
+        score: float,
+        facts: dict[str, Any],
+        *,
+        trained: bool,
     ) -> float:
         """Enter one charged epoch and return the reward that the policy is told.
 
@@ -52,7 +61,6 @@ class Standings:
         arm = job.arm
         self.used[arm] += 1
         self.epochs[arm] += trained
-        self.failures[arm] += trained and not math.isfinite(score)
         epoch = int(self.epochs[arm]) + (not trained)
         self.history.append(
             {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
@@ -71,6 +79,9 @@ class Standings:
         if math.isnan(self.best[arm]) or reward > self.sign * self.best[arm]:
             self.best[arm] = score
             self.best_epoch[arm] = epoch
+            leader = self.best_arm
+            if leader is None or reward > self.sign * self.best[leader]:
+                self.best_arm = arm
         return reward
 
     def rewards(self) -> list[tuple[int, int, float]]:
@@ -97,12 +108,6 @@ class Standings:
             return "finished"
         return "paused" if self.used[arm] else "unopened"
 
-    @property
-    def best_arm(self) -> int | None:
-        """The arm with the best score; None before the first finite one."""
-        rewards = self.sign * self.best
-        return None if np.isnan(rewards).all() else int(np.nanargmax(rewards))
-
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
@@ -122,6 +127,7 @@ class Standings:
         self.last[:] = self.best[:] = math.nan
         self.best_epoch[:] = 0
         self.worst_reward = math.inf
+        self.best_arm = None
         self.history = [from_json(row) for row in state["history"]]
         for row in self.history:
             self._judge(row["arm"], row["epoch"], row["score"])

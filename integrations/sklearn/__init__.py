@@ -1,0 +1,12 @@
+"""Search over scikit-learn estimators: ``RisingSearchCV``."""
+
+from risingsearch.errors import missing
+
+try:
+    from risingsearch.integrations.sklearn.search_cv import RisingSearchCV
+except ModuleNotFoundError as error:
+    if error.name is None or not error.name.startswith(("sklearn", "scipy")):
+        raise
+    raise missing("scikit-learn", extra="sklearn") from error
+
+__all__ = ["RisingSearchCV"]

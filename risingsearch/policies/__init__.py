@@ -258,9 +258,7 @@ def policy_info(name: str) -> PolicyInfo:
     )
 
 
-def recommended_arms(
-    name: str, horizon: int, max_pulls: int, **parameters: Any
-) -> int:
+def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any) -> int:
     """Return how many arms a budget is best spread over, by the policy's own rule.
 
     Parameters

@@ -69,9 +69,7 @@ class Policy(Protocol):
         """Return the arm to pull at round ``t``, or ``WAIT``."""
         ...
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Take in the reward of a pull decided at round ``t``."""
         ...
 
@@ -183,11 +181,12 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
                 f"{list(array.shape)}: load it into a search of the same size"
             )
             raise StateError(msg)
-        flat = array.reshape(-1)
-        flat[:] = 0
-        values = [float(value) if isinstance(value, str) else value
-                  for value in saved["values"]]
-        flat[np.asarray(saved["indices"], dtype=np.int64)] = values
+        values = [
+            float(value) if isinstance(value, str) else value
+            for value in saved["values"]
+        ]
+        array.fill(0)
+        np.put(array, saved["indices"], values)
 
 
 def _encoded(array: NDArray[Any]) -> dict[str, Any]:
@@ -213,14 +212,19 @@ def checked_int(name: str, value: object, low: int) -> int:
 def checked_float(
     name: str, value: object, low: float, high: float = math.inf, *, open_low: bool
 ) -> float:
-    """Return ``value`` as a float between ``low`` and ``high``, or raise."""
+    """Return ``value`` as a finite float between ``low`` and ``high``, or raise."""
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
-        if number <= high and (number > low or (number == low and not open_low)):
+        in_range = number > low or (number == low and not open_low)
+        if math.isfinite(number) and in_range and number <= high:
             return number
-    above = "above" if open_low else "at least"
-    below = "" if high == math.inf else f" and at most {high:g}"
-    msg = f"{name} must be a number {above} {low:g}{below}; got {value!r}"
+    bounds = []
+    if low > -math.inf:
+        bounds.append(f"{'above' if open_low else 'at least'} {low:g}")
+    if high < math.inf:
+        bounds.append(f"at most {high:g}")
+    allowed = " ".join(["a finite number", " and ".join(bounds)]).rstrip()
+    msg = f"{name} must be {allowed}; got {value!r}"
     raise InvalidParameterError(msg)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.base import (
     WAIT,
     better,
@@ -128,7 +129,7 @@ class ScreenedDampedSlope(NamedTuple):
                 "promoted_share", promoted_share, 0.0, 1.0, open_low=True
             ),
             screening_pulls=screening_pulls(columns - 1),
-            ceiling=float(reward_range[1]),
+            ceiling=checked_ceiling(reward_range),
             P=np.zeros((n_arms, columns)),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
@@ -158,9 +159,7 @@ class ScreenedDampedSlope(NamedTuple):
             return least_pulled(self.available, self.pulls, 1)
         return arm
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and refresh the arm's recent average and slope."""
         n = self.pulls[arm] + 1
         self.pulls[arm] = n
@@ -190,6 +189,18 @@ class ScreenedDampedSlope(NamedTuple):
         t = int(self.pulls.sum()) + 1
         gain = damped_gain(self, arm, t) if self.pulls[arm] > 0 else 0.0
         return {"recent_average": self.average[arm], "expected_gain": gain}
+
+
+def checked_ceiling(reward_range: tuple[float, float]) -> float:
+    """Return the highest reward possible, or raise what is wrong with the range."""
+    try:
+        low, high = (float(bound) for bound in reward_range)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if low < high:
+        return high
+    msg = f"reward_range must be (lowest, highest); got {reward_range!r}"
+    raise InvalidParameterError(msg)
 
 
 def screening_pulls(max_pulls: int) -> int:
@@ -224,13 +235,13 @@ def arm_to_screen(policy: ScreenedDampedSlope) -> int:
                 unopened = i
             continue
         n_opened += 1
-        if not policy.available[i]:
-            if n >= r1:
+        if n > r1:
+            n_promoted += 1
+        elif not policy.available[i]:
+            if n == r1 and policy.pulls_left[i] > 0:
                 n_promoted += 1
         elif n < r1:
             return i
-        elif n > r1:
-            n_promoted += 1
         elif candidate == WAIT or policy.screened[i] > policy.screened[candidate]:
             candidate = i
     n_arms = len(policy.pulls)
@@ -247,5 +258,6 @@ def arm_to_screen(policy: ScreenedDampedSlope) -> int:
 def damped_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:
     """Return ``s N (1 - N / n2)``, what the arm gains by its last possible epoch."""
     n = float(policy.pulls[arm])
-    left = max(0.0, min(float(policy.pulls_left[arm]), policy.horizon[arm] - t + 1.0))
-    return policy.slope[arm] * n * (1.0 - n / (n + left))
+    rounds_left = float(policy.horizon[arm]) - t + 1.0
+    left = max(0.0, min(float(policy.pulls_left[arm]), rounds_left))
+    return float(policy.slope[arm]) * n * (1.0 - n / (n + left))

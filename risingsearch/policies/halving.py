@@ -129,9 +129,7 @@ class SuccessiveHalving(NamedTuple):
         arm, _ = next_on_rung(self, np.iinfo(np.int64).max)
         return arm
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the last reward."""
         self.pulls[arm] += 1
         self.score[arm] = reward
@@ -313,9 +311,7 @@ class ASHA(NamedTuple):
             arm = promotable(self, 1)
         return arm
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Enter the arm on the board of the rung it has reached, if any."""
         self.pulls[arm] += 1
         for rung in range(len(self.level)):
@@ -400,10 +396,10 @@ class Hyperband(NamedTuple):
     ``R``; after the last bracket the first comes again. ``s_max`` is the largest with
     ``eta^s_max <= R``, counted in integers: logarithms get 3^5 wrong.
 
-    The paper samples new arms for every bracket. Here a bracket takes the next arms in
-    the order of their index, and starts over at the first when they run out; training
-    is kept, so such an arm resumes where it was. The policy stops when every arm has
-    given all its pulls.
+    The paper samples new arms for every bracket. Here a bracket takes the next arms
+    that can still train, in the order of their index, and starts over at the first when
+    they run out; training is kept, so such an arm resumes where it was. The policy
+    stops when every arm has given all its pulls.
 
     References
     ----------
@@ -510,9 +506,7 @@ class Hyperband(NamedTuple):
             climb(self, level)
         return WAIT
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
         self.pulls[arm] += 1
         self.rewards[arm, self.pulls[arm]] = reward
@@ -541,14 +535,18 @@ def most_pulls_left(pulls_left: NDArray[np.int64]) -> int:
 
 
 def start_bracket(policy: Hyperband) -> None:
-    """Make the next arms, in the order of their index, the members."""
+    """Make the next arms that can still train, by their index, the members."""
     n_arms = len(policy.pulls)
-    n = min(n_arms, policy.size[policy.place[0], 0])
+    missing = policy.size[policy.place[0], 0]
+    first = policy.place[2]
     for i in range(n_arms):
         policy.member[i] = False
-    for i in range(n):
-        policy.member[(policy.place[2] + i) % n_arms] = True
-    policy.place[2] = (policy.place[2] + n) % n_arms
+    for i in range(n_arms):
+        arm = (first + i) % n_arms
+        if missing > 0 and policy.pulls_left[arm] > 0:
+            policy.member[arm] = True
+            policy.place[2] = (arm + 1) % n_arms
+            missing -= 1
 
 
 def climb(policy: Hyperband, level: int) -> None:
@@ -657,27 +655,42 @@ class MedianStopping(NamedTuple):
                 return i
         return least_pulled(self.available, self.pulls, 1)
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and judge the arm by it."""
         n = self.pulls[arm] + 1
         self.pulls[arm] = n
         self.P[arm, n] = self.P[arm, n - 1] + reward
         self.best[arm] = max(self.best[arm], reward)
-        n_others = 0
-        n_above = 0
-        for i in range(len(self.pulls)):
-            if i != arm and self.pulls[i] >= n:
-                n_others += 1
-                if self.P[i, n] / n > self.best[arm]:
-                    n_above += 1
-        if n_others >= self.min_arms and 2 * n_above > n_others:
+        if below_median(self, arm):
             self.stopped[arm] = True
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's best reward and whether it was stopped."""
         return {"best_reward": self.best[arm], "stopped": self.stopped[arm]}
+
+
+def below_median(policy: MedianStopping, arm: int) -> bool:
+    """Return whether the arm's best is below the median of the others' averages."""
+    n = policy.pulls[arm]
+    best = policy.best[arm]
+    n_below = 0
+    n_above = 0
+    highest_below = -math.inf
+    lowest_above = math.inf
+    for i in range(len(policy.pulls)):
+        if i != arm and policy.pulls[i] >= n:
+            average = policy.P[i, n] / n
+            if average > best:
+                n_above += 1
+                lowest_above = min(lowest_above, average)
+            else:
+                n_below += 1
+                highest_below = max(highest_below, average)
+    if n_above + n_below < policy.min_arms:
+        return False
+    if n_above == n_below:  # the median is the middle of the two around the best
+        return bool(best < 0.5 * (highest_below + lowest_above))
+    return n_above > n_below
 
 
 class RandomSearch(NamedTuple):
@@ -736,9 +749,7 @@ class RandomSearch(NamedTuple):
                 arm = i
         return arm
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Count the pull."""
         self.pulls[arm] += 1
 

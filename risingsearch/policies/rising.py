@@ -164,11 +164,10 @@ class CureUCB(NamedTuple):
             If ``eps`` or ``sigma`` is outside its range.
         """
         columns = (horizon if max_pulls is None else max_pulls) + 1
-        share = 0.0 if deterministic else checked_eps(eps)
         return cls(
             *caller_arrays(n_arms, horizon, columns - 1),
             pulls=np.zeros(n_arms, dtype=np.int64),
-            eps=share,
+            eps=0.0 if deterministic else checked_eps(eps),
             sigma=0.0 if deterministic else checked_sigma(sigma),
             P=np.zeros((n_arms, columns)),
             average=np.zeros(n_arms),
@@ -194,9 +193,7 @@ class CureUCB(NamedTuple):
                     arm = i
         return arm
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward to the arm's prefix sums and refresh its window."""
         n = self.pulls[arm] + 1
         self.pulls[arm] = n
@@ -246,8 +243,9 @@ class REdUCB(NamedTuple):
               + \sigma\,(t - N + h - 1)\sqrt{\frac{10 \ln(1/\delta_t)}{h^3}}
 
     (Metelli et al. 2022, eq. 7-8). Every arm is pulled twice first, round-robin;
-    ``h`` is at least 1. The estimator is the paper's, not the one of the public code of
-    the same authors, which weighs and refreshes differently.
+    ``h`` is at least 1. The deterministic form (eq. 11 of the CURE-UCB paper) is the
+    same with ``sigma = 0`` and ``h = 1``. The estimator is the paper's, not the one of
+    the public code of the same authors, which weighs and refreshes differently.
 
     References
     ----------
@@ -293,6 +291,7 @@ class REdUCB(NamedTuple):
         sigma: float | None = None,
         delta: float = 0.001,
         alpha: float | None = None,
+        deterministic: bool = False,
     ) -> REdUCB:
         """Return the policy, before its first round.
 
@@ -312,6 +311,8 @@ class REdUCB(NamedTuple):
             Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
         alpha : float, optional
             Use ``delta_t = t ** -alpha`` as in the original paper (there above 2).
+        deterministic : bool, default False
+            Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
 
         Returns
         -------
@@ -326,8 +327,8 @@ class REdUCB(NamedTuple):
         return cls(
             *caller_arrays(n_arms, horizon, columns - 1),
             pulls=np.zeros(n_arms, dtype=np.int64),
-            eps=checked_eps(eps),
-            sigma=checked_sigma(sigma),
+            eps=0.0 if deterministic else checked_eps(eps),
+            sigma=0.0 if deterministic else checked_sigma(sigma),
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
             alpha=0.0
             if alpha is None
@@ -358,9 +359,7 @@ class REdUCB(NamedTuple):
                     arm = i
         return arm
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward to the arm's prefix sums and refresh its window."""
         n = self.pulls[arm] + 1
         self.pulls[arm] = n

@@ -149,7 +149,9 @@ class BudgetedExploration(NamedTuple):
             rate, horizon, 1 if one_armed else n_arms, lipschitz
         )
         return cls(
-            *caller_arrays(n_arms, horizon, horizon if max_pulls is None else max_pulls),
+            *caller_arrays(
+                n_arms, horizon, horizon if max_pulls is None else max_pulls
+            ),
             pulls=np.zeros(n_arms, dtype=np.int64),
             epoch_length=max(1, round(epoch_factor * length)),
             loss_budget=budget_factor * budget,
@@ -173,9 +175,7 @@ class BudgetedExploration(NamedTuple):
             return arm if self.available[arm] else 1 - arm
         return next_of_sweep(self)
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
         epoch = (t - 1) // self.epoch_length
@@ -192,12 +192,14 @@ class BudgetedExploration(NamedTuple):
                 self.alive[arm] = False
 
     def until(self, t: int) -> int:
-        """Return the end of the epoch once a single arm is left in it."""
+        """Return the end of the epoch once a single arm is left to play in it."""
         n_alive = 0
+        ended = False
         for i in range(len(self.alive)):
             if self.alive[i]:
                 n_alive += 1
-        if n_alive > 1:
+                ended = self.pulls_left[i] == 0
+        if n_alive > 1 or ended:
             return t
         return ((t - 1) // self.epoch_length + 1) * self.epoch_length
 

@@ -69,9 +69,7 @@ class UniformRandom(NamedTuple):
         """Return an available arm, each with the same probability."""
         return uniform_arm(self.available, rng)
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Count the pull."""
         self.pulls[arm] += 1
 
@@ -130,9 +128,7 @@ class RoundRobin(NamedTuple):
         """Return the available arm with fewest pulls."""
         return least_pulled(self.available, self.pulls, np.iinfo(np.int64).max)
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Count the pull."""
         self.pulls[arm] += 1
 
@@ -223,9 +219,7 @@ class EpsilonGreedy(NamedTuple):
                 arm = i
         return arm
 
-    def update(
-        self, t: int, arm: int, reward: float, rng: np.random.Generator
-    ) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean."""
         self.pulls[arm] += 1
         self.mean[arm] += (reward - self.mean[arm]) / self.pulls[arm]

@@ -1,0 +1,100 @@
+"""``cv_results_``, with the keys that scikit-learn's searches have, and three more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.ma import MaskedArray
+from scipy.stats import rankdata
+
+from risingsearch.arms import Arm
+
+
+def format_results(
+    candidates: Sequence[dict[str, Any]],
+    arms: Sequence[Arm],
+    history: Sequence[dict[str, Any]],
+    n_splits: int,
+) -> dict[str, Any]:
+    """Return ``cv_results_``: a row per candidate, its scores at its best epoch.
+
+    A candidate that was never opened, or never scored, has NaN and the worst rank.
+    ``epochs``, ``best_epoch`` and ``status`` are ours; times are totals over the epochs
+    of a split.
+    """
+    n = len(candidates)
+    at_best: dict[int, dict[str, Any]] = {}
+    fit_time = np.zeros((n, n_splits))
+    score_time = np.zeros((n, n_splits))
+    for row in history:
+        arm = row["arm"]
+        if row["epoch"] == arms[arm].best_epoch:
+            at_best[arm] = row
+        for i in range(n_splits):
+            fit_time[arm, i] += row.get(f"split{i}_fit_time", 0.0)
+            score_time[arm, i] += row.get(f"split{i}_score_time", 0.0)
+
+    results: dict[str, Any] = {}
+    for name, times in (("fit_time", fit_time), ("score_time", score_time)):
+        results[f"mean_{name}"] = times.mean(axis=1)
+        results[f"std_{name}"] = times.std(axis=1)
+    results.update(_param_columns(candidates))
+    results["params"] = list(candidates)
+    for name in _score_names(at_best.values()):
+        scores = np.full((n, n_splits), np.nan)
+        for arm, row in at_best.items():
+            scores[arm] = [row[f"split{i}_{name}"] for i in range(n_splits)]
+        for i in range(n_splits):
+            results[f"split{i}_{name}"] = scores[:, i]
+        results[f"mean_{name}"] = scores.mean(axis=1)
+        results[f"std_{name}"] = scores.std(axis=1)
+        if name.startswith("test_"):
+            results[f"rank_{name}"] = _ranks(results[f"mean_{name}"])
+    results["epochs"] = np.array([arm.epochs for arm in arms])
+    results["best_epoch"] = np.array([arm.best_epoch for arm in arms])
+    results["status"] = np.array([arm.status for arm in arms])
+    return results
+
+
+def _score_names(rows: Any) -> list[str]:
+    """Return ``test_score``, ``train_score``, or those of several metrics."""
+    return [
+        key.removeprefix("split0_")
+        for row in list(rows)[:1]
+        for key in row
+        if key.startswith(("split0_test_", "split0_train_"))
+    ]
+
+
+def _ranks(means: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if np.isnan(means).all():
+        return np.ones(len(means), dtype=np.int32)
+    worst = np.nanmin(means) - 1.0
+    ranks = rankdata(-np.nan_to_num(means, nan=worst), method="min")
+    return np.asarray(ranks, dtype=np.int32)
+
+
+def _param_columns(candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a masked column per parameter, as scikit-learn types it."""
+    names = sorted({name for params in candidates for name in params})
+    columns = {}
+    for name in names:
+        given = {i: p[name] for i, p in enumerate(candidates) if name in p}
+        column: MaskedArray[Any, Any] = MaskedArray(
+            np.empty(len(candidates)), mask=True, dtype=_dtype(list(given.values()))
+        )
+        for i, value in given.items():
+            column[i] = value
+        columns[f"param_{name}"] = column
+    return columns
+
+
+def _dtype(values: list[Any]) -> Any:
+    try:
+        dtype = np.result_type(*(np.asarray(value) for value in values))
+    except (TypeError, ValueError):
+        return object
+    plain = all(np.ndim(value) == 0 for value in values)
+    return dtype if plain and dtype.kind in "biuf" else object

@@ -1,0 +1,496 @@
+"""The generic search: anything trainable, on any executor, under one budget."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from risingsearch.arms import Arm, Budget, Job, Report
+from risingsearch.errors import (
+    ExecutorFailedError,
+    InvalidParameterError,
+    RisingSearchError,
+    SearchFailedError,
+)
+from risingsearch.policies import Policy
+from risingsearch.progress import Progress
+from risingsearch.scheduler import Scheduler
+from risingsearch.trainable import (
+    Outcome,
+    Task,
+    Trainable,
+    checked_trainable,
+    dump,
+    restore,
+    run_task,
+)
+
+
+class History(list[dict[str, Any]]):
+    """One row per epoch, in the order told; a string selects a column.
+
+    Examples
+    --------
+    >>> history = History([{"arm": 0, "score": 0.5}, {"arm": 1, "score": 0.7}])
+    >>> history["score"]
+    [0.5, 0.7]
+    >>> history[1]["arm"]
+    1
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the row of a number or slice, or the column of a name."""
+        if isinstance(key, str):
+            return [row.get(key, math.nan) for row in self]
+        return super().__getitem__(key)
+
+    def to_frame(self) -> Any:
+        """Return the history as a pandas DataFrame."""
+        return _frame(list(self))
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search has found.
+
+    Parameters
+    ----------
+    best_params : dict
+        Parameters of the arm with the best score.
+    best_score : float
+        That score, in the user's direction.
+    best_epoch : int
+        The arm's epoch that reached it, from 1.
+    best_arm : int
+        Its number: the position among the candidates.
+    history : History
+        One row per charged epoch, in the order in which the policy was told: ``arm``,
+        ``epoch``, ``score``, ``seconds``, ``reason``, the parts of the arm's index when
+        it was chosen, and what else ``train`` returned.
+    candidates : list of dict
+        The parameters of every arm.
+    arms : list of Arm
+        Where every arm stands, and why.
+    n_epochs : int
+        Epochs charged.
+    n_calls : int
+        Calls of ``train`` made; fewer where a failure has cost the rest of its job.
+    stop_reason : str
+        Why the search ended.
+    direction : {"maximize", "minimize"}
+        Whether higher or lower scores are better.
+    failures : list of Report
+        The jobs that failed, with the exceptions.
+    """
+
+    best_params: dict[str, Any]
+    best_score: float
+    best_epoch: int
+    best_arm: int | None
+    history: History = field(repr=False)
+    candidates: list[dict[str, Any]] = field(repr=False)
+    arms: list[Arm] = field(repr=False)
+    n_epochs: int
+    n_calls: int
+    stop_reason: str
+    direction: str
+    failures: list[Report] = field(repr=False)
+    _trainable: Trainable = field(repr=False)
+    _best_checkpoint: bytes | None = field(repr=False)
+
+    @property
+    def curves(self) -> dict[int, list[float]]:
+        """The scores of every opened arm, epoch by epoch."""
+        curves: dict[int, list[float]] = {}
+        for row in self.history:
+            curves.setdefault(row["arm"], []).append(row["score"])
+        return curves
+
+    def best_state(self) -> Any:
+        """Return the trained state of the best arm at its best epoch, ready to use."""
+        if self._best_checkpoint is None:
+            msg = "no epoch has had a finite score, so there is no best state"
+            raise SearchFailedError(msg)
+        return restore(self._trainable, self._best_checkpoint)
+
+    def to_frame(self) -> Any:
+        """Return the history as a pandas DataFrame, one row per epoch."""
+        return self.history.to_frame()
+
+    def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
+        """Draw which arm trained when; see ``risingsearch.plotting``."""
+        from risingsearch.plotting import plot_allocation
+
+        return plot_allocation(self.history, ax=ax, direction=self.direction, **options)
+
+    def plot_curves(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the learning curves of all arms; see ``risingsearch.plotting``."""
+        from risingsearch.plotting import plot_curves
+
+        return plot_curves(self.history, ax=ax, direction=self.direction, **options)
+
+
+class RisingSearch:
+    """Give every epoch of a budget to the candidate that uses it best.
+
+    Parameters
+    ----------
+    trainable : Trainable
+        An object with ``start(params, seed) -> state`` and ``train(state) -> score``,
+        optionally ``save`` and ``load``; plain functions go into ``Functions``.
+    candidates : iterable of dict
+        The parameters of every arm, at least one. More than the budget can try is fine:
+        the policy opens as many as are worth it, in random order.
+    policy : str, callable or policy, default "auto"
+        Who trains next; see ``Scheduler``.
+    budget : int or Budget
+        Epochs over all arms, or ``Budget(seconds=...)`` of training time.
+    max_epochs : int, optional
+        Epochs one arm can use at most; by default the whole budget.
+    executor : concurrent.futures.Executor, optional
+        Where jobs run: processes, threads, ``dask``'s ``client.get_executor()``. By
+        default in this process. It is not shut down.
+    n_jobs : int, optional
+        Jobs in flight at most; by default as many as the executor has workers.
+    order : {"completion", "ask"}, optional
+        Whether workers never wait, or the run does not depend on what finishes first;
+        see ``Scheduler``. ``"completion"`` by default.
+    callbacks : sequence of callable
+        Each is called as ``callback(search, report)`` after every job.
+    policy_params, objective, slice, direction, max_failures, score_range
+        See ``Scheduler``.
+    error_score : float or "raise", optional
+        The score that a failed epoch counts as, by default the worst so far; "raise"
+        stops at the first failure with its exception.
+    seed : int, optional
+        Seed of the arms, of their opening order and of the policy's draws.
+    shuffle : bool, default True
+        Open the candidates in random order; False keeps theirs.
+    progress : bool, default False
+        Show one live line while standard error is a terminal (needs tqdm).
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError, NotTrainableError
+        If an argument is outside what is allowed.
+
+    Examples
+    --------
+    >>> from risingsearch.trainable import Functions
+    >>> def start(params, seed):
+    ...     return {"epochs": 0, **params}
+    >>> def train(state):
+    ...     state["epochs"] += 1
+    ...     return state["top"] * (1 - 1 / (state["epochs"] + 1))
+    >>> search = RisingSearch(
+    ...     Functions(start, train),
+    ...     [{"top": 0.6}, {"top": 0.9}, {"top": 0.8}],
+    ...     budget=12,
+    ...     max_epochs=6,
+    ...     seed=0,
+    ... )
+    >>> result = search.run()
+    >>> result.best_params, result.n_epochs
+    ({'top': 0.9}, 12)
+    >>> result.best_state()["epochs"]
+    6
+    """
+
+    def __init__(
+        self,
+        trainable: Trainable,
+        candidates: Iterable[Mapping[str, Any]],
+        *,
+        policy: str | Callable[..., Policy] | Policy = "auto",
+        budget: int | Budget,
+        max_epochs: int | None = None,
+        executor: concurrent.futures.Executor | None = None,
+        n_jobs: int | None = None,
+        order: str = "completion",
+        callbacks: Sequence[Callable[[RisingSearch, Report], object]] = (),
+        policy_params: dict[str, Any] | None = None,
+        objective: str = "best",
+        slice: int | None = None,
+        direction: str = "maximize",
+        error_score: float | str | None = None,
+        max_failures: int = 0,
+        score_range: tuple[float, float] | None = None,
+        seed: int | None = None,
+        shuffle: bool = True,
+        progress: bool = False,
+    ) -> None:
+        self.trainable = checked_trainable(trainable)
+        self.candidates = [dict(params) for params in candidates]
+        if not self.candidates:
+            msg = "there are no candidates: give the parameters of at least one arm"
+            raise InvalidParameterError(msg)
+        if executor is None:
+            n_jobs = 1
+        elif n_jobs is None:
+            n_jobs = getattr(executor, "_max_workers", None)
+        seeds = np.random.SeedSequence(seed)
+        order_seed, policy_seed, self._arm_seeds = seeds.spawn(3)
+        n_arms = len(self.candidates)
+        order_rng = np.random.default_rng(order_seed)
+        self.scheduler = Scheduler(
+            policy,
+            n_arms,
+            budget,
+            max_epochs,
+            policy_params,
+            objective,
+            slice,
+            direction,
+            seed=int(policy_seed.generate_state(1)[0]),
+            order=order,
+            n_jobs=n_jobs,
+            error_score=None if isinstance(error_score, str) else error_score,
+            max_failures=max_failures,
+            score_range=score_range,
+            opening_order=order_rng.permutation(n_arms) if shuffle else None,
+        )
+        if isinstance(error_score, str) and error_score != "raise":
+            msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
+            raise InvalidParameterError(msg)
+        self._raise_failures = error_score == "raise"
+        self._inline = executor is None
+        self._executor = executor or _Inline()
+        self.callbacks = tuple(callbacks)
+        self._progress = progress
+        self._states: dict[int, Any] = {}
+        self._snapshots: dict[tuple[int, int], tuple[float, bytes]] = {}
+        self._reports: dict[int, Report] = {}
+        self._n_calls = 0
+        self._stopping = False
+
+    def run(self) -> SearchResult:
+        """Train until the scheduler is done.
+
+        Returns
+        -------
+        SearchResult
+
+        Raises
+        ------
+        SearchFailedError
+            If no arm has had a finite score; the first failure is the cause.
+        ExecutorFailedError
+            If the executor died; its ``result`` holds what was found before.
+        """
+        futures: dict[concurrent.futures.Future[Outcome], Job] = {}
+        self._stopping = False
+        with Progress(self.scheduler, enabled=self._progress) as progress:
+            try:
+                while not (self._stopping and not futures):
+                    job = None if self._stopping else self.scheduler.ask()
+                    if job is not None:
+                        futures[self._submit(job)] = job
+                    elif futures:
+                        self._settle(*self._next_done(futures))
+                        progress.show()
+                    else:
+                        break
+            except BaseException:
+                self._abandon(futures)
+                raise
+        self.scheduler.flush()
+        if self.scheduler.best_arm is None:
+            raise self._all_failed()
+        return self.result()
+
+    def stop(self) -> None:
+        """End the search once the jobs in flight are back; for callbacks."""
+        self._stopping = True
+
+    def extend(self, budget: int | Budget) -> None:
+        """Add to the budget; ``run`` then goes on, and nothing is retrained."""
+        self.scheduler.extend(budget)
+
+    def seed_of(self, arm: int) -> int:
+        """Return the seed that ``start`` gives an arm."""
+        entropy = self._arm_seeds
+        child = np.random.SeedSequence(
+            entropy.entropy, spawn_key=(*entropy.spawn_key, arm)
+        )
+        return int(child.generate_state(1)[0])
+
+    def result(self) -> SearchResult:
+        """Return what has been found so far."""
+        scheduler = self.scheduler
+        arm = scheduler.best_arm
+        best = (-1 if arm is None else arm, scheduler.best_epoch)
+        return SearchResult(
+            best_params={} if arm is None else self.candidates[arm],
+            best_score=scheduler.best_score,
+            best_epoch=scheduler.best_epoch,
+            best_arm=arm,
+            history=self._history(),
+            candidates=self.candidates,
+            arms=scheduler.explain(),
+            n_epochs=scheduler.n_epochs,
+            n_calls=self._n_calls,
+            stop_reason=scheduler.stop_reason or "stopped before its end",
+            direction=scheduler.direction,
+            failures=[r for r in self._reports.values() if r.failure is not None],
+            _trainable=self.trainable,
+            _best_checkpoint=self._snapshots.get(best, (0.0, None))[1],
+        )
+
+    # ------------------------------------------------------------------------- jobs
+
+    def _submit(self, job: Job) -> concurrent.futures.Future[Outcome]:
+        sign = 1.0 if self.scheduler.direction == "maximize" else -1.0
+        best = self.scheduler.best_score
+        retries = self.scheduler.max_failures > 0
+        task = Task(
+            job=job,
+            params=self.candidates[job.arm],
+            seed=self.seed_of(job.arm),
+            state=self._states.get(job.arm),
+            travels=not self._inline or retries,
+            protected=retries,
+            sign=sign,
+            best_reward=-math.inf if math.isnan(best) else sign * best,
+        )
+        try:
+            return self._executor.submit(run_task, self.trainable, task)
+        except RuntimeError as error:
+            raise self._executor_failed(error) from error
+
+    def _next_done(
+        self, futures: dict[concurrent.futures.Future[Outcome], Job]
+    ) -> tuple[Job, Outcome]:
+        """Return the first finished job; of several, the one asked for first."""
+        done, _ = concurrent.futures.wait(
+            futures, return_when=concurrent.futures.FIRST_COMPLETED
+        )
+        future = min(done, key=lambda future: futures[future].id)
+        job = futures.pop(future)
+        try:
+            return job, future.result()
+        except (Exception, concurrent.futures.CancelledError) as error:
+            futures[future] = job
+            raise self._executor_failed(error) from error
+
+    def _settle(self, job: Job, outcome: Outcome) -> None:
+        report = outcome.report
+        self._reports[job.id] = report
+        self._n_calls += outcome.n_calls
+        if outcome.snapshot is not None:
+            epoch, checkpoint = outcome.snapshot
+            score = report.scores[epoch - job.from_epoch - 1]
+            self._snapshots[job.arm, epoch] = (score, checkpoint)
+        if report.failure is not None:
+            self.scheduler.fail(job, report.failure, report.scores, outcome.elapsed)
+        else:
+            self.scheduler.tell(job, report.scores, outcome.elapsed)
+        self._keep_state(job.arm, outcome)
+        self._drop_beaten_snapshots()
+        for callback in self.callbacks:
+            callback(self, report)
+        if self._raise_failures:
+            self._raise_failure(report)
+
+    def _keep_state(self, arm: int, outcome: Outcome) -> None:
+        if self.scheduler.status(arm) in ("finished", "failed"):
+            self._states.pop(arm, None)
+        else:
+            self._states[arm] = outcome.state
+
+    def _drop_beaten_snapshots(self) -> None:
+        best = self.scheduler.best_score
+        if math.isnan(best):
+            return
+        maximize = self.scheduler.direction == "maximize"
+        for key, (score, _) in list(self._snapshots.items()):
+            if (score < best) if maximize else (score > best):
+                del self._snapshots[key]
+
+    def _abandon(self, futures: dict[concurrent.futures.Future[Outcome], Job]) -> None:
+        """Charge what was in flight when the search broke off."""
+        for future in futures:
+            future.cancel()
+        for job in self.scheduler.in_flight:
+            self.scheduler.fail(job, "interrupted")
+        self.scheduler.flush()
+
+    # ----------------------------------------------------------------------- results
+
+    def _history(self) -> History:
+        rows = History()
+        position: dict[int, int] = {}
+        for row in self.scheduler.history:
+            k = position[row["job"]] = position.get(row["job"], -1) + 1
+            report = self._reports.get(row["job"])
+            trained = report is not None and k < len(report.scores)
+            row = dict(row)
+            row.pop("cost")
+            facts = {name: row.pop(name) for name in ("arm", "epoch", "score")}
+            facts["seconds"] = (
+                report.seconds[k] if report is not None and trained else math.nan
+            )
+            metrics = report.metrics[k] if report is not None and trained else {}
+            rows.append(facts | row | metrics)
+        return rows
+
+    def _executor_failed(self, error: BaseException) -> ExecutorFailedError:
+        self._abandon({})
+        msg = (
+            f"the executor failed ({type(error).__name__}: {error}); this exception's "
+            "result holds what was found before"
+        )
+        return ExecutorFailedError(msg, self.result())
+
+    def _raise_failure(self, report: Report) -> None:
+        if report.failure is not None:
+            raise report.failure
+        for k, score in enumerate(report.scores):
+            if not math.isfinite(score):
+                epoch = report.job.from_epoch + k + 1
+                msg = (
+                    f"arm {report.job.arm} with {self.candidates[report.job.arm]} "
+                    f"scored {score} at epoch {epoch}, and error_score is 'raise'"
+                )
+                raise SearchFailedError(msg)
+
+    def _all_failed(self) -> RisingSearchError:
+        reports = sorted(self._reports.values(), key=lambda report: report.job.id)
+        failures = [r.failure for r in reports if r.failure is not None]
+        if failures:
+            opened = len({report.job.arm for report in reports})
+            msg = f"all {opened} arms failed; the first failure: {failures[0]!r}"
+        else:
+            msg = (
+                "no arm has had a finite score: check what train returns, and that the "
+                "scores are not all NaN"
+            )
+        error = SearchFailedError(msg)
+        error.__cause__ = failures[0] if failures else None
+        return error
+
+
+class _Inline(concurrent.futures.Executor):
+    """Runs what is submitted at once, in this thread."""
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> concurrent.futures.Future[Any]:
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        from risingsearch.errors import MissingDependencyError
+
+        msg = "pandas is not installed; run: pip install pandas"
+        raise MissingDependencyError(msg) from error
+    return pd.DataFrame(rows)

@@ -1,0 +1,224 @@
+"""The rising policies against direct sums over the raw rewards, and the papers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import explain, make_policy
+from risingsearch.policies.rising import CureUCB, REdUCB, window_length
+
+
+def windows(rewards, eps):
+    """Return the last h rewards and the h before them, with their numbers from 1."""
+    n = len(rewards)
+    h = max(1, math.floor(eps * n))
+    numbered = list(enumerate(rewards, start=1))
+    return numbered[n - h :], numbered[n - 2 * h : n - h], h
+
+
+def cure_index(rewards, t, *, horizon, eps, sigma):
+    """Eq. 6 of the CURE-UCB paper, by direct sums."""
+    last, before, h = windows(rewards, eps)
+    a = sum(x for _, x in last)
+    b = sum(x for _, x in before)
+    rest = horizon - t
+    bonus = sigma * math.sqrt(6 * math.log(t) * (3 * rest**2 + 8 * h**2) / (4 * h**3))
+    return a / h + rest / 2 * (a - b) / h**2 + bonus
+
+
+def r_ed_index(rewards, t, *, horizon, eps, sigma, delta=0.001, alpha=None):
+    """Eq. 7-8 of the R-ed-UCB paper, by its definition as a mean of projections."""
+    last, before, h = windows(rewards, eps)
+    n = len(rewards)
+    confidence = math.log(1 / delta) if alpha is None else alpha * math.log(t)
+    projections = [
+        x + (t - number) * (x - x_before) / h
+        for (number, x), (_, x_before) in zip(last, before, strict=True)
+    ]
+    bonus = sigma * (t - n + h - 1) * math.sqrt(10 * confidence / h**3)
+    return sum(projections) / h + bonus
+
+
+def estimated_sigma(rewards):
+    bends = np.concatenate([np.diff(x, n=2) for x in rewards if len(x) > 2] or [[]])
+    return math.sqrt(np.mean(bends**2) / 6) if len(bends) else 0.0
+
+
+def direct_run(index, curves, horizon, *, sigma, **parameters):
+    """Return the arms of a whole run, with every index taken from the raw rewards."""
+    seen = [[] for _ in curves]
+    arms = []
+    for t in range(1, horizon + 1):
+        fresh = [i for i in range(len(curves)) if len(seen[i]) < 2]
+        if fresh:
+            arm = min(fresh, key=lambda i: (len(seen[i]), i))
+        else:
+            scale = estimated_sigma(seen) if sigma is None else sigma
+            values = [
+                index(x, t, horizon=horizon, sigma=scale, **parameters) for x in seen
+            ]
+            arm = min(range(len(curves)), key=lambda i: (-values[i], len(seen[i]), i))
+        seen[arm].append(float(curves[arm][len(seen[arm])]))
+        arms.append(arm)
+    return arms
+
+
+INDICES = {"cure-ucb": cure_index, "r-ed-ucb": r_ed_index}
+
+
+@pytest.mark.parametrize("name", list(INDICES))
+@pytest.mark.parametrize("eps", [0.05, 0.25, 0.5])
+def test_index_equals_direct_sums(name, eps):
+    rng = np.random.default_rng(1)
+    policy = make_policy(name, 1, 300, eps=eps, sigma=0.3)
+    rewards = rng.normal(0.5, 0.4, 200)
+    for n, reward in enumerate(rewards, start=1):
+        policy.update(n, 0, reward, rng)
+        if n >= 2:
+            value = sum(explain(policy, 0).values())
+            direct = INDICES[name](rewards[:n], n + 1, horizon=300, eps=eps, sigma=0.3)
+            assert value == pytest.approx(direct, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", list(INDICES))
+@pytest.mark.parametrize("sigma", [0.0, 0.01, None])
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+def test_whole_run_equals_the_direct_policy(name, sigma, noise, play, concave):
+    for seed in range(3):
+        curves = concave(4, 200, seed, noise)
+        policy = make_policy(name, 4, 200, eps=0.2, sigma=sigma)
+        direct = direct_run(INDICES[name], curves, 200, eps=0.2, sigma=sigma)
+        assert play(policy, curves, 200) == direct
+
+
+def test_delta_may_shrink_with_the_round(play, concave):
+    curves = concave(3, 150, seed=9)
+    policy = REdUCB.create(3, 150, sigma=0.02, alpha=2.5)
+    direct = direct_run(r_ed_index, curves, 150, eps=0.25, sigma=0.02, alpha=2.5)
+    assert play(policy, curves, 150) == direct
+
+
+@pytest.mark.parametrize("name", list(INDICES))
+def test_deterministic_form_is_sigma_zero_and_a_window_of_one(name, play, concave):
+    curves = concave(4, 300, seed=2, noise=0.0)
+    policy = make_policy(name, 4, 300, deterministic=True)
+    direct = direct_run(INDICES[name], curves, 300, eps=1e-9, sigma=0.0)
+    assert play(policy, curves, 300) == direct
+
+
+def test_sigma_is_estimated_from_second_differences():
+    rng = np.random.default_rng(3)
+    policy = CureUCB.create(n_arms=2, horizon=4000)
+    known = CureUCB.create(n_arms=2, horizon=4000, sigma=0.05)
+    for t in range(1, 4001):
+        reward = 1e-4 * t + rng.normal(0.0, 0.05)
+        policy.update(t, t % 2, reward, rng)
+        known.update(t, t % 2, reward, rng)
+    for arm in range(2):
+        bonus = explain(policy, arm)["bonus"]
+        assert bonus == pytest.approx(explain(known, arm)["bonus"], rel=0.05)
+
+
+def test_window_is_a_share_of_the_pulls_and_never_empty():
+    assert [window_length(0.25, n) for n in (2, 7, 8, 11, 12)] == [1, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("name", list(INDICES))
+def test_ties_go_to_fewer_pulls_then_to_the_lower_index(name):
+    rng = np.random.default_rng(0)
+    policy = make_policy(name, 3, 50, sigma=0.0)
+    for t, arm in enumerate([0, 0, 0, 1, 1, 2, 2], start=1):
+        policy.update(t, arm, 0.5, rng)
+    assert policy.select(8, rng) == 1
+    policy.available[1] = False
+    assert policy.select(8, rng) == 2
+
+
+@pytest.mark.parametrize("name", list(INDICES))
+def test_max_pulls_bounds_the_memory_and_not_the_projection(name, play, concave):
+    curves = concave(3, 40, seed=4)
+    short = make_policy(name, 3, 90, 40)
+    long = make_policy(name, 3, 90)
+    long.pulls_left[:] = 40
+    assert short.P.shape == (3, 41)
+    assert play(short, curves, 90) == play(long, curves, 90)
+
+
+@pytest.mark.parametrize("name", list(INDICES))
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"eps": 0.0},
+        {"eps": 0.6},
+        {"sigma": -0.1},
+        {"sigma": math.nan},
+        {"sigma": math.inf},
+        {"sigma": "small"},
+    ],
+)
+def test_parameters_outside_their_range_are_refused(name, parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        make_policy(name, 2, 10, **parameters)
+
+
+@pytest.mark.parametrize("parameters", [{"delta": 0.0}, {"delta": 2.0}, {"alpha": 0}])
+def test_confidence_outside_its_range_is_refused(parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        REdUCB.create(2, 10, **parameters)
+
+
+# ------------------------------------------------ the figures of the CURE-UCB paper
+
+
+def two_arms(horizon):
+    """Fig. 1: a plateau at 0.4, and a line that reaches 1 after 20,000 pulls."""
+    n = np.arange(1, horizon + 1)
+    return np.stack([np.full(horizon, 0.4), np.minimum(1.0, n / 20_000)])
+
+
+def policy_regret(arms, curves, horizon):
+    """What the best single arm would have paid, minus what was paid."""
+    best = curves[:, :horizon].sum(axis=1).max()
+    pulls = np.bincount(arms[:horizon], minlength=len(curves))
+    return best - sum(curves[i, :n].sum() for i, n in enumerate(pulls))
+
+
+@pytest.mark.parametrize("horizon", [5_000, 10_000, 16_010, 20_000, 30_000, 50_000])
+def test_cure_loses_only_its_first_pulls_on_the_two_arms(horizon, play):
+    curves = two_arms(horizon)
+    policy = CureUCB.create(2, horizon, deterministic=True)
+    regret = policy_regret(play(policy, curves, horizon), curves, horizon)
+    assert 0.75 < regret < 1.05
+
+
+def test_r_ed_pays_for_not_knowing_the_horizon_on_the_two_arms(play):
+    # R-ed-UCB never looks at the horizon, so that one run serves for all of them.
+    curves = two_arms(50_000)
+    policy = REdUCB.create(2, 50_000, deterministic=True)
+    arms = play(policy, curves, 50_000)
+    horizons = [5_000, 10_000, 16_010, 20_000, 30_000, 50_000]
+    regrets = [policy_regret(arms, curves, horizon) for horizon in horizons]
+    assert regrets == pytest.approx([1, 701, 1604, 3200, 4798, 4798], abs=1.0)
+
+
+def test_cure_is_never_behind_r_ed_on_linear_then_flat_arms(play):
+    """Theorem 5.2, for the deterministic forms."""
+    horizon = 250
+    rng = np.random.default_rng(0)
+    n = np.arange(1, horizon + 1)
+    for _ in range(50):
+        n_arms = rng.integers(2, 6)
+        top = rng.uniform(0.1, 1.0, size=(n_arms, 1))
+        saturation = rng.uniform(0.05 * horizon, horizon, size=(n_arms, 1))
+        curves = np.minimum(top, top / saturation * n)
+        cure, r_ed = (
+            policy_regret(
+                play(make(n_arms, horizon, deterministic=True), curves, horizon),
+                curves,
+                horizon,
+            )
+            for make in (CureUCB.create, REdUCB.create)
+        )
+        assert cure <= r_ed + 1e-9

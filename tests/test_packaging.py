@@ -1,0 +1,237 @@
+"""What is installed is what the repository holds, and the documents tell the truth."""
+
+import doctest
+import importlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from risingsearch.testing import check_policy
+
+ROOT = Path(__file__).resolve().parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+TEST_COMMAND = (
+    "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
+)
+DEMO_COMMAND = (
+    "python3 -m venv .venv && .venv/bin/pip install -e '.[sklearn,plot]' "
+    "&& .venv/bin/risingsearch demo"
+)
+
+
+def source_files(pattern):
+    """Return the sources as they are imported: path in the wheel -> path here."""
+    files = {}
+    for top, prefix in (("risingsearch", ""), ("integrations", "risingsearch/")):
+        for path in (ROOT / top).rglob(pattern):
+            here = path.relative_to(ROOT).as_posix()
+            if not here.startswith("risingsearch/integrations"):
+                files[prefix + here] = path
+    return files
+
+
+class TestMetadata:
+    def test_every_package_is_listed(self):
+        found = [str(Path(init).parent) for init in source_files("__init__.py")]
+        packages = sorted(package.replace("/", ".") for package in found)
+        assert SETUPTOOLS["packages"] == packages
+
+    def test_the_adapters_come_from_their_own_folder(self):
+        mapping = {"risingsearch.integrations": "integrations"}
+        assert SETUPTOOLS["package-dir"] == mapping
+
+    def test_the_package_is_marked_as_typed(self):
+        assert "py.typed" in SETUPTOOLS["package-data"]["risingsearch"]
+        assert (ROOT / "risingsearch" / "py.typed").is_file()
+
+    def test_the_link_for_type_checkers_is_relative(self):
+        link = ROOT / "risingsearch" / "integrations"
+        assert os.readlink(link) == "../integrations"
+
+    def test_the_core_depends_on_numpy_alone(self):
+        names = [re.match(r"[\w.-]+", line)[0] for line in PROJECT["dependencies"]]
+        assert names == ["numpy"]
+
+    def test_the_extras_exist(self):
+        assert set(EXTRAS) == {
+            "all", "bench", "cli", "dask", "optuna", "plot",
+            "ray", "sim", "sklearn", "test", "torch",
+        }  # fmt: skip
+
+    def test_the_tests_pin_torch(self):
+        assert "torch==2.13.0" in EXTRAS["test"]
+
+    def test_the_command_is_installed(self):
+        assert PROJECT["scripts"] == {"risingsearch": "risingsearch.cli:main"}
+
+
+def build_wheel(source, out):
+    """Build a wheel the way pip does, with the setuptools that is installed."""
+    code = f"from setuptools import build_meta; build_meta.build_wheel({str(out)!r})"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=source, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+def copy_sources(to, with_link):
+    """Copy what is built, not what an earlier build left in the checkout."""
+    to.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, to)
+    for name in ("risingsearch", "integrations"):
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=ignore)
+    if not with_link:
+        (to / "risingsearch" / "integrations").unlink()
+
+
+@pytest.mark.parametrize("with_link", [True, False])
+def test_a_wheel_holds_every_module_under_the_name_it_is_imported_by(
+    tmp_path, with_link
+):
+    copy_sources(tmp_path / "source", with_link)
+    (tmp_path / "out").mkdir()
+    wheel = zipfile.ZipFile(build_wheel(tmp_path / "source", tmp_path / "out"))
+    with wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert names == {*source_files("*.py"), "risingsearch/py.typed"}
+    assert "risingsearch/integrations/sklearn/__init__.py" in names
+
+
+def test_adapters_never_hide_the_frameworks_they_are_named_after():
+    code = (
+        "import sys, pathlib\n"
+        "import risingsearch.integrations.sklearn\n"
+        "import sklearn\n"
+        "print(*[p for p in sys.path if pathlib.Path(p).name == 'integrations'])\n"
+        "print(sklearn.__version__)\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    on_path, version = done.stdout.splitlines()
+    assert on_path == ""
+    assert version
+
+
+class TestReadme:
+    @pytest.mark.parametrize("command", [TEST_COMMAND, DEMO_COMMAND])
+    def test_the_commands_stand_on_lines_of_their_own(self, command):
+        assert command in (ROOT / "README.md").read_text().splitlines()
+
+
+class TestContributing:
+    """The worked example of CONTRIBUTING.md, as a reader would copy it."""
+
+    @pytest.fixture
+    def blocks(self):
+        text = (ROOT / "CONTRIBUTING.md").read_text()
+        return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+    @pytest.fixture
+    def policy_module(self, blocks, tmp_path, monkeypatch):
+        (tmp_path / "last_gain.py").write_text(blocks[0])
+        monkeypatch.syspath_prepend(tmp_path)
+        yield importlib.import_module("last_gain")
+        del sys.modules["last_gain"]
+
+    def test_the_policy_keeps_the_contract(self, policy_module):
+        check_policy(policy_module.LastGain.create)
+        check_policy(policy_module.LastGain.create, memory=0.0)
+
+    def test_the_example_in_its_docstring_runs(self, policy_module):
+        results = doctest.testmod(
+            policy_module, optionflags=doctest.NORMALIZE_WHITESPACE
+        )
+        assert results.attempted > 0
+        assert results.failed == 0
+
+    def test_a_search_takes_it_as_shown(self, blocks, policy_module, capsys):
+        exec(blocks[1], {"LastGain": policy_module.LastGain})
+        assert capsys.readouterr().out == "{'top': 0.9}\n"
+
+    def test_the_check_runs_as_shown(self, blocks, policy_module):
+        exec(blocks[2], {"LastGain": policy_module.LastGain})
+
+
+class TestContinuousIntegration:
+    """``.ci/run`` in an empty folder, where every tool only writes down its name."""
+
+    STEPS = (
+        "python3 -m venv .venv",
+        "pip install -e .[test]",
+        "pytest",
+        "ruff check",
+        "ruff format --check",
+        "mypy",
+    )
+
+    @pytest.fixture
+    def run(self, tmp_path):
+        checkout = tmp_path / "checkout"
+        (checkout / ".ci").mkdir(parents=True)
+        shutil.copy(ROOT / ".ci" / "run", checkout / ".ci")
+        bin_dir = checkout / ".venv" / "bin"
+        bin_dir.mkdir(parents=True)
+        for tool in ("python3", "pip", "pytest", "ruff", "mypy"):
+            path = bin_dir / tool
+            path.write_text(
+                "#!/bin/sh\n"
+                f'call="$(echo {tool} "$@")"\n'
+                'echo "$call" >> "$CALLS"\n'
+                'test "$call" != "$BROKEN"\n'
+            )
+            path.chmod(0o755)
+
+        def run(broken=""):
+            calls = tmp_path / "calls"
+            calls.write_text("")
+            environment = {
+                "PATH": f"{bin_dir}:/usr/bin:/bin",
+                "CALLS": str(calls),
+                "BROKEN": broken,
+            }
+            done = subprocess.run(
+                [checkout / ".ci" / "run"],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return done, tuple(calls.read_text().splitlines())
+
+        return run
+
+    def test_is_executable(self):
+        assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
+
+    def test_runs_the_command_of_the_readme(self):
+        lines = (ROOT / ".ci" / "run").read_text().splitlines()
+        assert TEST_COMMAND in [line.strip() for line in lines]
+
+    def test_runs_every_step_in_order_beside_an_older_environment(self, run):
+        done, calls = run()
+        assert done.returncode == 0
+        assert calls == self.STEPS
+
+    @pytest.mark.parametrize("step", STEPS)
+    def test_stops_at_the_first_failure(self, run, step):
+        done, calls = run(broken=step)
+        assert done.returncode != 0
+        assert calls == self.STEPS[: self.STEPS.index(step) + 1]

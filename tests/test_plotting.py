@@ -1,0 +1,264 @@
+"""The two figures say what the history says, whatever the history holds."""
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from risingsearch.errors import InvalidParameterError, MissingDependencyError
+from risingsearch.plotting import plot_allocation, plot_curves
+
+PLOTS = [plot_allocation, plot_curves]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def epoch(arm, number, score):
+    return {"arm": arm, "epoch": number, "score": score, "seconds": 1.0, "reason": ""}
+
+
+# Arm 1 gets most epochs, arm 2 the best score; arm 0 is opened first.
+HISTORY = [
+    epoch(0, 1, 0.3),
+    epoch(1, 1, 0.4),
+    epoch(2, 1, 0.5),
+    epoch(1, 2, 0.6),
+    epoch(2, 2, 0.9),
+    epoch(1, 3, 0.7),
+]
+
+
+def rising(n_arms, n_epochs, seed=0):
+    """Return a made-up search: every arm opened once, then the highest go on."""
+    rng = np.random.default_rng(seed)
+    limit, speed = rng.uniform(0.5, 0.95, n_arms), rng.uniform(2, 12, n_arms)
+    trained = np.zeros(n_arms, dtype=int)
+    history = []
+    for told in range(n_epochs):
+        arm = told if told < n_arms else int(rng.choice(np.argsort(-limit)[:8]))
+        trained[arm] += 1
+        score = limit[arm] * (1 - np.exp(-trained[arm] / speed[arm]))
+        history.append(epoch(arm, int(trained[arm]), float(score)))
+    return history
+
+
+def blocks(ax):
+    (collection,) = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    return collection
+
+
+def names(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def legend_colours(ax):
+    return [line.get_color() for line in ax.get_legend().get_lines()]
+
+
+def overlapping(texts, figure):
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in texts]
+    return [
+        (a, b)
+        for i, a in enumerate(boxes)
+        for b in boxes[i + 1 :]
+        if a.overlaps(b) and a.width and b.width
+    ]
+
+
+class TestAllocation:
+    def test_one_block_per_epoch_from_left_to_right_in_the_row_of_its_arm(self):
+        ax = plot_allocation(HISTORY)
+        corners = [path.vertices[:4] for path in blocks(ax).get_paths()]
+        assert [c[:, 0].min() for c in corners] == [0, 1, 2, 3, 4, 5]
+        assert [c[:, 0].max() for c in corners] == [1, 2, 3, 4, 5, 6]
+        # top to bottom: arm 1 with three epochs, arm 2 with two, arm 0 with one
+        assert [round(c[:, 1].mean()) for c in corners] == [2, 0, 1, 0, 1, 0]
+        assert names(ax) == ["arm 1", "arm 2", "arm 0"]
+
+    def test_the_first_row_is_on_top(self):
+        bottom, top = plot_allocation(HISTORY).get_ylim()
+        assert bottom > top
+
+    def test_blocks_are_coloured_by_score(self):
+        ax = plot_allocation(HISTORY)
+        assert blocks(ax).get_array().tolist() == [row["score"] for row in HISTORY]
+
+    @pytest.mark.parametrize("direction", ["maximize", "minimize"])
+    def test_the_better_score_is_the_darker(self, direction):
+        collection = blocks(plot_allocation(HISTORY, direction=direction))
+        low, high = (collection.to_rgba(score)[:3] for score in (0.3, 0.9))
+        assert (sum(high) < sum(low)) == (direction == "maximize")
+
+    def test_there_is_a_colour_bar(self):
+        figure = plot_allocation(HISTORY).figure
+        assert [ax.get_ylabel() for ax in figure.axes[1:]] == ["score"]
+
+    def test_the_title_names_the_winner_and_the_star_stands_on_its_best_epoch(self):
+        ax = plot_allocation(HISTORY)
+        assert ax.get_title(loc="left") == (
+            "6 epochs over 3 arms\nbest (star) is arm 2: 0.9 at epoch 2"
+        )
+        (star,) = ax.get_lines()
+        assert star.get_xydata().tolist() == [[4.5, 1.0]]
+
+    def test_minimize_makes_the_lowest_score_the_winner(self):
+        ax = plot_allocation(HISTORY, direction="minimize")
+        assert "best (star) is arm 0: 0.3 at epoch 1" in ax.get_title(loc="left")
+
+    def test_of_equally_trained_arms_the_winner_is_on_top(self):
+        history = [epoch(arm, 1, score) for arm, score in enumerate([0.3, 0.2, 0.6])]
+        assert names(plot_allocation(history)) == ["arm 2", "arm 0", "arm 1"]
+
+    def test_failed_epochs_are_crossed_and_counted(self):
+        ax = plot_allocation([*HISTORY, epoch(0, 2, float("nan"))])
+        assert "1 failed (cross)" in ax.get_title(loc="left")
+        crosses = next(line for line in ax.get_lines() if line.get_marker() == "x")
+        assert crosses.get_xdata().tolist() == [6.5]
+
+    def test_one_diverged_epoch_does_not_flatten_the_colours(self):
+        history = [*rising(20, 100), epoch(0, 2, -1e6)]
+        low, high = blocks(plot_allocation(history)).get_clim()
+        assert 0 < low < high < 1
+
+    @pytest.mark.parametrize("n_arms", [1, 7, 60, 200])
+    def test_names_do_not_overlap_and_the_winner_is_always_named(self, n_arms):
+        history = rising(n_arms, n_arms + 210)
+        winner = max(history, key=lambda row: row["score"])["arm"]
+        ax = plot_allocation(history)
+        assert not overlapping(ax.get_yticklabels(), ax.figure)
+        assert f"arm {winner}" in names(ax)
+        bold = [t for t in ax.get_yticklabels() if t.get_fontweight() == "bold"]
+        assert [text.get_text() for text in bold] == [f"arm {winner}"]
+
+    def test_all_of_sixty_arms_are_named(self):
+        assert len(names(plot_allocation(rising(60, 270)))) == 60
+
+    def test_the_number_of_artists_does_not_grow_with_the_epochs(self):
+        few = plot_allocation(rising(60, 100))
+        many = plot_allocation(rising(60, 10_000))
+        assert len(few.get_children()) == len(many.get_children())
+
+
+class TestCurves:
+    def test_the_legend_ranks_the_best_arms(self):
+        assert legend(plot_curves(HISTORY)) == [
+            "best is arm 2: 0.9 at epoch 2",
+            "arm 1: 0.7 at epoch 3",
+            "arm 0: 0.3 at epoch 1",
+        ]
+
+    def test_minimize_ranks_the_lowest_first(self):
+        assert legend(plot_curves(HISTORY, direction="minimize")) == [
+            "best is arm 0: 0.3 at epoch 1",
+            "arm 1: 0.4 at epoch 1",
+            "arm 2: 0.5 at epoch 1",
+        ]
+
+    def test_the_winner_is_thickest_and_starred_at_its_best_epoch(self):
+        history = [*HISTORY, epoch(2, 3, 0.8)]
+        winner, *others = plot_curves(history).get_lines()
+        assert winner.get_xydata().tolist() == [[1, 0.5], [2, 0.9], [3, 0.8]]
+        assert winner.get_marker() == "*"
+        assert winner.get_markevery() == [1]
+        assert all(winner.get_linewidth() > line.get_linewidth() for line in others)
+
+    def test_all_but_the_best_five_are_one_grey_line_with_gaps(self):
+        ax = plot_curves(rising(60, 270))
+        assert legend(ax)[-1] == "55 others"
+        assert len(ax.get_lines()) == 6
+        grey = ax.get_lines()[-1]
+        assert np.isnan(grey.get_xdata()).sum() == 54
+        assert len(set(legend_colours(ax))) == 6
+
+    def test_failed_epochs_are_marked_apart_from_the_curve(self):
+        nan = float("nan")
+        history = [epoch(0, 1, 0.1), epoch(0, 2, nan), epoch(0, 3, 0.3)]
+        curve, crosses = plot_curves(history).get_lines()
+        assert curve.get_xydata().tolist() == [[1, 0.1], [3, 0.3]]
+        assert crosses.get_xdata().tolist() == [2]
+        assert crosses.get_label() == "1 failed"
+
+    @pytest.mark.parametrize("direction", ["maximize", "minimize"])
+    def test_a_diverged_score_stays_outside_and_the_title_says_so(self, direction):
+        bad = -1e6 if direction == "maximize" else 1e6
+        ax = plot_curves([*rising(20, 100), epoch(0, 2, bad)], direction=direction)
+        low, high = ax.get_ylim()
+        assert -1 < low < high < 2
+        assert "1 outside the axes" in ax.get_title(loc="left")
+
+    def test_every_other_score_is_inside(self):
+        history = rising(60, 270)
+        low, high = plot_curves(history).get_ylim()
+        assert all(low < row["score"] < high for row in history)
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+class TestBoth:
+    def test_draws_on_the_axes_given_and_opens_no_figure(self, plot):
+        ax = Figure().add_subplot()
+        assert plot(HISTORY, ax=ax) is ax
+        assert plt.get_fignums() == []
+        ax.figure.draw_without_rendering()
+
+    def test_opens_one_figure_where_none_is_given(self, plot):
+        ax = plot(HISTORY)
+        assert [plt.figure(n) for n in plt.get_fignums()] == [ax.figure]
+
+    def test_leaves_the_settings_of_matplotlib_alone(self, plot):
+        before = mpl.rcParams.copy()
+        plot(HISTORY).figure.draw_without_rendering()
+        assert mpl.rcParams == before
+
+    def test_axes_are_labelled(self, plot):
+        ax = plot(HISTORY)
+        assert "epochs" in ax.get_xlabel()
+        assert ax.get_ylabel()
+
+    def test_labels_replace_numbers_and_are_shortened(self, plot):
+        labels = {1: "cost=$3$", 2: "learning rate 0.01, momentum 0.95, depth 12"}
+        ax = plot(HISTORY, labels=labels)
+        ax.figure.draw_without_rendering()
+        texts = " ".join(names(ax) if plot is plot_allocation else legend(ax))
+        assert r"cost=\$3\$" in texts
+        assert "learning rate 0.01, momentu…" in texts
+        assert "arm 0" in texts
+
+    @pytest.mark.parametrize(
+        "scores",
+        [[0.5], [0.5, 0.5], [float("nan")] * 3, [float("inf"), 0.1], [0, 0, 0, 0, -9]],
+        ids=["one", "equal", "all failed", "infinite", "far out but no spread"],
+    )
+    def test_draws_the_smallest_histories(self, plot, scores):
+        history = [epoch(arm, 1, score) for arm, score in enumerate(scores)]
+        plot(history).figure.draw_without_rendering()
+
+    def test_an_empty_history_is_refused(self, plot):
+        with pytest.raises(InvalidParameterError, match="history is empty"):
+            plot([])
+
+    def test_an_unknown_direction_is_refused(self, plot):
+        with pytest.raises(InvalidParameterError, match="direction must be one of"):
+            plot(HISTORY, direction="up")
+
+    def test_a_missing_matplotlib_names_the_command(self, plot, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(
+            MissingDependencyError, match=r'pip install "risingsearch\[plot\]"'
+        ):
+            plot(HISTORY)

@@ -1,0 +1,256 @@
+"""check_policy lets a good policy pass, and names the rule that a bad one breaks."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import UnknownNameError
+from risingsearch.policies import WAIT
+from risingsearch.policies.base import least_pulled
+from risingsearch.policies.stationary import EpsilonGreedy, RoundRobin
+from risingsearch.testing import check_policy
+
+
+def squared(value):
+    return value**2
+
+
+class PullsAreFloats(RoundRobin):
+    @classmethod
+    def create(cls, n_arms, horizon, max_pulls=None):
+        policy = super().create(n_arms, horizon, max_pulls)
+        return policy._replace(pulls=np.zeros(n_arms))
+
+
+class PowerInHelper(RoundRobin):
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += squared(1)
+
+
+class NumpyFunction(EpsilonGreedy):
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        self.mean[arm] = np.exp(reward)
+
+
+class SumOfArray(RoundRobin):
+    def select(self, t, rng):
+        if self.available.sum() == 0:
+            return WAIT
+        return RoundRobin.select(self, t, rng)
+
+
+class OwnMethod(RoundRobin):
+    def select(self, t, rng):
+        return self.first()
+
+    def first(self):
+        return least_pulled(self.available, self.pulls, 1000)
+
+
+class AnyArm(RoundRobin):
+    def select(self, t, rng):
+        return 0
+
+
+class WaitsForNothing(RoundRobin):
+    def select(self, t, rng):
+        return WAIT if t > 5 else least_pulled(self.available, self.pulls, 1000)
+
+
+COUNTER = itertools.count()
+
+
+class ChangesItsMind(RoundRobin):
+    def select(self, t, rng):
+        if next(COUNTER) % 7 == 6:
+            return WAIT
+        return least_pulled(self.available, self.pulls, 1000)
+
+
+class EmptySlice(RoundRobin):
+    def slice_length(self, arm):
+        return 0
+
+
+class WritesMask(RoundRobin):
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        self.available[arm] = True
+
+
+class GlobalRandom(RoundRobin):
+    def select(self, t, rng):
+        random.random()
+        return least_pulled(self.available, self.pulls, 1000)
+
+
+class GlobalNumpyRandom(RoundRobin):
+    def select(self, t, rng):
+        np.random.rand()  # noqa: NPY002, it is what is broken
+        return least_pulled(self.available, self.pulls, 1000)
+
+
+class ForgetsToCount(EpsilonGreedy):
+    def update(self, t, arm, reward, rng):
+        self.mean[arm] = reward
+
+
+HIDDEN = random.Random(0)
+
+
+class HiddenTieBreak(RoundRobin):
+    def select(self, t, rng):
+        return HIDDEN.choice([i for i in range(len(self.pulls)) if self.available[i]])
+
+
+SEEN = {0.5}
+
+
+class HiddenMemory(RoundRobin):
+    def select(self, t, rng):
+        choice = [i for i in range(len(self.pulls)) if self.available[i]]
+        return choice[len(SEEN) % len(choice)]
+
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        SEEN.add(reward)
+
+
+class OneAfterTheOther(EpsilonGreedy):
+    def update(self, t, arm, reward, rng):
+        if t < self.mean[0]:
+            raise ValueError("too late")
+        self.mean[0] = t
+        self.pulls[arm] += 1
+
+    def explain(self, arm):
+        return {}
+
+
+class WaitsForEveryArm(RoundRobin):
+    def select(self, t, rng):
+        for i in range(len(self.pulls)):
+            if self.pulls[i] == 0 and not self.available[i]:
+                return WAIT
+        return least_pulled(self.available, self.pulls, 1000)
+
+
+class MovesWhenAsked(EpsilonGreedy):
+    def select(self, t, rng):
+        self.mean[0] += 1
+        return least_pulled(self.available, self.pulls, 1000)
+
+
+class NeedsARoundOverAllArms(RoundRobin):
+    @classmethod
+    def create(cls, n_arms, horizon, max_pulls=None):
+        if horizon < n_arms:
+            raise ValueError("horizon too short")
+        return super().create(n_arms, horizon, max_pulls)
+
+
+class Overflows(EpsilonGreedy):
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        self.mean[arm] = math.exp(reward)
+
+
+class NotANumber(EpsilonGreedy):
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        self.mean[arm] = np.float64(reward) * 1e300 - np.float64(reward) * 1e300
+
+
+class StateOutsideArrays(RoundRobin):
+    @classmethod
+    def create(cls, n_arms, horizon, max_pulls=None):
+        policy = super().create(n_arms, horizon, max_pulls)
+        policy.order = []
+        return policy
+
+    def select(self, t, rng):
+        choice = [i for i in range(len(self.pulls)) if self.available[i]]
+        return choice[len(self.order) % len(choice)]
+
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        self.order.append(arm)
+
+
+class ExplainCounts(EpsilonGreedy):
+    def explain(self, arm):
+        self.mean[arm] += 1
+        return {"mean": self.mean[arm]}
+
+
+class PromisesTooMuch(RoundRobin):
+    def until(self, t):
+        return t + 3
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule", "detail"),
+    [
+        (PullsAreFloats, "a policy is a NamedTuple", "pulls must be an array"),
+        (PowerInHelper, "what is compiled", "a power; .* in squared"),
+        (NumpyFunction, "what is compiled", r"np\.exp; use the math module"),
+        (SumOfArray, "what is compiled", r"a call of sum\(\); write a loop"),
+        (OwnMethod, "what is compiled", r"self\.first\(\); call a plain function"),
+        (AnyArm, "only available arms", "select returned 0 at round"),
+        (WaitsForNothing, "only available arms", "WAIT at round 6 with nothing in fl"),
+        (EmptySlice, "a slice has", r"slice_length\(0\) is 0 at round 1"),
+        (WritesMask, "the arrays of the caller", "update has changed available"),
+        (GlobalRandom, "randomness comes from", "state of random or of np.random"),
+        (GlobalNumpyRandom, "randomness comes from", "state of random or of np.random"),
+        (ForgetsToCount, "pulls counts", r"pulls is \[0\] after \[14\] rewards"),
+        (HiddenTieBreak, "with constant rewards", "in one run and"),
+        (HiddenMemory, "the same seed", "in one run and"),
+        (OneAfterTheOther, "several pulls may be in flight", "'too late'"),
+        (WaitsForEveryArm, "arms may end or fail", "with nothing in flight"),
+        (MovesWhenAsked, "asking select twice", "has changed the state"),
+        (NeedsARoundOverAllArms, "the horizon may be shorter", "too short"),
+        (Overflows, "rewards may be", "OverflowError"),
+        (NotANumber, "rewards may be", "invalid value"),
+        (StateOutsideArrays, "a run continues from its state", "in one run and"),
+        (ExplainCounts, "explain and until", "has changed the state at round 1"),
+        (PromisesTooMuch, "explain and until", "until promised arm 0 up to round 4"),
+    ],
+)
+def test_a_broken_policy_is_caught_by_its_rule(policy, rule, detail):
+    broken = rf'^{policy.__name__} with n_arms=.* breaks the rule "{rule}.*{detail}'
+    with pytest.raises(AssertionError, match=broken):
+        check_policy(policy.create)
+
+
+def test_the_own_policy_of_a_user_passes():
+    check_policy(RoundRobin.create)
+    check_policy(EpsilonGreedy.create, epsilon=0.5)
+
+
+def test_a_policy_that_stops_by_its_own_rule_is_not_adaptive():
+    check_policy(WaitsForNothing.create, adaptive=False)
+
+
+def test_a_policy_that_stops_stays_stopped():
+    with pytest.raises(AssertionError, match="an arm when asked again"):
+        check_policy(ChangesItsMind.create, adaptive=False)
+
+
+def test_parameters_reach_the_policy():
+    with pytest.raises(AssertionError, match="epsilon must be a finite number"):
+        check_policy("epsilon-greedy", epsilon=2.0)
+
+
+def test_numbers_of_arms_are_the_users_choice():
+    check_policy(NeedsARoundOverAllArms.create, n_arms=[1, 2, 3][:1])
+    with pytest.raises(AssertionError, match="n_arms=5"):
+        check_policy(NeedsARoundOverAllArms.create, n_arms=[5])
+
+
+def test_an_unknown_name_is_reported_as_such():
+    with pytest.raises(UnknownNameError, match="did you mean 'cure-ucb'"):
+        check_policy("cure")
