@@ -87,13 +87,15 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker that saw this would believe any name
 
-    return getattr(import_module(_MODULES[name]), name)
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            msg = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(msg)
+        from importlib import import_module
+
+        return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

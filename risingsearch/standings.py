@@ -9,6 +9,7 @@ import numpy as np
 
 from risingsearch.arms import Job, Status
 
+# Of the history; the parts of an index go by other names.
 COLUMNS = ("arm", "epoch", "score", "round", "job", "cost", "reason", "failure")
 
 

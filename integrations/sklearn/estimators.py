@@ -211,9 +211,7 @@ def class_labels(estimator: Any, y: Any) -> Any:
     """
     if isinstance(estimator, Pipeline):
         return class_labels(estimator.steps[-1][1], y)
-    if not hasattr(estimator, "partial_fit"):
-        return None
-    if "classes" not in inspect.signature(estimator.partial_fit).parameters:
+    if not _takes_classes(estimator):
         return None
     if isinstance(estimator, MultiOutputClassifier):
         return [np.unique(column) for column in np.asarray(y).T]
@@ -270,7 +268,8 @@ class EpochTrainer:
       Afterwards ``random_state`` is as it was, and ``n_estimators`` the rounds so far.
     - A ``Pipeline`` fits its transformers on the first epoch, with ``fit_transform``
       as its own ``fit`` does, and ignores ``memory`` and ``verbose``. The transformed
-      rows are kept, but not pickled when ``transform`` gives the same bits again.
+      rows are kept. They are pickled too, unless ``transform`` gives the same bits
+      again: the first epoch compares them, and so transforms twice.
 
     Examples
     --------
@@ -334,9 +333,9 @@ class _Stepper:
 
 class _PartialFit(_Stepper):
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
-        if self.classes is None:
-            self.classes = class_labels(self.estimator, y)
-        if self.classes is not None:
+        if _takes_classes(self.estimator):
+            if self.classes is None:
+                self.classes = class_labels(self.estimator, y)
             params = {"classes": self.classes, **params}
         for _ in range(self.steps):
             self.estimator.partial_fit(*_data(X, y), **params)
@@ -455,6 +454,11 @@ def _routed(pipeline: Any, params: Mapping[str, Any]) -> Any:
             raise InvalidParameterError(msg)
         routed[step]["fit"][name] = routed[step]["fit_transform"][name] = value
     return routed
+
+
+def _takes_classes(estimator: Any) -> bool:
+    method = getattr(estimator, "partial_fit", None)
+    return method is not None and "classes" in inspect.signature(method).parameters
 
 
 def _data(X: Any, y: Any) -> tuple[Any, ...]:

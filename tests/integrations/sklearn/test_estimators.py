@@ -237,7 +237,12 @@ class TestClasses:
     def test_one_array_for_each_output(self):
         y = np.column_stack([Y, np.where(X[:, 0] > 0, 5, 7)])
         estimator = trained(MultiOutputClassifier(GaussianNB()), y=y)
-        assert [labels.tolist() for labels in estimator.classes_] == [[0, 1], [5, 7]]
+        labels = [output.classes_.tolist() for output in estimator.estimators_]
+        assert labels == [[0, 1], [5, 7]]
+
+    @pytest.mark.parametrize("estimator", [SGDRegressor(), XGB, Counter()])
+    def test_labels_are_not_passed_where_training_takes_none(self, estimator):
+        EpochTrainer(clone(estimator), classes=[0, 1]).train(X, Y)
 
     def test_multilabel_targets(self):
         y = np.column_stack([Y, X[:, 0] > 0]).astype(int)
@@ -431,6 +436,17 @@ class TestPipeline:
             trainer.train(X, Y)
             sizes[type(transformer)] = len(pickle.dumps(trainer))
         assert sizes[MinMaxScaler] < X.nbytes < sizes[Noise]
+
+    @pytest.mark.parametrize("transformer", [StandardScaler(), PCA(3), Noise()])
+    def test_rows_can_be_forgotten_between_epochs(self, transformer):
+        pipeline = make_pipeline(transformer, SGDClassifier(random_state=0))
+        trainer = EpochTrainer(clone(pipeline))
+        for _ in range(3):
+            trainer.forget_rows()
+            trainer.train(X, Y)
+        np.testing.assert_array_equal(
+            outputs(trainer.estimator), outputs(trained(pipeline))
+        )
 
     def test_parameters_go_to_the_step_of_their_prefix(self):
         scaler = StandardScaler().fit(X, sample_weight=WEIGHTS)
