@@ -35,7 +35,6 @@ from risingsearch.integrations.sklearn import RisingSearchCV
 
 BUDGET = 270
 MAX_EPOCHS = 27
-LABEL = {"SGDClassifier": "SGD", "MLPClassifier": "MLP"}
 
 
 class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -120,9 +119,9 @@ def configurations(seed: int) -> list[dict[str, Any]]:
 def describe(model: Any) -> str:
     """Return a short name of a configuration."""
     if isinstance(model, SGDClassifier):
-        return f"SGD eta {model.eta0:g} alpha {model.alpha:g} {model.penalty}"
+        return f"SGD {model.penalty}, lr {model.eta0:g}, α {model.alpha:g}"
     [hidden] = model.hidden_layer_sizes
-    return f"MLP {hidden} rate {model.learning_rate_init:g} alpha {model.alpha:g}"
+    return f"MLP {hidden}, lr {model.learning_rate_init:g}, α {model.alpha:g}"
 
 
 def run_demo(out: Path, seed: int) -> dict[str, Any]:

@@ -131,7 +131,8 @@ class CostLedger:
             return np.zeros(len(self.paid))
         cost = self.cost_per_epoch()
         epochs = np.full(len(cost), math.inf)
-        np.divide(left, cost, out=epochs, where=cost > 0)
+        with np.errstate(over="ignore"):
+            np.divide(left, cost, out=epochs, where=cost > 0)
         return epochs
 
     def reserve(self, job: Job) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,10 +15,11 @@ from risingsearch.arms import Arm, Budget, Job, Report
 from risingsearch.errors import (
     ExecutorFailedError,
     InvalidParameterError,
-    RisingSearchError,
+    MissingDependencyError,
     SearchFailedError,
 )
 from risingsearch.policies import Policy
+from risingsearch.policies.base import checked_int
 from risingsearch.progress import Progress
 from risingsearch.scheduler import Scheduler
 from risingsearch.trainable import (
@@ -25,7 +27,7 @@ from risingsearch.trainable import (
     Task,
     Trainable,
     checked_trainable,
-    dump,
+    forget_locals,
     restore,
     run_task,
 )
@@ -70,8 +72,9 @@ class SearchResult:
         Its number: the position among the candidates.
     history : History
         One row per charged epoch, in the order in which the policy was told: ``arm``,
-        ``epoch``, ``score``, ``seconds``, ``reason``, the parts of the arm's index when
-        it was chosen, and what else ``train`` returned.
+        ``epoch``, ``score``, ``seconds``, ``round``, ``job``, ``reason``, the parts of
+        the arm's index when it was chosen, ``failure`` if there was one, and what else
+        ``train`` returned. A metric named as a part of the index takes its place.
     candidates : list of dict
         The parameters of every arm.
     arms : list of Arm
@@ -105,10 +108,13 @@ class SearchResult:
 
     @property
     def curves(self) -> dict[int, list[float]]:
-        """The scores of every opened arm, epoch by epoch."""
+        """The scores of every opened arm, epoch by epoch.
+
+        An epoch lost to a failure is NaN until a retry replaces it.
+        """
         curves: dict[int, list[float]] = {}
         for row in self.history:
-            curves.setdefault(row["arm"], []).append(row["score"])
+            curves.setdefault(row["arm"], [])[row["epoch"] - 1 :] = [row["score"]]
         return curves
 
     def best_state(self) -> Any:
@@ -156,7 +162,8 @@ class RisingSearch:
         Where jobs run: processes, threads, ``dask``'s ``client.get_executor()``. By
         default in this process. It is not shut down.
     n_jobs : int, optional
-        Jobs in flight at most; by default as many as the executor has workers.
+        Jobs in flight at most; by default as many as the executor has workers. Give it
+        for executors that do not say: with them there is no limit.
     order : {"completion", "ask"}, optional
         Whether workers never wait, or the run does not depend on what finishes first;
         see ``Scheduler``. ``"completion"`` by default.
@@ -225,15 +232,18 @@ class RisingSearch:
         progress: bool = False,
     ) -> None:
         self.trainable = checked_trainable(trainable)
-        self.candidates = [dict(params) for params in candidates]
-        if not self.candidates:
-            msg = "there are no candidates: give the parameters of at least one arm"
+        self.candidates = _checked_candidates(candidates)
+        if n_jobs is None:
+            n_jobs = 1 if executor is None else getattr(executor, "_max_workers", None)
+        elif executor is None and n_jobs != 1:
+            msg = f"n_jobs={n_jobs!r} needs an executor to run the jobs on"
             raise InvalidParameterError(msg)
-        if executor is None:
-            n_jobs = 1
-        elif n_jobs is None:
-            n_jobs = getattr(executor, "_max_workers", None)
-        seeds = np.random.SeedSequence(seed)
+        if isinstance(error_score, str) and error_score != "raise":
+            msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
+            raise InvalidParameterError(msg)
+        seeds = np.random.SeedSequence(
+            None if seed is None else checked_int("seed", seed, 0)
+        )
         order_seed, policy_seed, self._arm_seeds = seeds.spawn(3)
         n_arms = len(self.candidates)
         order_rng = np.random.default_rng(order_seed)
@@ -254,22 +264,25 @@ class RisingSearch:
             score_range=score_range,
             opening_order=order_rng.permutation(n_arms) if shuffle else None,
         )
-        if isinstance(error_score, str) and error_score != "raise":
-            msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
-            raise InvalidParameterError(msg)
+        self.callbacks = tuple(callbacks)
+        self._sign = 1.0 if direction == "maximize" else -1.0
         self._raise_failures = error_score == "raise"
         self._inline = executor is None
         self._executor = executor or _Inline()
-        self.callbacks = tuple(callbacks)
         self._progress = progress
-        self._states: dict[int, Any] = {}
+        self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
+        self._states: dict[int, Any] = {}  # by arm, to resume from
+        self._back: set[int] = set()  # arms whose result may wait to be taken in
         self._snapshots: dict[tuple[int, int], tuple[float, bytes]] = {}
-        self._reports: dict[int, Report] = {}
+        self._reports: dict[int, Report] = {}  # by job
         self._n_calls = 0
         self._stopping = False
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
+
+        After an exception of a callback, ``run`` goes on where it broke off; jobs still
+        in flight are taken in then. An interruption charges them and gives them up.
 
         Returns
         -------
@@ -282,21 +295,21 @@ class RisingSearch:
         ExecutorFailedError
             If the executor died; its ``result`` holds what was found before.
         """
-        futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._stopping = False
         with Progress(self.scheduler, enabled=self._progress) as progress:
             try:
-                while not (self._stopping and not futures):
+                while not (self._stopping and not self._futures):
                     job = None if self._stopping else self.scheduler.ask()
+                    progress.show()
                     if job is not None:
-                        futures[self._submit(job)] = job
-                    elif futures:
-                        self._settle(*self._next_done(futures))
-                        progress.show()
+                        self._submit(job)
+                    elif self._futures:
+                        self._settle(*self._next_done())
                     else:
                         break
-            except BaseException:
-                self._abandon(futures)
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    self._abandon()
                 raise
         self.scheduler.flush()
         if self.scheduler.best_arm is None:
@@ -313,11 +326,9 @@ class RisingSearch:
 
     def seed_of(self, arm: int) -> int:
         """Return the seed that ``start`` gives an arm."""
-        entropy = self._arm_seeds
-        child = np.random.SeedSequence(
-            entropy.entropy, spawn_key=(*entropy.spawn_key, arm)
-        )
-        return int(child.generate_state(1)[0])
+        arms = self._arm_seeds
+        own = np.random.SeedSequence(arms.entropy, spawn_key=(*arms.spawn_key, arm))
+        return int(own.generate_state(1)[0])
 
     def result(self) -> SearchResult:
         """Return what has been found so far."""
@@ -325,7 +336,7 @@ class RisingSearch:
         arm = scheduler.best_arm
         best = (-1 if arm is None else arm, scheduler.best_epoch)
         return SearchResult(
-            best_params={} if arm is None else self.candidates[arm],
+            best_params={} if arm is None else dict(self.candidates[arm]),
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
@@ -343,103 +354,111 @@ class RisingSearch:
 
     # ------------------------------------------------------------------------- jobs
 
-    def _submit(self, job: Job) -> concurrent.futures.Future[Outcome]:
-        sign = 1.0 if self.scheduler.direction == "maximize" else -1.0
-        best = self.scheduler.best_score
+    def _submit(self, job: Job) -> None:
         retries = self.scheduler.max_failures > 0
         task = Task(
             job=job,
-            params=self.candidates[job.arm],
+            params=dict(self.candidates[job.arm]),
             seed=self.seed_of(job.arm),
             state=self._states.get(job.arm),
             travels=not self._inline or retries,
             protected=retries,
-            sign=sign,
-            best_reward=-math.inf if math.isnan(best) else sign * best,
+            sign=self._sign,
+            best_reward=self._best_reward(),
         )
         try:
-            return self._executor.submit(run_task, self.trainable, task)
-        except RuntimeError as error:
+            future = self._executor.submit(run_task, self.trainable, task)
+        except Exception as error:
             raise self._executor_failed(error) from error
+        self._futures[future] = job
 
-    def _next_done(
-        self, futures: dict[concurrent.futures.Future[Outcome], Job]
-    ) -> tuple[Job, Outcome]:
+    def _next_done(self) -> tuple[Job, Outcome]:
         """Return the first finished job; of several, the one asked for first."""
         done, _ = concurrent.futures.wait(
-            futures, return_when=concurrent.futures.FIRST_COMPLETED
+            self._futures, return_when=concurrent.futures.FIRST_COMPLETED
         )
-        future = min(done, key=lambda future: futures[future].id)
-        job = futures.pop(future)
+        future = min(done, key=lambda future: self._futures[future].id)
         try:
-            return job, future.result()
-        except (Exception, concurrent.futures.CancelledError) as error:
-            futures[future] = job
+            outcome = future.result()
+        except Exception as error:
             raise self._executor_failed(error) from error
+        return self._futures.pop(future), outcome
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
         report = outcome.report
         self._reports[job.id] = report
         self._n_calls += outcome.n_calls
+        self._states[job.arm] = outcome.resume_from
+        self._back.add(job.arm)
         if outcome.snapshot is not None:
             epoch, checkpoint = outcome.snapshot
-            score = report.scores[epoch - job.from_epoch - 1]
-            self._snapshots[job.arm, epoch] = (score, checkpoint)
-        if report.failure is not None:
-            self.scheduler.fail(job, report.failure, report.scores, outcome.elapsed)
-        else:
+            reward = self._sign * report.scores[epoch - job.from_epoch - 1]
+            self._snapshots[job.arm, epoch] = (reward, checkpoint)
+        if report.failure is None:
             self.scheduler.tell(job, report.scores, outcome.elapsed)
-        self._keep_state(job.arm, outcome)
-        self._drop_beaten_snapshots()
+        else:
+            self.scheduler.fail(job, report.failure, report.scores, outcome.elapsed)
+        self._drop_states()
+        self._drop_snapshots()
         for callback in self.callbacks:
             callback(self, report)
         if self._raise_failures:
             self._raise_failure(report)
+        forget_locals(report.failure)
 
-    def _keep_state(self, arm: int, outcome: Outcome) -> None:
-        if self.scheduler.status(arm) in ("finished", "failed"):
-            self._states.pop(arm, None)
-        else:
-            self._states[arm] = outcome.state
+    def _drop_states(self) -> None:
+        """Forget the states of arms that will not train again."""
+        for arm in list(self._back):
+            status = self.scheduler.status(arm)
+            if status != "running":  # else its result waits to be taken in
+                self._back.remove(arm)
+                # Without max_epochs, a larger budget may bring a finished arm back.
+                capped = self.scheduler.max_epochs is not None
+                if status == "failed" or (status == "finished" and capped):
+                    del self._states[arm]
 
-    def _drop_beaten_snapshots(self) -> None:
+    def _drop_snapshots(self) -> None:
+        """Forget the snapshots that a better score has beaten."""
+        best = self._best_reward()
+        self._snapshots = {
+            key: kept for key, kept in self._snapshots.items() if kept[0] >= best
+        }
+
+    def _best_reward(self) -> float:
+        """Return the best score so far, turned so that higher is better."""
         best = self.scheduler.best_score
-        if math.isnan(best):
-            return
-        maximize = self.scheduler.direction == "maximize"
-        for key, (score, _) in list(self._snapshots.items()):
-            if (score < best) if maximize else (score > best):
-                del self._snapshots[key]
+        return -math.inf if math.isnan(best) else self._sign * best
 
-    def _abandon(self, futures: dict[concurrent.futures.Future[Outcome], Job]) -> None:
-        """Charge what was in flight when the search broke off."""
-        for future in futures:
+    def _abandon(self) -> None:
+        """Charge what is in flight and will not be waited for."""
+        for future in self._futures:
             future.cancel()
+        self._futures.clear()
         for job in self.scheduler.in_flight:
+            self._reports[job.id] = Report(job)
+            self._back.add(job.arm)
             self.scheduler.fail(job, "interrupted")
         self.scheduler.flush()
+        self._drop_states()
 
     # ----------------------------------------------------------------------- results
 
     def _history(self) -> History:
         rows = History()
-        position: dict[int, int] = {}
+        n_rows: Counter[int] = Counter()
         for row in self.scheduler.history:
-            k = position[row["job"]] = position.get(row["job"], -1) + 1
-            report = self._reports.get(row["job"])
-            trained = report is not None and k < len(report.scores)
-            row = dict(row)
-            row.pop("cost")
-            facts = {name: row.pop(name) for name in ("arm", "epoch", "score")}
-            facts["seconds"] = (
-                report.seconds[k] if report is not None and trained else math.nan
-            )
-            metrics = report.metrics[k] if report is not None and trained else {}
-            rows.append(facts | row | metrics)
+            report = self._reports[row["job"]]
+            k = n_rows[report.job.id]
+            n_rows[report.job.id] += 1
+            trained = k < len(report.scores)
+            first = {name: row[name] for name in ("arm", "epoch", "score")}
+            first["seconds"] = report.seconds[k] if trained else math.nan
+            rest = {k: v for k, v in row.items() if k not in first and k != "cost"}
+            rows.append(first | rest | (report.metrics[k] if trained else {}))
         return rows
 
-    def _executor_failed(self, error: BaseException) -> ExecutorFailedError:
-        self._abandon({})
+    def _executor_failed(self, error: Exception) -> ExecutorFailedError:
+        self._abandon()
         msg = (
             f"the executor failed ({type(error).__name__}: {error}); this exception's "
             "result holds what was found before"
@@ -458,20 +477,33 @@ class RisingSearch:
                 )
                 raise SearchFailedError(msg)
 
-    def _all_failed(self) -> RisingSearchError:
-        reports = sorted(self._reports.values(), key=lambda report: report.job.id)
+    def _all_failed(self) -> SearchFailedError:
+        reports = [report for _, report in sorted(self._reports.items())]
         failures = [r.failure for r in reports if r.failure is not None]
-        if failures:
-            opened = len({report.job.arm for report in reports})
-            msg = f"all {opened} arms failed; the first failure: {failures[0]!r}"
-        else:
-            msg = (
-                "no arm has had a finite score: check what train returns, and that the "
-                "scores are not all NaN"
-            )
+        opened = len({report.job.arm for report in reports})
+        cause = failures[0] if failures else None
+        advice = (
+            f"the first failure: {cause!r}" if cause else "check what train returns"
+        )
+        msg = f"none of the {opened} arms opened has had a finite score; {advice}"
         error = SearchFailedError(msg)
-        error.__cause__ = failures[0] if failures else None
+        error.__cause__ = cause
         return error
+
+
+def _checked_candidates(
+    candidates: Iterable[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    checked = []
+    for params in candidates:
+        if not isinstance(params, Mapping):
+            msg = f"candidates are the parameters of each arm, as dicts; got {params!r}"
+            raise InvalidParameterError(msg)
+        checked.append(dict(params))
+    if not checked:
+        msg = "there are no candidates: give the parameters of at least one arm"
+        raise InvalidParameterError(msg)
+    return checked
 
 
 class _Inline(concurrent.futures.Executor):
@@ -489,8 +521,6 @@ def _frame(rows: list[dict[str, Any]]) -> Any:
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        from risingsearch.errors import MissingDependencyError
-
         msg = "pandas is not installed; run: pip install pandas"
         raise MissingDependencyError(msg) from error
     return pd.DataFrame(rows)

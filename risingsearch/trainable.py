@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import tempfile
@@ -96,9 +97,22 @@ def checked_trainable(trainable: Any) -> Trainable:
 
 
 def dump(trainable: Any, state: Any) -> bytes:
-    """Return the state as bytes, by the trainable's own ``save`` or by pickle."""
+    """Return the state as bytes, by the trainable's own ``save`` or by pickle.
+
+    Raises
+    ------
+    NotTrainableError
+        If there is no ``save`` and the state cannot be pickled.
+    """
     if not _has(trainable, "save"):
-        return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
+        try:
+            return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            msg = (
+                f"the state, a {type(state).__name__}, cannot be pickled ({error}): "
+                "give the trainable save(state, path) and load(path)"
+            )
+            raise NotTrainableError(msg) from error
     with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
         path = os.path.join(folder, "checkpoint")
         trainable.save(state, path)
@@ -127,7 +141,7 @@ class Task(NamedTuple):
     job: Job
     params: Mapping[str, Any]
     seed: int
-    state: Any  # None: start; bytes if it travels, else the live object
+    state: Any  # to resume from: bytes if it travels, else the live object
     travels: bool
     protected: bool  # keep the state of the last good epoch, for a retry
     sign: float  # +1 where higher scores are better, else -1
@@ -138,59 +152,88 @@ class Outcome(NamedTuple):
     """What a worker brings back: the report, the state, the best state of the job."""
 
     report: Report
-    state: Any
+    resume_from: Any  # the state, as in a task; None where nothing will resume
     snapshot: tuple[int, bytes] | None  # the arm's epoch, its state then
-    n_calls: int  # of train
+    n_calls: int  # of train; not those that have only said that the arm has ended
     elapsed: float  # seconds of training, a failed epoch's included
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
     """Train the epochs of one job; a failure comes back in the report.
 
-    The clock runs while the arm starts, resumes and trains, not while it is saved.
+    An epoch counts once all that is kept of it is safe, so that what an arm is resumed
+    from has seen as many epochs as were counted. The clock runs while the arm starts,
+    resumes and trains, not while it is saved.
     """
+    job = task.job
     scores: list[float] = []
     seconds: list[float] = []
     metrics: list[dict[str, Any]] = []
-    snapshot = None
+    snapshot: tuple[int, bytes] | None = None
     best_reward = task.best_reward
-    failure: BaseException | None = None
-    state = None
-    good = task.state
+    failure: Exception | None = None
+    kept = task.state
+    resume_from = None
     n_calls = 0
-    lost = 0.0
-    since = time.perf_counter()
+    clock = _Clock()
     try:
-        state = _begin(trainable, task)
-        for k in range(task.job.n_epochs):
+        with clock:
+            state = _begin(trainable, task)
+        last = job.from_epoch + job.n_epochs
+        for epoch in range(job.from_epoch + 1, last + 1):
             n_calls += 1
-            score, more = _score_of(trainable.train(state))
-            scores.append(score)
-            metrics.append(more)
-            seconds.append(time.perf_counter() - since)
-            if task.sign * score > best_reward:
+            try:
+                with clock:
+                    result = trainable.train(state)
+            except StopIteration:
+                n_calls -= 1
+                break
+            score, more = _score_of(result)
+            is_best = math.isfinite(score) and task.sign * score > best_reward
+            if is_best or task.protected or (task.travels and epoch == last):
+                kept = dump(trainable, state)
+            if is_best:
                 best_reward = task.sign * score
-                snapshot = (task.job.from_epoch + k + 1, dump(trainable, state))
-            if task.protected:
-                good = dump(trainable, state)
-            since = time.perf_counter()
-    except StopIteration:
-        n_calls -= 1
+                snapshot = (epoch, kept)
+            scores.append(score)
+            seconds.append(clock.lap())
+            metrics.append(more)
+        else:
+            resume_from = kept if task.travels else state
     except Exception as error:
-        lost = time.perf_counter() - since
         failure = _portable(error) if task.travels else error
-    if failure is not None:
-        state = good if task.protected else None
-    elif task.travels:
-        state = dump(trainable, state)
-    report = Report(task.job, tuple(scores), tuple(seconds), tuple(metrics), failure)
-    return Outcome(report, state, snapshot, n_calls, sum(seconds) + lost)
+        resume_from = kept if task.protected else None
+    report = Report(job, tuple(scores), tuple(seconds), tuple(metrics), failure)
+    return Outcome(report, resume_from, snapshot, n_calls, clock.total)
+
+
+class _Clock:
+    """Adds up the seconds inside ``with``."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self._told = 0.0
+
+    def __enter__(self) -> None:
+        self._since = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        self.total += time.perf_counter() - self._since
+
+    def lap(self) -> float:
+        """Return the seconds since the last lap."""
+        seconds, self._told = self.total - self._told, self.total
+        return seconds
 
 
 def _begin(trainable: Any, task: Task) -> Any:
-    if task.state is None:
+    if task.job.from_epoch > 0:
+        return restore(trainable, task.state) if task.travels else task.state
+    try:
         return trainable.start(task.params, task.seed)
-    return restore(trainable, task.state) if task.travels else task.state
+    except StopIteration as error:
+        msg = "start raised StopIteration; only train may say that an arm has ended"
+        raise NotTrainableError(msg) from error
 
 
 def _score_of(result: float | Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
@@ -221,3 +264,10 @@ def _portable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError("".join(traceback.format_exception(error)))
     return error
+
+
+def forget_locals(error: BaseException | None) -> None:
+    """Let go of what the functions in a traceback were working on: states, data."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__

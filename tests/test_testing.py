@@ -3,13 +3,14 @@
 import itertools
 import math
 import random
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from risingsearch.errors import UnknownNameError
 from risingsearch.policies import WAIT
-from risingsearch.policies.base import least_pulled
+from risingsearch.policies.base import caller_arrays, least_pulled
 from risingsearch.policies.stationary import EpsilonGreedy, RoundRobin
 from risingsearch.testing import check_policy
 
@@ -226,9 +227,39 @@ def test_a_broken_policy_is_caught_by_its_rule(policy, rule, detail):
         check_policy(policy.create)
 
 
+class BestSoFar(NamedTuple):
+    """A policy as a user may write it: the arm with the best reward so far."""
+
+    available: np.ndarray
+    pulls_left: np.ndarray
+    horizon: np.ndarray
+    pulls: np.ndarray
+    best: np.ndarray
+
+    def select(self, t, rng):
+        arm = WAIT
+        for i in range(len(self.pulls)):
+            if self.available[i] and (arm == WAIT or self.best[i] > self.best[arm]):
+                arm = i
+        return arm
+
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+        if self.pulls[arm] == 1 or reward > self.best[arm]:
+            self.best[arm] = reward
+
+
+def best_so_far(n_arms, horizon, max_pulls, optimism=math.inf):
+    return BestSoFar(
+        *caller_arrays(n_arms, horizon, max_pulls),
+        pulls=np.zeros(n_arms, dtype=np.int64),
+        best=np.full(n_arms, optimism),
+    )
+
+
 def test_the_own_policy_of_a_user_passes():
-    check_policy(RoundRobin.create)
-    check_policy(EpsilonGreedy.create, epsilon=0.5)
+    check_policy(best_so_far)
+    check_policy(best_so_far, optimism=0.5)
 
 
 def test_a_policy_that_stops_by_its_own_rule_is_not_adaptive():

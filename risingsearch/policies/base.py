@@ -159,7 +159,7 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
     Raises
     ------
     StateError
-        If the state was saved from a policy of another kind or size.
+        If the state was saved from a policy of another kind or size. Nothing changes.
     """
     arrays = {
         name: value
@@ -174,19 +174,20 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
         )
         raise StateError(msg)
     for name, array in arrays.items():
-        saved = state[name]
-        if saved["shape"] != list(array.shape):
+        shape = state[name]["shape"]
+        if shape != list(array.shape):
             msg = (
-                f"the saved {name} has shape {saved['shape']}, this policy's has "
+                f"the saved {name} has shape {shape}, this policy's has "
                 f"{list(array.shape)}: load it into a search of the same size"
             )
             raise StateError(msg)
+    for name, array in arrays.items():
         values = [
             float(value) if isinstance(value, str) else value
-            for value in saved["values"]
+            for value in state[name]["values"]
         ]
         array.fill(0)
-        np.put(array, saved["indices"], values)
+        np.put(array, state[name]["indices"], values)
 
 
 def _encoded(array: NDArray[Any]) -> dict[str, Any]:

@@ -87,12 +87,12 @@ def be_run(rewards, horizon, epoch_length, loss_budget):
         alive = list(range(len(rewards)))
         t = start
         while t < end:
-            for arm in alive:
-                if t < end:
-                    arms.append(arm)
-                    total[arm] += rewards[arm, t]
-                    t += 1
-            if t < end or len(arms) % epoch_length == 0:
+            sweep = alive[: end - t]
+            for arm in sweep:
+                arms.append(arm)
+                total[arm] += rewards[arm, t]
+                t += 1
+            if len(sweep) == len(alive):
                 best = max(total[i] for i in alive)
                 alive = [i for i in alive if total[i] >= best - loss_budget]
     return arms

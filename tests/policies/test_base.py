@@ -1,0 +1,179 @@
+import json
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import InvalidParameterError, StateError
+from risingsearch.policies import WAIT, explain, make_policy, slice_length
+from risingsearch.policies.base import (
+    better,
+    caller_arrays,
+    checked_choice,
+    checked_float,
+    checked_int,
+    least_pulled,
+    load_state_dict,
+    state_dict,
+    uniform_arm,
+)
+
+
+class Arrays(NamedTuple):
+    rate: float
+    counts: np.ndarray
+    table: np.ndarray
+    flags: np.ndarray
+
+
+def arrays(order="C"):
+    return Arrays(
+        rate=0.5,
+        counts=np.zeros(4, dtype=np.int64),
+        table=np.zeros((2, 3), order=order),
+        flags=np.ones(2, dtype=np.bool_),
+    )
+
+
+# ------------------------------------------------------------------------ the tools
+
+
+@pytest.mark.parametrize(
+    ("value", "pulls", "expected"),
+    [(0.6, 9, True), (0.5, 2, True), (0.5, 3, False), (0.5, 4, False), (0.4, 0, False)],
+)
+def test_the_higher_value_wins_then_fewer_pulls(value, pulls, expected):
+    assert better(value, pulls, 0.5, 3) is expected
+
+
+def test_least_pulled_is_round_robin_over_the_available_arms():
+    available = np.array([True, True, False, True])
+    pulls = np.array([2, 1, 0, 1])
+    assert least_pulled(available, pulls, 3) == 1
+    assert least_pulled(available, pulls, 1) == WAIT
+    assert least_pulled(~available, pulls, 3) == 2
+
+
+def test_uniform_arm_draws_once_and_only_available_arms():
+    available = np.array([False, True, False, True])
+    rng, twin = np.random.default_rng(0), np.random.default_rng(0)
+    chosen = [uniform_arm(available, rng) for _ in range(50)]
+    assert chosen == [1 if twin.random() < 0.5 else 3 for _ in range(50)]
+    assert uniform_arm(np.zeros(2, dtype=np.bool_), rng) == WAIT
+
+
+def test_caller_arrays_start_with_everything_to_give():
+    available, pulls_left, horizon = caller_arrays(2, 10, 5)
+    assert available.tolist() == [True, True]
+    assert pulls_left.tolist() == [5, 5]
+    assert horizon.tolist() == [10.0, 10.0]
+    kinds = (available.dtype, pulls_left.dtype, horizon.dtype)
+    assert kinds == (np.bool_, np.int64, np.float64)
+
+
+def test_optional_methods_have_defaults():
+    policy = make_policy("round-robin", n_arms=2, horizon=5)
+    assert slice_length(policy, 0) == 1
+    assert explain(policy, 0) == {}
+
+
+def test_explain_gives_plain_floats():
+    policy = make_policy("epsilon-greedy", n_arms=2, horizon=5)
+    assert [type(part) for part in explain(policy, 0).values()] == [float]
+
+
+# --------------------------------------------------------------------- saved states
+
+
+def test_state_survives_json_whatever_it_holds():
+    saved = arrays()
+    saved.counts[:] = [0, 2**60 + 1, -3, 0]
+    saved.table[:] = [[math.inf, 0.1, -math.inf], [math.nan, 0.0, 1e-300]]
+    saved.flags[1] = False
+    text = json.dumps(state_dict(saved), allow_nan=False)
+    loaded = arrays()
+    loaded.counts[:] = 7  # what was there before is gone
+    load_state_dict(loaded, json.loads(text))
+    assert loaded.counts.tolist() == saved.counts.tolist()
+    np.testing.assert_array_equal(loaded.table, saved.table)
+    assert loaded.flags.tolist() == [True, False]
+    assert state_dict(loaded) == state_dict(saved)
+
+
+def test_state_is_as_small_as_what_has_happened():
+    policy = make_policy("cure-ucb", n_arms=50, horizon=10_000)
+    policy.update(1, 3, 0.5, None)
+    assert len(json.dumps(state_dict(policy)["P"])) < 100
+
+
+def test_state_may_lie_in_any_order_in_memory():
+    saved = arrays()
+    saved.table[:] = np.arange(6).reshape(2, 3)
+    loaded = arrays(order="F")
+    load_state_dict(loaded, state_dict(saved))
+    np.testing.assert_array_equal(loaded.table, saved.table)
+
+
+def test_state_of_another_policy_is_refused():
+    state = state_dict(make_policy("cure-ucb", n_arms=2, horizon=5))
+    with pytest.raises(StateError, match=r"this RoundRobin has \['available'"):
+        load_state_dict(make_policy("round-robin", n_arms=2, horizon=5), state)
+
+
+def test_state_of_another_size_is_refused_and_changes_nothing():
+    state = state_dict(make_policy("cure-ucb", n_arms=2, horizon=9))
+    policy = make_policy("cure-ucb", n_arms=2, horizon=5)
+    before = state_dict(policy)
+    with pytest.raises(StateError, match=r"P has shape \[2, 10\], .* has \[2, 6\]"):
+        load_state_dict(policy, state)
+    assert state_dict(policy) == before
+
+
+# -------------------------------------------------------------- checked parameters
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3)])
+def test_whole_numbers_pass(value):
+    checked = checked_int("n", value, 3)
+    assert checked == 3
+    assert type(checked) is int
+
+
+@pytest.mark.parametrize("value", [2, 3.0, True, "3", None])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(InvalidParameterError, match="n must be a whole number of at l"):
+        checked_int("n", value, 3)
+
+
+@pytest.mark.parametrize("value", [0.0, 1, 0.5, np.float32(0.5)])
+def test_numbers_in_range_pass(value):
+    checked = checked_float("p", value, 0.0, 1.0, open_low=False)
+    assert checked == value
+    assert type(checked) is float
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, True, "0.5", None])
+def test_what_is_no_number_in_range_is_refused(value):
+    with pytest.raises(
+        InvalidParameterError,
+        match="p must be a finite number at least 0 and at most 1; got",
+    ):
+        checked_float("p", value, 0.0, 1.0, open_low=False)
+
+
+def test_the_message_names_the_bounds_there_are():
+    with pytest.raises(
+        InvalidParameterError, match="p must be a finite number above 0;"
+    ):
+        checked_float("p", 0.0, 0.0, open_low=True)
+    with pytest.raises(
+        InvalidParameterError, match="p must be a finite number; got inf"
+    ):
+        checked_float("p", math.inf, -math.inf, open_low=False)
+
+
+def test_choices_are_listed():
+    assert checked_choice("rate", "slow", ("slow", "fast")) == "slow"
+    with pytest.raises(InvalidParameterError, match="one of 'slow', 'fast'; got 'x'"):
+        checked_choice("rate", "x", ("slow", "fast"))

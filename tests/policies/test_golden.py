@@ -1,0 +1,75 @@
+"""Golden runs: a change of what any policy does is seen as a change of data.
+
+To record them anew after an intended change: python tests/policies/test_golden.py
+"""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from risingsearch.policies import WAIT, list_policies, make_policy, slice_length
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+N_ARMS, HORIZON, MAX_PULLS = 4, 60, 20
+NAMES = [info.name for info in list_policies()]
+
+
+def noisy_concave_rewards():
+    end = np.array([0.60, 0.90, 0.70, 0.80])[:, None]
+    half = np.array([1.0, 6.0, 2.0, 4.0])[:, None]
+    n = np.arange(1, MAX_PULLS + 1)
+    noise = np.random.default_rng(2026).normal(0.0, 0.02, (N_ARMS, MAX_PULLS))
+    return end * n / (n + half) + noise
+
+
+def trajectory(name):
+    """Return round, arm and reward of every pull of a short seeded run."""
+    policy = make_policy(name, N_ARMS, HORIZON, MAX_PULLS)
+    rng = np.random.default_rng(7)
+    rewards = noisy_concave_rewards()
+    rows = []
+    while len(rows) < HORIZON and policy.available.any():
+        arm = policy.select(len(rows) + 1, rng)
+        if arm == WAIT:
+            break
+        left = min(int(policy.pulls_left[arm]), HORIZON - len(rows))
+        for _ in range(min(slice_length(policy, arm), left)):
+            t, reward = len(rows) + 1, float(rewards[arm, policy.pulls[arm]])
+            policy.pulls_left[arm] -= 1
+            policy.available[arm] = policy.pulls_left[arm] > 0
+            policy.update(t, arm, reward, rng)
+            rows.append((t, arm, reward))
+    return rows
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_run_is_the_recorded_one(name):
+    with (GOLDEN / f"{name}.csv").open(newline="") as file:
+        recorded = list(csv.DictReader(file))
+    run = trajectory(name)
+    assert [arm for _, arm, _ in run] == [int(row["arm"]) for row in recorded]
+    assert [t for t, _, _ in run] == [int(row["t"]) for row in recorded]
+    assert [reward for _, _, reward in run] == pytest.approx(
+        [float(row["reward"]) for row in recorded], rel=0, abs=1e-12
+    )
+
+
+def test_nothing_is_recorded_for_policies_that_are_gone():
+    assert sorted(path.stem for path in GOLDEN.glob("*.csv")) == NAMES
+
+
+def record():
+    GOLDEN.mkdir(exist_ok=True)
+    for path in GOLDEN.glob("*.csv"):
+        path.unlink()
+    for name in NAMES:
+        with (GOLDEN / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("t", "arm", "reward"))
+            writer.writerows(trajectory(name))
+
+
+if __name__ == "__main__":
+    record()
