@@ -28,7 +28,8 @@ class ScreenedDampedSlope(NamedTuple):
     *Screening.* How many arms are opened decides more than anything else. A fixed
     share of the budget opens arms, ``r1 = max(1, R // 50)`` epochs each (``R`` is
     ``max_pulls``), so ``K = max(2, floor(screening_share * T / r1))`` of them; the
-    better half, by recent average, gets ``r1`` more.
+    best ``promoted_share * K``, by recent average, get ``r1`` more: the better half,
+    or a larger part of a list shorter than ``K``.
 
     *Damped slope.* Curves flatten. With :math:`N` epochs behind the arm, the mean
     :math:`m` and the slope :math:`s \ge 0` of its last windows of
@@ -59,7 +60,7 @@ class ScreenedDampedSlope(NamedTuple):
     ...     n = policy.pulls[arm] + 1
     ...     policy.update(t, arm, ends[arm] * (1 - 1 / (n + 1)), rng)
     >>> chosen
-    [0, 1, 2, 3, 1, 3, 1, 1, 1]
+    [0, 1, 2, 3, 1, 3, 2, 1, 1]
     """
 
     available: NDArray[np.bool_]  # (n_arms,)
@@ -103,7 +104,7 @@ class ScreenedDampedSlope(NamedTuple):
         screening_share : float, default 0.3
             Share of the budget that opens arms, above 0 and at most 1.
         promoted_share : float, default 0.5
-            Share of the opened arms that get a second look, above 0 and at most 1.
+            Share of the ``K`` arms that get a second look, above 0 and at most 1.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
 
@@ -245,12 +246,13 @@ def arm_to_screen(policy: ScreenedDampedSlope) -> int:
         elif candidate == WAIT or policy.screened[i] > policy.screened[candidate]:
             candidate = i
     n_arms = len(policy.pulls)
-    k = min(n_arms, arms_to_open(policy.screening_share, horizon / n_arms, r1))
+    planned = arms_to_open(policy.screening_share, horizon / n_arms, r1)
+    k = min(n_arms, planned)
     if n_opened < k and unopened != WAIT:
         return unopened
     # The share is of the screening's own arms: one opened later, when all these have
     # finished, starts no new round of screening.
-    if n_promoted < math.ceil(policy.promoted_share * k):
+    if n_promoted < min(k, math.ceil(policy.promoted_share * planned)):
         return candidate
     return WAIT
 

@@ -23,7 +23,8 @@ class DirectSearch:
         self.horizon = horizon
         self.cap = cap
         self.r1 = max(1, self.max_pulls // 50)
-        self.k = min(self.n_arms, max(2, int(0.3 * horizon / self.r1)))
+        self.planned = max(2, int(0.3 * horizon / self.r1))
+        self.k = min(self.n_arms, self.planned)
         self.seen = [[] for _ in range(self.n_arms)]
         self.arms = []
 
@@ -51,7 +52,7 @@ class DirectSearch:
         opened = [arm for arm in range(self.k) if self.seen[arm]]
         first_look = {i: mean(self.seen[i][-self.window(i) :]) for i in opened}
         ranked = sorted(opened, key=lambda i: (-first_look[i], i))
-        for arm in ranked[: math.ceil(self.k / 2)]:
+        for arm in ranked[: math.ceil(self.planned / 2)]:
             self.train(arm, self.r1)
         while len(self.arms) < self.horizon:
             live = [i for i in opened if len(self.seen[i]) < self.max_pulls]
@@ -94,7 +95,7 @@ def test_promoted_share_decides_who_gets_a_second_look(play):
     second_looks = {
         share: play(
             ScreenedDampedSlope.create(
-                4, 13, 10, screening_share=1.0, promoted_share=share
+                4, 13, 10, screening_share=0.31, promoted_share=share
             ),
             rewards,
             13,
