@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("suite", choices=sorted(SUITES), metavar="SUITE")
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--quick", action="store_true", help="within two minutes")
-    scale.add_argument("--full", action="store_true", help="the reported scale")
+    scale.add_argument("--full", action="store_true", help="more repetitions")
     parser.add_argument(
         "--out", type=Path, default=Path("benchmark-results"), help="where results go"
     )
@@ -34,7 +34,8 @@ def main(argv: list[str] | None = None) -> None:
     out = arguments.out / arguments.suite
     out.mkdir(parents=True, exist_ok=True)
     suite = importlib.import_module(f"benchmarks.{arguments.suite}")
-    suite.run(out, full=arguments.full, seed=arguments.seed)
+    chosen = "quick" if arguments.quick else "full" if arguments.full else "default"
+    suite.run(out, scale=chosen, seed=arguments.seed)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,12 @@ from risingsearch.trainable import Functions
 EPOCH_SECONDS = 0.2
 
 
-def run(out: Path, *, full: bool, seed: int) -> None:
+REPEATS = {"quick": 1, "default": 3, "full": 7}
+
+
+def run(out: Path, *, scale: str, seed: int) -> None:
     """Time the scheduler, a whole search, and two jobs in flight."""
-    repeats = 7 if full else 3
+    repeats = REPEATS[scale]
     rows = [
         scheduling(info.name, n_arms, seed)
         for n_arms in (200, 1000)

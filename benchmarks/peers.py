@@ -29,12 +29,16 @@ from risingsearch import RisingSearchCV, list_policies
 N_CONFIGS = 60
 
 
-def run(out: Path, *, full: bool, seed: int) -> None:
-    """Run every search on every problem, 5 seeds, or 10 with ``full``."""
-    seeds = range(seed, seed + (10 if full else 5))
-    searches = {f"RisingSearchCV {p.name}": _rising(p.name) for p in list_policies()}
-    if not full:
-        searches = {"RisingSearchCV auto": _rising("auto")}
+SEEDS = {"quick": 2, "default": 5, "full": 10}
+
+
+def run(out: Path, *, scale: str, seed: int) -> None:
+    """Run every search on every problem; with ``full``, every policy too."""
+    seeds = range(seed, seed + SEEDS[scale])
+    searches = {"RisingSearchCV auto": _rising("auto")}
+    if scale == "full":
+        names = [info.name for info in list_policies()]
+        searches |= {f"RisingSearchCV {name}": _rising(name) for name in names}
     searches["HalvingRandomSearchCV"] = _halving
     searches["random search, in full"] = _in_full
     rows = [

@@ -43,8 +43,11 @@ class MissingDependencyError(RisingSearchError, ImportError):
     """An optional package is needed and not installed."""
 
 
-class SearchFailedError(RisingSearchError, ValueError):
-    """Every configuration failed; the first failure is the cause."""
+class SearchFailedError(RisingSearchError, ValueError, TypeError):
+    """Every configuration failed; the first failure is the cause.
+
+    A ValueError and a TypeError, as the failures are that unusable data cause.
+    """
 
 
 class ExecutorFailedError(RisingSearchError, RuntimeError):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import astuple
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,17 +67,19 @@ class Scheduler:
     direction : {"maximize", "minimize"}, default "maximize"
         Whether higher or lower scores are better.
     seed : int, optional
-        Seed of all draws.
+        Seed of all draws, at least 0.
     order : {"completion", "ask"}, default "completion"
         With several jobs in flight: ``"completion"`` never lets a worker wait, and the
         same order of tells gives the same run; ``"ask"`` gives the same run whatever
         finishes first, because decision ``k`` sees exactly the results of decisions
-        ``1 .. k - n_jobs``.
+        ``1 .. k - n_jobs`` (of the next ones too, one by one, where nothing can start
+        without them).
     n_jobs : int, optional
         Jobs in flight at most. No limit by default; 1 with ``order="ask"``.
     error_score : float, optional
         The score that a failed epoch or a score that is not finite counts as. By
-        default the worst score seen so far (0 before the first).
+        default the worst score seen so far; what fails before the first score counts
+        as that one, once it is known, and as 0 until then.
     max_failures : int, default 0
         Failures after which an arm is still retried; one more retires it.
     score_range : (float, float), optional
@@ -301,12 +303,7 @@ class Scheduler:
         self._drop_next()
         self._waiting = False
         if replan:
-            self._policy = self._new_policy()
-            self._refresh_policy()
-            with np.errstate(over="ignore", invalid="ignore"):
-                for round_, arm, reward in self._standings.rewards():
-                    place = int(self._place_of[arm])
-                    self._policy.update(round_, place, reward, self._rng)
+            self._replay()
 
     def explain(self) -> list[Arm]:
         """Return where every arm stands, why, and the parts of its index.
@@ -688,13 +685,23 @@ class Scheduler:
             score = scores[k] if trained else math.nan
             if failure is not None and k >= min(len(scores), charged - 1):
                 facts["failure"] = failure
+            guessing = at.guessing
             reward = at.record(job, made.round + k, score, facts, trained=trained)
-            self._tell_policy(made.round + k, job.arm, reward)
+            if guessing and not at.guessing:
+                self._replay()
+            else:
+                self._tell_policy(made.round + k, job.arm, reward)
 
     def _tell_policy(self, round_: int, arm: int, reward: float) -> None:
         self._refresh_policy()
         with np.errstate(over="ignore", invalid="ignore"):
             self._policy.update(round_, int(self._place_of[arm]), reward, self._rng)
+
+    def _replay(self) -> None:
+        """Build the policy anew and tell it all rewards so far."""
+        self._policy = self._new_policy()
+        for round_, arm, reward in self._standings.rewards():
+            self._tell_policy(round_, arm, reward)
 
     # ------------------------------------------------------------------------ checks
 
@@ -858,8 +865,10 @@ def _checked_range(
 def _checked_order(
     order: Iterable[int] | None, n_arms: int
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    arms = list(range(n_arms)) if order is None else [int(arm) for arm in order]
-    if sorted(arms) != list(range(n_arms)):
+    given = range(n_arms) if order is None else order
+    arms = list(given) if isinstance(given, Iterable) else []
+    whole = all(isinstance(arm, Integral) for arm in arms)
+    if not whole or sorted(arms) != list(range(n_arms)):
         msg = f"opening_order must name each of the {n_arms} arms once; got {order!r}"
         raise InvalidParameterError(msg)
     return np.array(arms, dtype=np.int64)

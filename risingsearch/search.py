@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import math
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,9 @@ from risingsearch.trainable import (
     Task,
     Trainable,
     checked_trainable,
-    forget_locals,
     restore,
     run_task,
+    without_frames,
 )
 
 
@@ -179,7 +180,7 @@ class RisingSearch:
     shuffle : bool, default True
         Open the candidates in random order; False keeps theirs.
     progress : bool, default False
-        Show one live line while standard error is a terminal (needs tqdm).
+        Show one live line while standard error is a terminal.
 
     Raises
     ------
@@ -264,6 +265,9 @@ class RisingSearch:
             score_range=score_range,
             opening_order=order_rng.permutation(n_arms) if shuffle else None,
         )
+        if self.scheduler.unit == "cost":
+            msg = f"a search measures seconds, no other cost; got {budget}"
+            raise InvalidParameterError(msg)
         self.callbacks = tuple(callbacks)
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._raise_failures = error_score == "raise"
@@ -273,7 +277,8 @@ class RisingSearch:
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._states: dict[int, Any] = {}  # by arm, to resume from
         self._back: set[int] = set()  # arms whose result may wait to be taken in
-        self._snapshots: dict[tuple[int, int], tuple[float, bytes]] = {}
+        # By arm and epoch: the reward, the state then.
+        self._snapshots: dict[tuple[int | None, int], tuple[float, bytes]] = {}
         self._reports: dict[int, Report] = {}  # by job
         self._n_calls = 0
         self._stopping = False
@@ -312,6 +317,7 @@ class RisingSearch:
                     self._abandon()
                 raise
         self.scheduler.flush()
+        self._forget()
         if self.scheduler.best_arm is None:
             raise self._all_failed()
         return self.result()
@@ -334,7 +340,7 @@ class RisingSearch:
         """Return what has been found so far."""
         scheduler = self.scheduler
         arm = scheduler.best_arm
-        best = (-1 if arm is None else arm, scheduler.best_epoch)
+        _, checkpoint = self._snapshots.get((arm, scheduler.best_epoch), (0.0, None))
         return SearchResult(
             best_params={} if arm is None else dict(self.candidates[arm]),
             best_score=scheduler.best_score,
@@ -349,7 +355,7 @@ class RisingSearch:
             direction=scheduler.direction,
             failures=[r for r in self._reports.values() if r.failure is not None],
             _trainable=self.trainable,
-            _best_checkpoint=self._snapshots.get(best, (0.0, None))[1],
+            _best_checkpoint=checkpoint,
         )
 
     # ------------------------------------------------------------------------- jobs
@@ -398,16 +404,16 @@ class RisingSearch:
             self.scheduler.tell(job, report.scores, outcome.elapsed)
         else:
             self.scheduler.fail(job, report.failure, report.scores, outcome.elapsed)
-        self._drop_states()
-        self._drop_snapshots()
+        self._forget()
         for callback in self.callbacks:
             callback(self, report)
         if self._raise_failures:
             self._raise_failure(report)
-        forget_locals(report.failure)
+        elif report.failure is not None:
+            without_frames(report.failure)
 
-    def _drop_states(self) -> None:
-        """Forget the states of arms that will not train again."""
+    def _forget(self) -> None:
+        """Drop the states of arms that are over, and the snapshots that are beaten."""
         for arm in list(self._back):
             status = self.scheduler.status(arm)
             if status != "running":  # else its result waits to be taken in
@@ -415,10 +421,7 @@ class RisingSearch:
                 # Without max_epochs, a larger budget may bring a finished arm back.
                 capped = self.scheduler.max_epochs is not None
                 if status == "failed" or (status == "finished" and capped):
-                    del self._states[arm]
-
-    def _drop_snapshots(self) -> None:
-        """Forget the snapshots that a better score has beaten."""
+                    self._states.pop(arm, None)
         best = self._best_reward()
         self._snapshots = {
             key: kept for key, kept in self._snapshots.items() if kept[0] >= best
@@ -439,7 +442,7 @@ class RisingSearch:
             self._back.add(job.arm)
             self.scheduler.fail(job, "interrupted")
         self.scheduler.flush()
-        self._drop_states()
+        self._forget()
 
     # ----------------------------------------------------------------------- results
 
@@ -448,20 +451,28 @@ class RisingSearch:
         n_rows: Counter[int] = Counter()
         for row in self.scheduler.history:
             report = self._reports[row["job"]]
-            k = n_rows[report.job.id]
-            n_rows[report.job.id] += 1
+            k = n_rows[row["job"]]
+            n_rows[row["job"]] += 1
             trained = k < len(report.scores)
-            first = {name: row[name] for name in ("arm", "epoch", "score")}
-            first["seconds"] = report.seconds[k] if trained else math.nan
-            rest = {k: v for k, v in row.items() if k not in first and k != "cost"}
-            rows.append(first | rest | (report.metrics[k] if trained else {}))
+            facts = {name: fact for name, fact in row.items() if name != "cost"}
+            arm, epoch, score = (facts.pop(name) for name in ("arm", "epoch", "score"))
+            seconds = report.seconds[k] if trained else math.nan
+            metrics = report.metrics[k] if trained else {}
+            rows.append(
+                {"arm": arm, "epoch": epoch, "score": score, "seconds": seconds}
+                | facts
+                | metrics
+            )
         return rows
 
     def _executor_failed(self, error: Exception) -> ExecutorFailedError:
         self._abandon()
+        advice = ""
+        if isinstance(error, (pickle.PicklingError, TypeError, AttributeError)):
+            advice = "the trainable and what train returns must be picklable; "
         msg = (
-            f"the executor failed ({type(error).__name__}: {error}); this exception's "
-            "result holds what was found before"
+            f"the executor failed ({type(error).__name__}: {error}); {advice}"
+            "this exception's result holds what was found before"
         )
         return ExecutorFailedError(msg, self.result())
 
@@ -481,13 +492,11 @@ class RisingSearch:
         reports = [report for _, report in sorted(self._reports.items())]
         failures = [r.failure for r in reports if r.failure is not None]
         opened = len({report.job.arm for report in reports})
-        cause = failures[0] if failures else None
-        advice = (
-            f"the first failure: {cause!r}" if cause else "check what train returns"
-        )
-        msg = f"none of the {opened} arms opened has had a finite score; {advice}"
-        error = SearchFailedError(msg)
-        error.__cause__ = cause
+        msg = f"no arm of the {opened} opened has had a finite score"
+        if not failures:
+            return SearchFailedError(f"{msg}; check what train returns")
+        error = SearchFailedError(f"{msg}; the first failure: {failures[0]!r}")
+        error.__cause__ = failures[0]
         return error
 
 

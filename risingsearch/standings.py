@@ -85,6 +85,12 @@ class Standings:
                 self.best_arm = arm
         return reward
 
+    @property
+    def guessing(self) -> bool:
+        """Whether failures count as 0 because no score is known yet."""
+        unknown = self.error_score is None and math.isinf(self.worst_reward)
+        return unknown and bool(self.history)
+
     def rewards(self) -> list[tuple[int, int, float]]:
         """Return (round, arm, reward) of every charged epoch, in the order told.
 

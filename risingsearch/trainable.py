@@ -188,7 +188,7 @@ def run_task(trainable: Any, task: Task) -> Outcome:
             except StopIteration:
                 n_calls -= 1
                 break
-            score, more = _score_of(result)
+            score, more = checked_score(result)
             is_best = math.isfinite(score) and task.sign * score > best_reward
             if is_best or task.protected or (task.travels and epoch == last):
                 kept = dump(trainable, state)
@@ -236,7 +236,7 @@ def _begin(trainable: Any, task: Task) -> Any:
         raise NotTrainableError(msg) from error
 
 
-def _score_of(result: float | Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
+def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
     """Split what ``train`` returned into the score and the other metrics."""
     more: dict[str, Any] = {}
     score: Any = result
@@ -256,18 +256,22 @@ def _score_of(result: float | Mapping[str, Any]) -> tuple[float, dict[str, Any]]
     return float(score), more
 
 
+def without_frames(error: BaseException) -> None:
+    """Turn the traceback of an error into text: its frames would keep states alive."""
+    if error.__traceback__ is not None:
+        error.add_note("".join(traceback.format_exception(error)).rstrip())
+    link: BaseException | None = error
+    while link is not None:
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
+
+
 def _portable(error: Exception) -> Exception:
-    """Return the error fit to travel between processes, with its traceback."""
-    error.add_note("in the worker:\n" + "".join(traceback.format_exception(error)))
+    """Return the error fit to travel between processes."""
+    text = "".join(traceback.format_exception(error))
+    without_frames(error)
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
-        return RuntimeError("".join(traceback.format_exception(error)))
+        return RuntimeError(text)
     return error
-
-
-def forget_locals(error: BaseException | None) -> None:
-    """Let go of what the functions in a traceback were working on: states, data."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__cause__ or error.__context__

@@ -78,10 +78,12 @@ def is_adaptive(policy: Any) -> bool:
 
 
 def examples(n: int) -> settings:
-    return settings(max_examples=n, deadline=None, derandomize=True, database=None)
+    """About ``n`` in all, however many policies there are."""
+    each = max(5, n // len(POLICIES))
+    return settings(max_examples=each, deadline=None, derandomize=True, database=None)
 
 
-# ---------------------------------------------------------------------- what is drawn
+# ------------------------------------------------------------------------ what is drawn
 
 arguments = st.integers(1, 7).flatmap(
     lambda n_arms: st.fixed_dictionaries(
@@ -134,7 +136,7 @@ RESULTS = ("tell", "tell", "tell", "end", "fail")
 ASKS = ("ask", "ask", "ask")
 
 
-# ---------------------------------------------------------------------- what is driven
+# ----------------------------------------------------------------------- what is driven
 
 
 def deliver(search: Scheduler, job: Job, event: Event, cost: float | None) -> None:
@@ -165,7 +167,7 @@ class Drive:
 
     @property
     def limit(self) -> int:
-        return self.arguments["max_epochs"] or self.budget
+        return int(self.arguments["max_epochs"] or self.budget)
 
     @property
     def reserved(self) -> int:
@@ -245,11 +247,11 @@ def look_at(search: Scheduler) -> None:
     assert len(search.history) == search.n_epochs == search.spent <= search.budget
 
 
-# ------------------------------------------------------------------------- what holds
+# --------------------------------------------------------------------------- what holds
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@examples(20)
+@examples(200)
 @given(
     arguments=arguments,
     events=st.lists(
@@ -278,7 +280,7 @@ def test_promises_hold_whatever_happens(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@examples(12)
+@examples(120)
 @given(
     arguments=arguments,
     n_jobs=st.integers(1, 5),
@@ -316,7 +318,7 @@ def test_in_ask_order_it_does_not_matter_what_finishes_first(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@examples(12)
+@examples(120)
 @given(
     arguments=arguments,
     events=st.lists(an_event(*ASKS, *RESULTS, "extend"), min_size=15, max_size=60),
@@ -346,7 +348,7 @@ def test_minimising_is_maximising_the_negated_scores(
 
 
 @pytest.mark.parametrize("policy", NEVER_WAITING)
-@examples(20)
+@examples(120)
 @given(
     arguments=arguments,
     events=st.lists(an_event("ask", *RESULTS, "extend"), min_size=15, max_size=60),
@@ -364,7 +366,7 @@ def test_in_completion_order_no_worker_waits(
 
 
 @pytest.mark.parametrize("policy", BY_COST)
-@examples(12)
+@examples(120)
 @given(
     arguments=arguments,
     budget=st.floats(0.5, 40.0),

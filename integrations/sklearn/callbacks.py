@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["N_FRAMES", "CallbackSupportMixin", "FitTasks", "with_callbacks"]
+
+N_FRAMES = 1  # that with_callbacks puts between a method and its caller
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ModuleNotFoundError:  # scikit-learn < 1.9
+    N_FRAMES = 0
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
@@ -47,11 +52,15 @@ class FitTasks:
         self._begin(task)
         return self._end(task)
 
+    def search_done(self) -> None:
+        """Tell that the last epoch was trained."""
+        if self._root is not None:
+            self._end(self._epochs)
+
     def refit(self, train: Callable[[], Any]) -> Any:
         """Run the refit as a task of its own."""
         if self._root is None:
             return train()
-        self._end(self._epochs)
         task = self._root.subcontext(task_name="refit-with-best-params")
         self._begin(task)
         estimator = train()

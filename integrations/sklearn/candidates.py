@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import POLICIES, recommended_arms, resolve_policy
+from risingsearch.policies import make_policy, recommended_arms, resolve_policy
 from risingsearch.policies.base import checked_int
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -23,6 +22,7 @@ def draw_candidates(
     n_candidates: int | str,
     random_state: Any,
     recommended: int | None,
+    n_epochs: int | None = None,
 ) -> list[dict[str, Any]]:
     """Return the configurations: the given ones, or a sample of the space.
 
@@ -38,11 +38,18 @@ def draw_candidates(
         Seed of the sample.
     recommended : int or None
         What ``"auto"`` stands for, where that is known.
+    n_epochs : int, optional
+        The budget, where it is in epochs.
 
     Returns
     -------
     list of dict
-        At least one.
+        At least one, and no more than there are epochs.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the space is empty or not a space, or there are more candidates than epochs.
     """
     if not isinstance(space, (Mapping, list, tuple)) or len(space) == 0:
         msg = (
@@ -50,40 +57,63 @@ def draw_candidates(
             f"configurations, and not empty; got {space!r}"
         )
         raise InvalidParameterError(msg)
-    if not isinstance(space, Mapping):
-        for part in space:
-            if not isinstance(part, Mapping):
-                msg = f"param_distributions holds {part!r}; its parts must be dicts"
-                raise InvalidParameterError(msg)
-        if any(not _is_choice(value) for part in space for value in part.values()):
-            return [dict(part) for part in space]
-    n = _how_many(space, n_candidates, recommended)
-    return list(ParameterSampler(space, n, random_state=random_state))
-
-
-def _how_many(space: Space, n_candidates: int | str, recommended: int | None) -> int:
-    spaces = [space] if isinstance(space, Mapping) else list(space)
-    finite = all(not hasattr(v, "rvs") for part in spaces for v in part.values())
-    limit = len(ParameterGrid(space)) if finite else math.inf
-    if limit == 0:
-        msg = "param_distributions has a parameter without values; give at least one"
-        raise InvalidParameterError(msg)
-    if n_candidates == "auto":
-        if recommended is None and math.isinf(limit):
-            msg = (
-                "n_candidates='auto' needs a policy by name and a budget in epochs: "
-                "give the number of configurations to draw"
-            )
+    parts = [space] if isinstance(space, Mapping) else list(space)
+    for part in parts:
+        if not isinstance(part, Mapping):
+            msg = f"param_distributions holds {part!r}; its parts must be dicts"
             raise InvalidParameterError(msg)
-        return int(limit if recommended is None else min(recommended, limit))
-    if not isinstance(n_candidates, Integral):
-        msg = f"n_candidates must be 'auto' or a whole number; got {n_candidates!r}"
+    values = [value for part in parts for value in part.values()]
+    if isinstance(space, Mapping) or all(_is_choice(value) for value in values):
+        _check_choices(parts)
+        n = _how_many(parts, n_candidates, recommended, n_epochs)
+        candidates = list(ParameterSampler(parts, n, random_state=random_state))
+    else:
+        candidates = [dict(part) for part in parts]
+    if n_epochs is not None and len(candidates) > n_epochs:
+        msg = (
+            f"a budget of {n_epochs} epochs is less than one for each of the "
+            f"{len(candidates)} candidates: raise the budget to {len(candidates)} or "
+            "more, or search fewer (n_candidates='auto' fits a space to the budget)"
+        )
         raise InvalidParameterError(msg)
-    return int(min(checked_int("n_candidates", n_candidates, 1), limit))
+    return candidates
 
 
 def _is_choice(value: Any) -> bool:
     return hasattr(value, "rvs") or isinstance(value, (list, tuple, np.ndarray, range))
+
+
+def _check_choices(parts: Sequence[Mapping[str, Any]]) -> None:
+    for part in parts:
+        for name, value in part.items():
+            if not _is_choice(value):
+                msg = (
+                    f"param_distributions must give {name!r} a list of values or a "
+                    f"distribution with rvs; got {value!r}"
+                )
+                raise InvalidParameterError(msg)
+            if not hasattr(value, "rvs") and len(value) == 0:
+                msg = f"param_distributions gives {name!r} no value; give at least one"
+                raise InvalidParameterError(msg)
+
+
+def _how_many(
+    parts: Sequence[Mapping[str, Any]],
+    n_candidates: int | str,
+    recommended: int | None,
+    n_epochs: int | None,
+) -> int:
+    if n_candidates != "auto":
+        return checked_int("n_candidates", n_candidates, 1)
+    finite = all(not hasattr(v, "rvs") for part in parts for v in part.values())
+    if recommended is None and not finite:
+        msg = (
+            "n_candidates='auto' needs a policy by name and a budget in epochs: "
+            "give the number of configurations to draw"
+        )
+        raise InvalidParameterError(msg)
+    limits = [recommended, n_epochs, len(ParameterGrid(parts)) if finite else None]
+    return min(limit for limit in limits if limit is not None)
 
 
 def recommended_candidates(
@@ -95,13 +125,23 @@ def recommended_candidates(
 ) -> int | None:
     """Return how many configurations the policy's own rule asks for.
 
-    None where it cannot be known: a policy without a name, a budget not in epochs.
+    At least as many as it takes to spend the budget, and one epoch for each. None where
+    it cannot be known: a policy without a name, a budget not in epochs.
     """
-    epochs = budget.epochs if isinstance(budget, Budget) else budget
+    epochs = budgeted_epochs(budget)
     if epochs is None or not isinstance(policy, str):
         return None
+    params = dict(policy_params or {})
     name = resolve_policy(policy, objective)
-    epochs = checked_int("budget", epochs, 1)
-    if name not in POLICIES:
+    make_policy(name, 2, epochs, max_epochs, **params)  # raises what is wrong with them
+    max_epochs = max_epochs or epochs
+    n = recommended_arms(name, epochs, max_epochs, **params)
+    return min(epochs, max(n, math.ceil(epochs / max_epochs)))
+
+
+def budgeted_epochs(budget: int | Budget) -> int | None:
+    """Return the epochs of a budget; None where it is in something else."""
+    if isinstance(budget, Budget) and budget.epochs is None:
         return None
-    return recommended_arms(name, epochs, max_epochs or epochs, **(policy_params or {}))
+    epochs = budget.epochs if isinstance(budget, Budget) else budget
+    return checked_int("budget", epochs, 1)

@@ -2,18 +2,74 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from joblib import wrap_non_picklable_objects
+from sklearn import config_context, get_config
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.sklearn.estimators import EpochTrainer
+from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
+
+
+def frozen_splits(
+    cv: Any, estimator: Any, X: Any, y: Any, params: Mapping[str, Any], random: Any
+) -> list[tuple[Any, Any]]:
+    """Return the splits that serve every epoch of every arm.
+
+    Parameters
+    ----------
+    cv : int, float, splitter, iterable or None
+        As ``check_cv`` takes it; a float holds out that share of the rows once.
+    estimator : estimator
+        A classifier's classes are spread evenly.
+    X, y : array-like
+        The data; ``y`` may be None.
+    params : dict
+        Metadata for ``split``, such as ``groups``.
+    random : RandomState
+        Draws the rows that are held out.
+
+    Returns
+    -------
+    list of (train, test)
+        Row numbers, at least one pair.
+    """
+    classifier = is_classifier(estimator)
+    if isinstance(cv, Real) and not isinstance(cv, (Integral, bool)):
+        if not 0.0 < float(cv) < 1.0:
+            msg = f"a float cv is the share held out, between 0 and 1; got {cv!r}"
+            raise InvalidParameterError(msg)
+        stratify = classifier and type_of_target(y) in ("binary", "multiclass")
+        split = StratifiedShuffleSplit if stratify else ShuffleSplit
+        seed = random.randint(2**31 - 1)
+        cv = split(n_splits=1, test_size=float(cv), random_state=seed)
+    splits = list(check_cv(cv, y, classifier=classifier).split(X, y, **params))
+    if not splits:
+        msg = f"cv={cv!r} gives no split: use at least one"
+        raise InvalidParameterError(msg)
+    return splits
+
+
+class Models(list[EpochTrainer]):
+    """The trainers of an arm, one per fold.
+
+    They are pickled with the classes and functions that only this process knows, such
+    as those of a notebook, so that they can come back from a worker.
+    """
+
+    def __reduce__(self) -> tuple[type[Models], tuple[Any]]:
+        return Models, (wrap_non_picklable_objects(list(self), keep_wrapper=False),)
 
 
 @dataclass
@@ -32,8 +88,6 @@ class Folds:
         ``scorer(estimator, X, y) -> float`` or a dict of floats.
     metric : str or None
         Which of several metrics schedules; None for the only one.
-    classes : array-like or None
-        All classes of ``y``, for estimators that must know them at the start.
     steps_per_epoch : int
         Passes, trees or boosting rounds of an epoch.
     seeded : bool
@@ -42,6 +96,9 @@ class Folds:
         Score the training rows too.
     fit_params, score_params : dict
         Metadata, sliced by rows for every fold.
+    config : dict, optional
+        scikit-learn's configuration, which new threads and processes do not inherit;
+        by default the present one.
     """
 
     estimator: Any
@@ -50,66 +107,80 @@ class Folds:
     splits: list[tuple[Any, Any]]
     scorer: Any
     metric: str | None
-    classes: Any
     steps_per_epoch: int
     seeded: bool
     train_scores: bool
     fit_params: dict[str, Any]
     score_params: dict[str, Any]
+    config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, Any] = field(default_factory=dict, repr=False)
-    _in_training: Any = field(default=None, repr=False)
+    _thread: Any = field(default_factory=threading.local, repr=False)
 
-    def start(self, params: Mapping[str, Any], seed: int) -> list[EpochTrainer]:
+    def start(self, params: Mapping[str, Any], seed: int) -> Models:
         """Return one trainer per fold."""
-        return [self.trainer(params, seed) for _ in self.splits]
+        with config_context(**self.config):
+            return Models(self._trainers(params, seed, len(self.splits)))
 
-    def trainer(self, params: Mapping[str, Any], seed: int) -> EpochTrainer:
-        """Return a trainer of a fresh clone with these parameters."""
-        estimator = configured(self.estimator, params)
-        if self.seeded:
-            seed_where_none(estimator, seed)
-        return EpochTrainer(
-            estimator, steps_per_epoch=self.steps_per_epoch, classes=self.classes
-        )
-
-    def train(self, trainers: list[EpochTrainer]) -> dict[str, Any]:
+    def train(self, models: Models) -> dict[str, Any]:
         """Train and score every fold once; return the mean and all parts."""
-        if self._in_training is not trainers:
-            for trainer in self._in_training or ():
-                trainer.forget_rows()
-            self._in_training = trainers
-        parts: dict[str, Any] = {}
-        for i, trainer in enumerate(trainers):
-            fold = self._fold(i)
-            begin = time.perf_counter()
-            trainer.train(fold.X_train, fold.y_train, **fold.fit_params)
-            trained = time.perf_counter()
-            scores = self._scores(
-                trainer.estimator, fold.X_test, fold.y_test, fold.score_params
-            )
-            parts[f"split{i}_fit_time"] = trained - begin
-            parts[f"split{i}_score_time"] = time.perf_counter() - trained
-            for name, score in scores.items():
-                parts[f"split{i}_test_{name}"] = score
-            if self.train_scores:
-                scores = self._scores(
-                    trainer.estimator,
-                    fold.X_train,
-                    fold.y_train,
-                    fold.train_score_params,
-                )
-                for name, score in scores.items():
-                    parts[f"split{i}_train_{name}"] = score
+        self._make_room(models)
+        with config_context(**self.config):
+            parts: dict[str, Any] = {}
+            for i, trainer in enumerate(models):
+                parts |= self._train_fold(i, trainer)
         metric = self.metric or "score"
-        means = [parts[f"split{i}_test_{metric}"] for i in range(len(trainers))]
-        return {"score": float(np.mean(means)), **parts}
+        scores = [parts[f"split{i}_test_{metric}"] for i in range(len(models))]
+        return {"score": float(np.mean(scores)), **parts}
 
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
         """Return a fresh estimator, trained for some epochs on all rows."""
-        trainer = self.trainer(params, seed)
+        [trainer] = self._trainers(params, seed, 1)
         for _ in range(n_epochs):
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
+
+    def _trainers(
+        self, params: Mapping[str, Any], seed: int, n: int
+    ) -> list[EpochTrainer]:
+        estimator = configured(self.estimator, params)
+        if self.seeded:
+            seed_where_none(estimator, seed)
+        # From all rows: a fold may lack a class.
+        classes = None if self.y is None else class_labels(estimator, self.y)
+        return [
+            EpochTrainer(
+                clone(estimator), steps_per_epoch=self.steps_per_epoch, classes=classes
+            )
+            for _ in range(n)
+        ]
+
+    def _make_room(self, models: Models) -> None:
+        """Let the arm that this thread trained before forget its transformed rows."""
+        before = getattr(self._thread, "models", models)
+        if before is not models:
+            for trainer in before:
+                trainer.forget_rows()
+        self._thread.models = models
+
+    def _train_fold(self, i: int, trainer: EpochTrainer) -> dict[str, Any]:
+        fold = self._fold(i)
+        begin = time.perf_counter()
+        trainer.train(fold.X_train, fold.y_train, **fold.fit_params)
+        trained = time.perf_counter()
+        scores = self._scores(
+            trainer.estimator, fold.X_test, fold.y_test, fold.score_params
+        )
+        parts: dict[str, Any] = {
+            f"split{i}_fit_time": trained - begin,
+            f"split{i}_score_time": time.perf_counter() - trained,
+        }
+        parts |= {f"split{i}_test_{name}": score for name, score in scores.items()}
+        if self.train_scores:
+            scores = self._scores(
+                trainer.estimator, fold.X_train, fold.y_train, fold.train_score_params
+            )
+            parts |= {f"split{i}_train_{name}": score for name, score in scores.items()}
+        return parts
 
     def _scores(self, estimator: Any, X: Any, y: Any, params: Any) -> dict[str, float]:
         scores = (
@@ -119,10 +190,13 @@ class Folds:
         )
         if not isinstance(scores, dict):
             scores = {"score": scores}
-        elif (self.metric or "score") not in scores:
+            if self.metric is not None:
+                msg = f"scoring gives one number; refit={self.metric!r} names a metric"
+                raise InvalidParameterError(msg)
+        elif self.metric not in scores:
             msg = (
-                f"scoring gives {sorted(scores)}: set refit to the name of the metric "
-                f"that schedules; got refit={self.metric!r}"
+                f"scoring gives {sorted(scores)}: set refit to the name of the one "
+                f"that schedules; got {self.metric!r}"
             )
             raise InvalidParameterError(msg)
         return {name: _number(name, score) for name, score in scores.items()}
@@ -145,7 +219,14 @@ class Folds:
         return fold
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_sliced": {}, "_in_training": None}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_sliced", "_thread")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _sliced={}, _thread=threading.local())
 
 
 @dataclass(frozen=True)

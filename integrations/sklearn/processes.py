@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from joblib import cpu_count
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 _SENT: dict[str, Any] = {}
@@ -55,7 +56,8 @@ class WorkerProcesses(Executor):
         Number of processes.
     trainable : SentOnce
         Sent to every process when it starts. Each process gets its share of the
-        processors for the threads of its numerical libraries.
+        processors for the threads of its numerical libraries, unless the environment
+        says otherwise.
     """
 
     def __init__(self, n_workers: int, trainable: SentOnce) -> None:
@@ -68,13 +70,13 @@ class WorkerProcesses(Executor):
     ) -> Future[Any]:
         """Run ``fn`` in one of the processes."""
         if self._pool is None:
-            threads = str(max(1, (os.cpu_count() or 1) // self._max_workers))
-            names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+            share = str(max(1, cpu_count() // self._max_workers))
+            names = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
             self._pool = ProcessPoolExecutor(
                 self._max_workers,
                 initializer=_receive,
                 initargs=(self._trainable.token, self._trainable.trainable),
-                env={f"{name}_NUM_THREADS": threads for name in names},
+                env={name: os.environ.get(name, share) for name in names},
             )
         future: Future[Any] = self._pool.submit(fn, *args, **kwargs)
         return future

@@ -17,12 +17,13 @@ def format_results(
     arms: Sequence[Arm],
     history: Sequence[dict[str, Any]],
     n_splits: int,
+    error_score: float = np.nan,
 ) -> dict[str, Any]:
     """Return ``cv_results_``: a row per candidate, its scores at its best epoch.
 
-    A candidate that was never opened, or never scored, has NaN and the worst rank.
-    ``epochs``, ``best_epoch`` and ``status`` are ours; times are totals over the epochs
-    of a split.
+    A candidate that was never opened has NaN and the worst rank; one that was opened
+    and never had a finite score has ``error_score``. ``epochs``, ``best_epoch`` and
+    ``status`` are ours; times are totals over the epochs of a split.
     """
     n = len(candidates)
     at_best: dict[int, dict[str, Any]] = {}
@@ -44,6 +45,7 @@ def format_results(
     results["params"] = list(candidates)
     for name in _score_names(at_best.values()):
         scores = np.full((n, n_splits), np.nan)
+        scores[[arm.arm for arm in arms if arm.charged]] = error_score
         for arm, row in at_best.items():
             scores[arm] = [row[f"split{i}_{name}"] for i in range(n_splits)]
         for i in range(n_splits):
@@ -78,23 +80,22 @@ def _ranks(means: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _param_columns(candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return a masked column per parameter, as scikit-learn types it."""
-    names = sorted({name for params in candidates for name in params})
-    columns = {}
-    for name in names:
-        given = {i: p[name] for i, p in enumerate(candidates) if name in p}
-        column: MaskedArray[Any, Any] = MaskedArray(
-            np.empty(len(candidates)), mask=True, dtype=_dtype(list(given.values()))
-        )
-        for i, value in given.items():
-            column[i] = value
-        columns[f"param_{name}"] = column
-    return columns
+    given: dict[str, dict[int, Any]] = {}
+    for i, params in enumerate(candidates):
+        for name, value in params.items():
+            given.setdefault(f"param_{name}", {})[i] = value
+    return {name: _masked(values, len(candidates)) for name, values in given.items()}
 
 
-def _dtype(values: list[Any]) -> Any:
+def _masked(values: dict[int, Any], n: int) -> MaskedArray[Any, Any]:
     try:
-        dtype = np.result_type(*(np.asarray(value) for value in values))
-    except (TypeError, ValueError):
-        return object
-    plain = all(np.ndim(value) == 0 for value in values)
-    return dtype if plain and dtype.kind in "biuf" else object
+        as_array = np.array(list(values.values()))
+    except ValueError:  # sequences of different lengths
+        dtype: Any = object
+    else:
+        plain = as_array.ndim == 1 and as_array.dtype.kind != "U"
+        dtype = as_array.dtype if plain else object
+    column: MaskedArray[Any, Any] = MaskedArray(np.empty(n, dtype=dtype), mask=True)
+    for i, value in values.items():
+        column[i] = value
+    return column

@@ -7,22 +7,22 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
-from copy import deepcopy
-from inspect import signature
+from copy import copy, deepcopy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.exceptions import FitFailedWarning, NotFittedError
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import (
-    ShuffleSplit,
-    StratifiedShuffleSplit,
-    check_cv,
+from sklearn import get_config
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    clone,
+    is_classifier,
+    is_regressor,
 )
-from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.utils import Bunch, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -33,34 +33,42 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn.callbacks import (
+    N_FRAMES,
     CallbackSupportMixin,
     FitTasks,
     with_callbacks,
 )
 from risingsearch.integrations.sklearn.candidates import (
+    budgeted_epochs,
     draw_candidates,
     recommended_candidates,
 )
 from risingsearch.integrations.sklearn.estimators import (
-    class_labels,
     epoch_parameter,
     routing_callee,
 )
-from risingsearch.integrations.sklearn.folds import Folds, configured
+from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
 from risingsearch.integrations.sklearn.results import format_results
+from risingsearch.integrations.sklearn.scoring import (
+    accepts_sample_weight,
+    checked_scorer,
+)
 from risingsearch.search import RisingSearch, SearchResult
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-def _delegated(name: str) -> Callable[[Any], bool]:
-    """Return the check whether the best estimator, or the one given, has a method."""
+
+def _delegated(method: Method) -> Method:
+    """Offer a method only where the best estimator, or the one given, has it."""
+    name = method.__name__
 
     def has(search: Any) -> bool:
         search._check_refit(name)
         getattr(getattr(search, "best_estimator_", search.estimator), name)
         return True
 
-    return has
+    return cast(Method, available_if(has)(method))
 
 
 class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,9 +92,8 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
         for tuning, ``screened-damped-slope``.
     budget : int or Budget
-        Epochs over all configurations, at least one per candidate for policies that
-        look at each; or ``Budget(seconds=...)``. An epoch trains and scores every fold
-        once.
+        Epochs over all configurations, at least one per candidate; or
+        ``Budget(seconds=...)``. An epoch trains and scores every fold once.
     n_candidates : int or "auto", default="auto"
         Configurations drawn from the space; ``"auto"`` follows the policy's rule. A
         list of configurations is taken whole.
@@ -110,13 +117,15 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
     n_jobs : int, optional
         Processes that train at the same time; -1 for all processors. The result is the
-        same on every run with the same ``n_jobs``.
+        same on every run with the same ``n_jobs``. With an ``executor``, how many of
+        its workers to use.
     executor : concurrent.futures.Executor, optional
-        Where to train instead; workers never wait, so the run depends on their speed.
+        Where to train instead; it is not shut down. Workers never wait, so the run
+        depends on their speed. The data travel with every job.
     error_score : "raise" or float, default=nan
         What a failed epoch or a score that is not finite counts as; the configuration
         is retired and the search goes on. NaN stands for the worst score so far.
-        "raise" stops the search.
+        "raise" stops the search. ``cv_results_`` has it where there is no score.
     random_state : int, RandomState or None
         Seed of the candidates, of the search, and of every ``random_state`` parameter
         of the estimator that is None.
@@ -220,7 +229,7 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
 
     # ----------------------------------------------------------------------- fitting
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:
         """Search, then train the best configuration as ``refit`` says.
 
@@ -251,13 +260,13 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         """
         folds, candidates, seed = self._prepare(X, y, params)
         tasks = FitTasks(self, folds.X, folds.y)
-        self._executor: Any = self.executor
+        self._folds = folds
         trainable: Any = folds
         n_jobs = effective_n_jobs(self.n_jobs)
+        self._workers: WorkerProcesses | None = None
         if self.executor is None and n_jobs > 1:
             trainable = SentOnce(folds)
-            self._executor = WorkerProcesses(n_jobs, trainable)
-        self._folds = folds
+            self._workers = WorkerProcesses(n_jobs, trainable)
         self._search = RisingSearch(
             trainable,
             candidates,
@@ -266,8 +275,9 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
             max_epochs=self.max_epochs,
             policy_params=self.policy_params,
             objective=self.objective,
-            executor=self._executor,
-            order="completion" if self.executor is not None else "ask",
+            executor=self._workers or self.executor,
+            n_jobs=None if self.n_jobs is None else n_jobs,
+            order="ask" if self.executor is None else "completion",
             error_score=self._error_score(),
             seed=seed,
             progress=self.verbose > 0,
@@ -275,6 +285,7 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         self._run(tasks)
         return self
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def continue_search(self, extra_budget: Any) -> RisingSearchCV:
         """Add to the budget and go on; nothing is trained again but the refit.
 
@@ -310,7 +321,7 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
     ) -> tuple[Folds, list[dict[str, Any]], int]:
         """Check everything before the first epoch is paid for."""
         scorer, metric = self._scorer()
-        if y is None and get_tags(self.estimator).target_tags.required:
+        if y is None and _needs_targets(self.estimator):
             msg = (
                 "RisingSearchCV requires y to be passed, but the target y is None: "
                 f"{type(self.estimator).__name__} learns from targets"
@@ -318,17 +329,16 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
             raise InvalidParameterError(msg)
         X, y = indexable(X, y)
         routed = self._routed(_check_method_params(X, params=params), scorer)
-        splits = self._splits(X, y, routed.splitter["split"])
-        self.n_splits_ = len(splits)
+        random = check_random_state(self.random_state)
+        split_params = routed.splitter["split"]
+        splits = frozen_splits(self.cv, self.estimator, X, y, split_params, random)
         if self.refit == "best" and metric is None and len(splits) > 1:
             msg = (
-                f"refit='best' hands over the one model of a hold-out split, but cv has "
-                f"{len(splits)} splits: use cv=0.25, say, or refit=True"
+                "refit='best' hands over the one model of a hold-out split, but cv "
+                f"has {len(splits)} splits: use cv=0.25, say, or refit=True"
             )
             raise InvalidParameterError(msg)
-        random = check_random_state(self.random_state)
         candidates = self._candidates(random)
-        seed = int(random.randint(2**31 - 1))
         folds = Folds(
             estimator=clone(self.estimator),
             X=X,
@@ -336,15 +346,16 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
             splits=splits,
             scorer=scorer,
             metric=metric,
-            classes=self._classes(candidates[0], y),
             steps_per_epoch=self.steps_per_epoch,
             seeded=self.random_state is not None,
             train_scores=self.return_train_score,
             fit_params=dict(routed.estimator[routing_callee(self.estimator)]),
             score_params=dict(routed.scorer["score"]),
         )
+        self.n_splits_ = len(splits)
         self.scorer_ = getattr(scorer, "_scorers", scorer)
-        return folds, candidates, seed
+        self.multimetric_ = metric is not None
+        return folds, candidates, int(random.randint(2**31 - 1))
 
     def _candidates(self, random: Any) -> list[dict[str, Any]]:
         recommended = recommended_candidates(
@@ -355,7 +366,11 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
             self.policy_params,
         )
         candidates = draw_candidates(
-            self.param_distributions, self.n_candidates, random, recommended
+            self.param_distributions,
+            self.n_candidates,
+            random,
+            recommended,
+            budgeted_epochs(self.budget),
         )
         for params in candidates:
             try:
@@ -371,31 +386,12 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
                 raise InvalidParameterError(msg)
         return candidates
 
-    def _classes(self, params: dict[str, Any], y: Any) -> Any:
-        if y is None or not is_classifier(self.estimator):
-            return None
-        return class_labels(configured(self.estimator, params), y)
-
-    def _splits(self, X: Any, y: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
-        cv: Any = self.cv
-        classifier = is_classifier(self.estimator)
-        if isinstance(cv, Real) and not isinstance(cv, (Integral, bool)):
-            if not 0.0 < cv < 1.0:
-                msg = f"a float cv is the share held out, between 0 and 1; got {cv!r}"
-                raise InvalidParameterError(msg)
-            split = StratifiedShuffleSplit if classifier else ShuffleSplit
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            cv = split(n_splits=1, test_size=float(cv), random_state=seed)
-        splits = list(check_cv(cv, y, classifier=classifier).split(X, y, **params))
-        if not splits:
-            msg = f"cv={self.cv!r} gives no split: use at least one"
-            raise InvalidParameterError(msg)
-        return splits
-
     def _error_score(self) -> Any:
         given = self.error_score
-        if given == "raise" or (isinstance(given, Real) and math.isfinite(given)):
+        if given == "raise":
             return given
+        if isinstance(given, Real) and math.isfinite(given):
+            return float(given)
         if isinstance(given, Real) and math.isnan(given):
             return None
         msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
@@ -404,39 +400,27 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
     # ----------------------------------------------------------- scoring and metadata
 
     def _scorer(self) -> tuple[Any, str | None]:
-        """Return the scorer, and the metric that schedules if there are several."""
-        scoring: Any = self.scoring
-        name = self.refit if isinstance(self.refit, str) else None
-        if callable(scoring):
-            return scoring, None if name == "best" else name
-        if scoring is None or isinstance(scoring, str):
-            if name not in (None, "best"):
-                msg = (
-                    f"refit={self.refit!r} names a metric, but there is one only: use "
-                    "True, 'best', False or a callable"
-                )
-                raise InvalidParameterError(msg)
-            return check_scoring(self.estimator, scoring), None
-        scorer = check_scoring(self.estimator, scoring, raise_exc=True)
-        if name is None or name not in scorer._scorers:
-            msg = (
-                "with several metrics refit must name the one that schedules: one of "
-                f"{sorted(scorer._scorers)}; got {self.refit!r}"
-            )
-            raise InvalidParameterError(msg)
-        return scorer, name
+        return checked_scorer(self.estimator, self.scoring, self.refit)
 
     def _routed(self, params: dict[str, Any], scorer: Any) -> Any:
         if _routing_enabled():
             return process_routing(self, "fit", **params)
         groups = params.pop("groups", None)
-        routed: Any = _Routes()
-        routed.estimator = defaultdict(lambda: params)
-        routed.splitter = {"split": {"groups": groups}}
-        weight = params.get("sample_weight")
-        takes_weight = weight is not None and _accepts_sample_weight(scorer)
-        routed.scorer = {"score": {"sample_weight": weight} if takes_weight else {}}
-        return routed
+        weighted = params.get("sample_weight") is not None
+        if weighted and not accepts_sample_weight(scorer):
+            warnings.warn(
+                f"scoring {scorer} does not take sample_weight: the models are trained "
+                "with the weights and scored without",
+                UserWarning,
+                stacklevel=4 + N_FRAMES,
+            )
+            weighted = False
+        weights = {"sample_weight": params["sample_weight"]} if weighted else {}
+        return Bunch(
+            estimator=defaultdict(lambda: params),
+            splitter={"split": {"groups": groups}},
+            scorer={"score": weights},
+        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata go where.
@@ -470,6 +454,8 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def _run(self, tasks: FitTasks) -> None:
         def tell(search: RisingSearch, report: Any) -> None:
+            if isinstance(report.failure, InvalidParameterError):
+                raise report.failure  # an argument's fault, not a configuration's
             for _ in report.scores:
                 if tasks.epoch_done():
                     search.stop()
@@ -477,17 +463,22 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         self._search.callbacks = (tell,)
         try:
             result = self._search.run()
-        finally:
-            if self.executor is None and self._executor is not None:
-                self._executor.shutdown(wait=True)
+        except BaseException as error:
+            # An interrupt does not wait for the epochs in flight.
+            self._end_workers(kill=not isinstance(error, Exception))
+            raise
+        self._end_workers()
+        tasks.search_done()
         self._keep(result)
         if self.refit is not False:
             begin = time.perf_counter()
             self.best_estimator_ = tasks.refit(lambda: self._best_estimator(result))
             self.refit_time_ = time.perf_counter() - begin
-            if hasattr(self.best_estimator_, "feature_names_in_"):
-                self.feature_names_in_ = self.best_estimator_.feature_names_in_
         tasks.done()
+
+    def _end_workers(self, *, kill: bool = False) -> None:
+        if self._workers is not None:
+            self._workers.shutdown(cancel_futures=kill)
 
     def _keep(self, result: SearchResult) -> None:
         self.history_ = result.history
@@ -496,10 +487,14 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         self.n_candidates_ = len(result.candidates)
         self.scheduler_ = self._search.scheduler
         self.stop_reason_ = result.stop_reason
+        error_score = self._error_score()
         self.cv_results_ = format_results(
-            result.candidates, result.arms, result.history, self.n_splits_
+            result.candidates,
+            result.arms,
+            result.history,
+            self.n_splits_,
+            error_score if isinstance(error_score, float) else math.nan,
         )
-        self.multimetric_ = "mean_test_score" not in self.cv_results_
         self._warn_of_failures(result)
         if callable(self.refit):
             self.best_index_ = _checked_index(self.refit(self.cv_results_), result)
@@ -524,7 +519,7 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
                 f"and were retired; the first, {result.candidates[first.job.arm]}: "
                 f"{first.failure!r}",
                 FitFailedWarning,
-                stacklevel=5,
+                stacklevel=5 + N_FRAMES,
             )
         not_finite = sorted(
             {
@@ -538,7 +533,7 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
                 f"one or more of the test scores are not finite, for candidates "
                 f"{not_finite}; they were retired",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=5 + N_FRAMES,
             )
 
     def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
@@ -597,43 +592,43 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         score = scorer(self.best_estimator_, X, y, **params)
         return float(score[self.refit] if isinstance(score, dict) else score)
 
-    @available_if(_delegated("predict"))
+    @_delegated
     def predict(self, X: Any) -> Any:
         """Predict with the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @available_if(_delegated("predict_proba"))
+    @_delegated
     def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities with the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @available_if(_delegated("predict_log_proba"))
+    @_delegated
     def predict_log_proba(self, X: Any) -> Any:
         """Predict the logarithm of class probabilities with the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)
 
-    @available_if(_delegated("decision_function"))
+    @_delegated
     def decision_function(self, X: Any) -> Any:
         """Return the decision function of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
-    @available_if(_delegated("score_samples"))
+    @_delegated
     def score_samples(self, X: Any) -> Any:
         """Return the best estimator's score of every row."""
         check_is_fitted(self)
         return self.best_estimator_.score_samples(X)
 
-    @available_if(_delegated("transform"))
+    @_delegated
     def transform(self, X: Any) -> Any:
         """Transform with the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.transform(X)
 
-    @available_if(_delegated("inverse_transform"))
+    @_delegated
     def inverse_transform(self, X: Any) -> Any:
         """Transform back with the best estimator."""
         check_is_fitted(self)
@@ -642,16 +637,24 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
     @property
     def n_features_in_(self) -> int:
         """Number of features seen by ``fit``."""
-        if not hasattr(self, "best_estimator_"):
-            msg = f"{type(self).__name__} object has no n_features_in_ attribute"
-            raise AttributeError(msg)
-        return int(self.best_estimator_.n_features_in_)
+        return int(self._of_best("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features seen by ``fit``, where all are strings."""
+        return self._of_best("feature_names_in_")
 
     @property
     def classes_(self) -> Any:
         """The class labels of a classifier."""
-        _delegated("classes_")(self)
-        return self.best_estimator_.classes_
+        return self._of_best("classes_")
+
+    def _of_best(self, name: str) -> Any:
+        self._check_refit(name)
+        if not hasattr(self, "best_estimator_"):
+            msg = f"{name} is known after fit; this RisingSearchCV is not fitted yet"
+            raise AttributeError(msg)
+        return getattr(self.best_estimator_, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cv_results_")
@@ -671,37 +674,31 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
     def __getstate__(self) -> dict[str, Any]:
         # The live models, the data and the workers stay behind.
         state = dict(super().__getstate__())
-        for name in ("_search", "_folds", "_executor"):
+        for name in ("_search", "_folds", "_workers"):
             state.pop(name, None)
-        if state.get("executor") is not None:
-            state["executor"] = None
+        state["executor"] = None
         return state
 
-
-class _Routes:
-    """Metadata by consumer, in the shape that metadata routing has."""
-
-    estimator: Any
-    splitter: Any
-    scorer: Any
+    def __sklearn_clone__(self) -> RisingSearchCV:
+        # An executor cannot be copied; clones share it.
+        twin: RisingSearchCV = super(RisingSearchCV, copy(self)).__sklearn_clone__()
+        twin.executor = self.executor
+        return twin
 
 
 def _routing_enabled() -> bool:
-    from sklearn import get_config
-
-    return bool(get_config().get("enable_metadata_routing", False))
+    return bool(get_config()["enable_metadata_routing"])
 
 
-def _accepts_sample_weight(scorer: Any) -> bool:
-    accepts = getattr(scorer, "_accept_sample_weight", None)
-    if accepts is not None:
-        return bool(accepts())
-    return "sample_weight" in signature(scorer).parameters
+def _needs_targets(estimator: Any) -> bool:
+    # The tag alone will not do: a Pipeline does not take it from its last step.
+    required: bool = get_tags(estimator).target_tags.required
+    return required or is_classifier(estimator) or is_regressor(estimator)
 
 
 def _checked_index(index: Any, result: SearchResult) -> int:
     n = len(result.candidates)
-    if not isinstance(index, Integral) or not 0 <= index < n:
+    if not isinstance(index, Integral) or not 0 <= int(index) < n:
         msg = f"the refit callable must return an index below {n}; got {index!r}"
         raise InvalidParameterError(msg)
     if not result.arms[int(index)].best_epoch:

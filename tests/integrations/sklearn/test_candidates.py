@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+
+from risingsearch import Budget, list_policies
+from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.integrations.sklearn.candidates import (
+    draw_candidates,
+    recommended_candidates,
+)
+
+GRID = {"a": [1, 2, 3], "b": ["x", "y"]}
+
+
+def drawn(space, n_candidates="auto", recommended=None, n_epochs=None, seed=0):
+    return draw_candidates(space, n_candidates, seed, recommended, n_epochs)
+
+
+class TestSpace:
+    def test_grid_without_repetition(self):
+        candidates = drawn(GRID, n_candidates=6)
+        assert len({tuple(sorted(c.items())) for c in candidates}) == 6
+
+    def test_sample_of_a_grid(self):
+        candidates = drawn(GRID, n_candidates=4)
+        assert len(candidates) == 4
+        assert all(c["a"] in GRID["a"] and c["b"] in GRID["b"] for c in candidates)
+
+    def test_distributions(self):
+        candidates = drawn({"a": loguniform(1e-3, 1), "b": range(3)}, n_candidates=20)
+        assert all(1e-3 <= c["a"] <= 1 and c["b"] in range(3) for c in candidates)
+
+    def test_list_of_spaces(self):
+        candidates = drawn([{"a": [1, 2]}, {"b": np.array([3.0, 4.0])}])
+        pairs = sorted(pair for params in candidates for pair in params.items())
+        assert pairs == [("a", 1), ("a", 2), ("b", 3.0), ("b", 4.0)]
+
+    def test_the_seed_decides(self):
+        space = {"a": loguniform(1e-3, 1)}
+        assert drawn(space, 5, seed=1) == drawn(space, 5, seed=1)
+        assert drawn(space, 5, seed=1) != drawn(space, 5, seed=2)
+
+    def test_more_than_the_grid_holds_is_warned_of(self):
+        with pytest.warns(UserWarning, match="smaller than n_iter=9"):
+            assert len(drawn(GRID, n_candidates=9)) == 6
+
+    @pytest.mark.parametrize("space", [{}, [], None, "alpha", 3])
+    def test_empty_or_none(self, space):
+        with pytest.raises(InvalidParameterError, match="and not empty; got"):
+            drawn(space)
+
+    def test_parts_are_dicts(self):
+        with pytest.raises(InvalidParameterError, match="holds 3; its parts must be"):
+            drawn([{"a": [1]}, 3])
+
+    @pytest.mark.parametrize(
+        "space", [{"a": []}, {"a": loguniform(1, 2), "b": ()}, [{"a": [1]}, {"b": []}]]
+    )
+    def test_parameter_without_values(self, space):
+        with pytest.raises(InvalidParameterError, match=r"'[ab]' no value"):
+            drawn(space, n_candidates=2)
+
+    @pytest.mark.parametrize("value", [0.1, "l2", None])
+    def test_a_value_is_no_choice(self, value):
+        space = {"a": loguniform(1, 2), "b": value}
+        with pytest.raises(InvalidParameterError, match="'b' a list of values or a"):
+            drawn(space, n_candidates=2)
+
+
+class TestList:
+    def test_is_kept_as_given(self):
+        configurations = [{"a": 3}, {"a": 1, "b": "x"}, {}, {"a": 1, "b": [1, 2]}]
+        assert drawn(configurations, n_candidates=2) == configurations
+
+    def test_is_copied(self):
+        configurations = [{"a": 3}]
+        assert drawn(configurations)[0] is not configurations[0]
+
+    def test_a_space_of_one_empty_configuration(self):
+        assert drawn([{}]) == [{}]
+
+
+class TestNumber:
+    @pytest.mark.parametrize(
+        ("n_candidates", "recommended", "n_epochs", "n"),
+        [
+            ("auto", 4, None, 4),
+            ("auto", 9, None, 6),
+            ("auto", None, None, 6),
+            ("auto", 4, 3, 3),
+            (2, 4, 9, 2),
+        ],
+    )
+    def test_of_a_grid(self, n_candidates, recommended, n_epochs, n):
+        assert len(drawn(GRID, n_candidates, recommended, n_epochs)) == n
+
+    def test_auto_of_a_distribution_needs_a_rule(self):
+        assert len(drawn({"a": loguniform(1, 2)}, recommended=7)) == 7
+        with pytest.raises(InvalidParameterError, match="a policy by name"):
+            drawn({"a": loguniform(1, 2)})
+
+    @pytest.mark.parametrize("n_candidates", [0, -1, 2.0, "all", None])
+    def test_is_a_whole_number(self, n_candidates):
+        with pytest.raises(InvalidParameterError, match="n_candidates must be"):
+            drawn(GRID, n_candidates)
+
+    @pytest.mark.parametrize("space", [GRID, [{"a": 1}] * 6])
+    def test_is_no_more_than_the_epochs(self, space):
+        assert len(drawn(space, 6, n_epochs=6)) == 6
+        with pytest.raises(
+            InvalidParameterError,
+            match="a budget of 5 epochs is less than one for each of the 6 candidates",
+        ):
+            drawn(space, 6, n_epochs=5)
+
+
+class TestRecommended:
+    @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
+    @pytest.mark.parametrize(("budget", "max_epochs"), [(270, 27), (100, None), (7, 3)])
+    def test_every_policy_has_a_rule_that_can_spend_the_budget(
+        self, policy, budget, max_epochs
+    ):
+        n = recommended_candidates(policy, "best", budget, max_epochs, None)
+        assert 1 <= n <= budget
+        assert n * (max_epochs or budget) >= budget
+
+    def test_the_rule_of_the_default(self):
+        assert recommended_candidates("auto", "best", 270, 27, None) == 81
+        params = {"screening_share": 0.1}
+        assert recommended_candidates("auto", "best", 270, 27, params) == 27
+        assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 81
+
+    def test_none_where_it_cannot_be_known(self):
+        budget = Budget(seconds=60)
+        assert recommended_candidates("auto", "best", budget, 27, None) is None
+        assert recommended_candidates(lambda *a: None, "best", 9, 3, None) is None
+
+    def test_checks_the_policy_and_its_parameters(self):
+        with pytest.raises(UnknownNameError, match="did you mean 'asha'"):
+            recommended_candidates("ascha", "best", 9, 3, None)
+        with pytest.raises(UnknownNameError, match="did you mean 'eta'"):
+            recommended_candidates("asha", "best", 9, 3, {"etta": 3})
+        with pytest.raises(InvalidParameterError, match="eta must be"):
+            recommended_candidates("successive-halving", "best", 9, 3, {"eta": 1})
+
+    @pytest.mark.parametrize("budget", [0, 1.5, None, Budget(epochs=0)])
+    def test_checks_the_budget(self, budget):
+        with pytest.raises(InvalidParameterError, match="budget must be a whole"):
+            recommended_candidates("auto", "best", budget, None, None)

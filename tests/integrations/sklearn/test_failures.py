@@ -1,0 +1,153 @@
+# ruff: noqa: N803 (X is scikit-learn's own name)
+"""Configurations that fail, scores that are not finite, and what is left then."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import SGDClassifier
+
+from risingsearch import RisingSearchCV
+from risingsearch.errors import InvalidParameterError, SearchFailedError
+
+X, Y = np.zeros((40, 2)), np.arange(40) % 2
+GOOD = [{"quality": 0.2}, {"quality": 0.4}, {"quality": 0.6}]
+
+
+class Faulty(ClassifierMixin, BaseEstimator):
+    """Fails at epoch ``at`` in the way that ``fault`` says."""
+
+    n_calls = 0
+
+    def __init__(self, quality=0.9, fault=None, at=1):
+        self.quality = quality
+        self.fault = fault
+        self.at = at
+
+    def fit(self, X, y):
+        raise NotImplementedError
+
+    def partial_fit(self, X, y, classes=None):
+        Faulty.n_calls += 1
+        self.epochs_ = getattr(self, "epochs_", 0) + 1
+        if self.fault == "raises" and self.epochs_ == self.at:
+            raise ArithmeticError(f"quality {self.quality} overflows")
+        return self
+
+    def score(self, X, y):
+        if self.fault == "nan" and self.epochs_ == self.at:
+            return math.nan
+        if self.fault == "scorer" and self.epochs_ == self.at:
+            raise LookupError("no such score")
+        return self.quality * (1 - 1 / (self.epochs_ + 1))
+
+
+@pytest.fixture(autouse=True)
+def _count_from_zero():
+    Faulty.n_calls = 0
+
+
+def rising(space, **options):
+    options = {
+        "policy": "round-robin",
+        "budget": 12,
+        "cv": 0.25,
+        "random_state": 0,
+        "refit": False,
+    } | options
+    return RisingSearchCV(Faulty(), space, **options)
+
+
+class TestOneFails:
+    @pytest.mark.parametrize(
+        ("fault", "words"),
+        [("raises", "ArithmeticError.*overflows"), ("scorer", "LookupError")],
+    )
+    def test_it_is_retired_and_the_search_goes_on(self, fault, words):
+        search = rising([*GOOD, {"quality": 0.9, "fault": fault}])
+        with pytest.warns(FitFailedWarning, match=words) as caught:
+            search.fit(X, Y)
+        assert "1 of 4 configurations failed and were retired" in str(caught[0].message)
+        assert caught[0].filename == __file__
+        results = search.cv_results_
+        assert results["status"].tolist() == ["paused", "paused", "paused", "failed"]
+        assert np.isnan(results["mean_test_score"][3])
+        assert results["rank_test_score"].tolist() == [3, 2, 1, 4]
+        assert results["epochs"].sum() == 11
+        assert search.n_epochs_ == Faulty.n_calls == 12
+        assert search.best_params_ == GOOD[2]
+        assert "retired: " in search.scheduler_.explain()[3].reason
+
+    def test_a_late_failure_keeps_the_scores_before(self):
+        late = {"quality": 0.9, "fault": "raises", "at": 3}
+        search = rising([*GOOD, late], refit="best")
+        with pytest.warns(FitFailedWarning):
+            search.fit(X, Y)
+        assert search.best_params_ == late
+        assert search.best_epoch_ == search.best_estimator_.epochs_ == 2
+        assert search.cv_results_["epochs"][3] == 2
+        assert search.cv_results_["mean_test_score"][3] == search.best_score_
+
+    def test_nan_scores(self):
+        late = {"quality": 2.0, "fault": "nan", "at": 2}
+        search = rising([*GOOD, late], cv=2)
+        with pytest.warns(UserWarning, match=r"not finite, for candidates \[3\]"):
+            search.fit(X, Y)
+        assert search.cv_results_["status"][3] == "failed"
+        assert search.best_params_ == late
+        assert search.best_score_ == 1.0
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+    def test_error_score_is_what_it_counts_as(self):
+        search = rising([*GOOD, {"fault": "raises"}], error_score=-1)
+        with pytest.warns(FitFailedWarning):
+            search.fit(X, Y)
+        assert search.cv_results_["mean_test_score"][3] == -1
+        assert search.cv_results_["split0_test_score"][3] == -1
+        assert search.cv_results_["rank_test_score"][3] == 4
+
+    def test_raise(self):
+        search = rising([*GOOD, {"fault": "raises", "at": 2}], error_score="raise")
+        with pytest.raises(ArithmeticError, match="overflows"):
+            search.fit(X, Y)
+        assert Faulty.n_calls <= 8
+
+    def test_raise_on_nan(self):
+        search = rising([*GOOD, {"fault": "nan"}], error_score="raise")
+        with pytest.raises(SearchFailedError, match="scored nan at epoch 1"):
+            search.fit(X, Y)
+
+    @pytest.mark.parametrize("error_score", ["ignore", math.inf, None])
+    def test_anything_else_is_refused(self, error_score):
+        search = rising(GOOD, error_score=error_score)
+        with pytest.raises(InvalidParameterError, match="error_score must be 'raise'"):
+            search.fit(X, Y)
+        assert Faulty.n_calls == 0
+
+
+class TestAllFail:
+    def test_the_first_failure_is_the_cause(self):
+        search = rising([{"quality": q, "fault": "raises"} for q in (1, 2, 3)])
+        with pytest.raises(SearchFailedError, match="overflows") as caught:
+            search.fit(X, Y)
+        assert isinstance(caught.value.__cause__, ArithmeticError)
+        assert not hasattr(search, "cv_results_")
+
+    def test_a_scorer_that_always_gives_nan(self):
+        search = rising(GOOD, scoring=lambda model, X, y: math.nan)
+        with pytest.raises(SearchFailedError, match="finite score"):
+            search.fit(X, Y)
+        assert Faulty.n_calls == 3
+
+    def test_what_the_data_cause_can_be_caught_as_scikit_learn_raises_it(self):
+        bad = np.array([[{}, 1.0]] * 40, dtype=object)
+        search = RisingSearchCV(SGDClassifier(), {"alpha": [0.1]}, budget=2)
+        with pytest.raises(TypeError, match="must be a string or a real number"):
+            search.fit(bad, Y)
+        bad = np.full((40, 2), math.inf)
+        with pytest.raises(ValueError, match="contains infinity"):
+            search.fit(bad, Y)

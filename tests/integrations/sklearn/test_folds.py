@@ -1,0 +1,205 @@
+# ruff: noqa: N803 (X is scikit-learn's own name)
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import make_classification
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ShuffleSplit
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.folds import (
+    Folds,
+    configured,
+    frozen_splits,
+    seed_where_none,
+)
+
+X, Y = make_classification(60, 5, random_state=0)
+RANDOM = np.random.RandomState(0)
+
+
+def folds(estimator, **options):
+    return Folds(
+        **{
+            "estimator": estimator,
+            "X": X,
+            "y": Y,
+            "splits": [(np.arange(20, 60), np.arange(20)), (np.arange(40), [40, 41])],
+            "scorer": check_scoring(estimator),
+            "metric": None,
+            "steps_per_epoch": 1,
+            "seeded": True,
+            "train_scores": False,
+            "fit_params": {},
+            "score_params": {},
+        }
+        | options
+    )
+
+
+class TestSplits:
+    def test_a_share_is_held_out_once(self):
+        [(train, test)] = frozen_splits(0.25, SGDClassifier(), X, Y, {}, RANDOM)
+        assert sorted([*train, *test]) == list(range(60))
+        assert len(test) == 15
+        assert abs(Y[test].mean() - 0.5) < 0.05
+
+    def test_targets_of_many_values_are_held_out_as_they_come(self):
+        y = np.arange(60.0)
+        for estimator in (SGDRegressor(), SGDClassifier()):
+            [(_, test)] = frozen_splits(0.25, estimator, X, y + 0.5, {}, RANDOM)
+            assert len(test) == 15
+        labels = np.eye(60, dtype=int)  # every row its own combination of labels
+        [(_, test)] = frozen_splits(0.25, MLPClassifier(), X, labels, {}, RANDOM)
+        assert len(test) == 15
+
+    def test_without_targets(self):
+        [(_, test)] = frozen_splits(0.5, SGDRegressor(), X, None, {}, RANDOM)
+        assert len(test) == 30
+
+    def test_a_splitter_is_asked_once(self):
+        cv = ShuffleSplit(2, random_state=np.random.RandomState(0))
+        first = frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
+        second = frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
+        assert first[0][1].tolist() != second[0][1].tolist()
+
+    @pytest.mark.parametrize("cv", [True, "five"])
+    def test_what_scikit_learn_refuses(self, cv):
+        with pytest.raises((ValueError, TypeError)):
+            frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
+
+
+class TestTraining:
+    def test_an_epoch_is_the_mean_of_its_folds(self):
+        trainable = folds(SGDClassifier(), train_scores=True)
+        models = trainable.start({"alpha": 0.01}, seed=3)
+        result = trainable.train(models)
+        scores = [result["split0_test_score"], result["split1_test_score"]]
+        assert result["score"] == np.mean(scores)
+        assert [trainer.epochs for trainer in models] == [1, 1]
+        assert result["split1_train_score"] > 0.4
+        assert result["split0_fit_time"] > 0
+
+    def test_folds_do_not_share_a_model(self):
+        trainable = folds(SGDClassifier())
+        first, second = trainable.start({}, seed=3)
+        assert first.estimator is not second.estimator
+        assert first.estimator.random_state == second.estimator.random_state
+
+    def test_pickling_between_epochs_changes_nothing(self):
+        trainable = folds(MLPClassifier((3,)))
+        plain, moved = trainable.start({}, seed=3), trainable.start({}, seed=3)
+        for _ in range(3):
+            trainable = pickle.loads(pickle.dumps(trainable))
+            moved = pickle.loads(pickle.dumps(moved))
+            assert trainable.train(moved)["score"] == trainable.train(plain)["score"]
+
+    def test_classes_that_a_module_does_not_know_are_pickled_too(self):
+        class Local(SGDClassifier):
+            pass
+
+        trainable = folds(Local())
+        models = trainable.start({}, seed=3)
+        trainable.train(models)
+        copies = pickle.loads(pickle.dumps(models))
+        assert isinstance(copies[0].estimator, Local)
+        assert trainable.train(copies)["score"] == trainable.train(models)["score"]
+
+    @pytest.mark.parametrize("same_thread", [True, False])
+    def test_transformed_rows_are_kept_for_the_arm_in_training(self, same_thread):
+        transformed = []
+
+        class Seeing(FunctionTransformer):
+            def transform(self, X):
+                transformed.append(self)
+                return super().transform(X)
+
+        trainable = folds(make_pipeline(Seeing(), SGDClassifier()))
+        first, second = trainable.start({}, seed=3), trainable.start({}, seed=4)
+        trainable.train(first)
+        if same_thread:
+            trainable.train(second)
+        else:  # where another thread trains, this one's arm is not paused
+            other = threading.Thread(target=trainable.train, args=(second,))
+            other.start()
+            other.join()
+        transformed.clear()
+        trainable.train(first)
+        rows_again = [step for step in transformed if step is first[0].estimator[0]]
+        # scoring transforms the rows of the other half
+        assert len(rows_again) == (2 if same_thread else 1)
+
+    def test_scikit_learns_configuration_goes_along(self):
+        seen = []
+
+        def scorer(model, X, y):
+            seen.append(sklearn.get_config()["enable_metadata_routing"])
+            return 0.5
+
+        with sklearn.config_context(enable_metadata_routing=True):
+            trainable = folds(SGDClassifier(), scorer=scorer)
+        trainable.train(trainable.start({}, seed=3))
+        assert seen == [True, True]
+        assert not sklearn.get_config()["enable_metadata_routing"]
+
+    def test_refit_trains_on_all_rows(self):
+        trainable = folds(SGDClassifier(random_state=1))
+        model = trainable.refit({"alpha": 0.01}, seed=3, n_epochs=4)
+        by_hand = SGDClassifier(alpha=0.01, random_state=1)
+        for _ in range(4):
+            by_hand.partial_fit(X, Y, classes=[0, 1])
+        np.testing.assert_array_equal(model.coef_, by_hand.coef_)
+
+
+class TestScores:
+    @pytest.mark.parametrize(
+        "score", [0.5, np.float32(0.5), np.array(0.5), np.array([0.5])]
+    )
+    def test_are_numbers(self, score):
+        trainable = folds(SGDClassifier(), scorer=lambda model, X, y: score)
+        assert trainable.train(trainable.start({}, seed=3))["score"] == 0.5
+
+    @pytest.mark.parametrize("score", ["good", None, [0.5, 0.6]])
+    def test_or_an_error(self, score):
+        trainable = folds(SGDClassifier(), scorer=lambda model, X, y: score)
+        with pytest.raises(InvalidParameterError, match="must return a number for"):
+            trainable.train(trainable.start({}, seed=3))
+
+    def test_of_a_fold_that_is_nan_make_the_mean_nan(self):
+        scores = iter([0.5, np.nan])
+        trainable = folds(SGDClassifier(), scorer=lambda model, X, y: next(scores))
+        assert np.isnan(trainable.train(trainable.start({}, seed=3))["score"])
+
+
+class TestConfigured:
+    def test_estimators_among_the_parameters_are_cloned(self):
+        inner = SGDClassifier()
+        pipeline = make_pipeline(SGDClassifier(alpha=1.0))
+        model = configured(pipeline, {"sgdclassifier": inner})
+        assert model[-1] is not inner
+        assert pipeline[-1].alpha == 1.0
+
+    def test_only_seeds_that_are_none_are_set(self):
+        model = make_pipeline(MLPClassifier(random_state=5), SGDClassifier())
+        seed_where_none(model, 7)
+        assert model[0].random_state == 5
+        assert 0 <= model[1].random_state < 2**31
+        again = make_pipeline(MLPClassifier(random_state=5), SGDClassifier())
+        seed_where_none(again, 7)
+        assert again[1].random_state == model[1].random_state
+
+
+def test_the_data_are_not_sliced_for_the_journey():
+    trainable = folds(SGDClassifier(), X=np.zeros((60, 1000)))
+    trainable.train(trainable.start({}, seed=3))
+    assert len(pickle.dumps(trainable)) < 1.2 * sys.getsizeof(trainable.X)

@@ -1,0 +1,261 @@
+# ruff: noqa: N803 (X is scikit-learn's own name)
+"""Searches in several processes or threads: same counts, same results, no leftovers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import make_classification
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import get_scorer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from risingsearch import RisingSearchCV
+from risingsearch.errors import ExecutorFailedError, SearchFailedError
+from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
+
+X, Y = make_classification(80, 6, random_state=0)
+SPACE = [{"alpha": 10.0**-k} for k in range(6)]
+
+
+def logging_classifier():
+    """Return a class that only this process knows, as a notebook's would be."""
+
+    class Logging(SGDClassifier):
+        """Notes every call and the process it was made in."""
+
+        def __init__(self, alpha=1e-4, log=None, fault=None, random_state=None):
+            super().__init__(alpha=alpha, random_state=random_state)
+            self.log = log
+            self.fault = fault
+
+        def partial_fit(self, X, y, classes=None, sample_weight=None):
+            with open(self.log, "a") as file:
+                file.write(f"{os.getpid()}\n")
+            self.n_own_ = getattr(self, "n_own_", 0) + 1
+            if self.fault == "dies" and self.n_own_ == 2:
+                os._exit(1)
+            if self.fault == "raises":
+                raise ArithmeticError("overflow")
+            return super().partial_fit(X, y, classes, sample_weight)
+
+    return Logging
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "calls"
+
+
+def pids(log: Path) -> list[int]:
+    return [int(line) for line in log.read_text().split()]
+
+
+def is_alive(pid):
+    multiprocessing.active_children()  # buries those that have ended
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def all_gone(workers):
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(is_alive, workers))
+
+
+def rising(estimator, space=SPACE, **options):
+    options = {"budget": 20, "max_epochs": 8, "cv": 0.25, "random_state": 0} | options
+    return RisingSearchCV(estimator, space, **options)
+
+
+class TestJobs:
+    def test_counts_continuing_and_no_leftovers(self, log):
+        model = logging_classifier()(log=str(log))
+        search = rising(model, n_jobs=2, refit="best", cv=0.25).fit(X, Y)
+        workers = set(pids(log))
+        assert search.n_epochs_ == len(pids(log)) == 20
+        assert os.getpid() not in workers
+        assert len(workers) <= 2
+        assert all_gone(workers)
+        assert type(search.best_estimator_) is type(model)
+        assert search.best_estimator_.n_own_ == search.best_epoch_
+        first = list(search.history_)
+        search.continue_search(5)
+        assert search.n_epochs_ == len(pids(log)) == 25
+        assert search.history_[:20] == first
+        assert all_gone(pids(log))
+
+    def test_same_run_twice(self):
+        runs = [
+            rising(
+                make_pipeline(StandardScaler(), SGDClassifier()),
+                {"sgdclassifier__alpha": [10.0**-k for k in range(6)]},
+                n_jobs=2,
+                cv=2,
+            ).fit(X, Y)
+            for _ in range(2)
+        ]
+        for column in ("arm", "epoch", "score", "reason"):
+            assert runs[0].history_[column] == runs[1].history_[column]
+        assert runs[0].stop_reason_ == runs[1].stop_reason_
+        np.testing.assert_array_equal(runs[0].predict(X), runs[1].predict(X))
+
+    def test_configuration_and_metadata_go_along(self):
+        with sklearn.config_context(enable_metadata_routing=True):
+            model = SGDClassifier().set_fit_request(sample_weight=True)
+            scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
+            options = {"scoring": scorer, "budget": 4}
+            search = rising(make_pipeline(model), [{}], n_jobs=2, **options)
+            weights = np.where(X[:, 0] > 0, 1.0, 1e-9)
+            several = search.fit(X, X[:, 0] > 0, sample_weight=weights)
+            alone = rising(make_pipeline(model), [{}], **options)
+            alone.fit(X, X[:, 0] > 0, sample_weight=weights)
+        assert several.history_["score"] == alone.history_["score"]
+
+    def test_failures_travel(self, log):
+        model = logging_classifier()(log=str(log))
+        options = {"n_jobs": 2, "policy": "round-robin", "refit": False}
+        search = rising(model, [*SPACE, {"fault": "raises"}], **options)
+        with pytest.warns(FitFailedWarning, match="ArithmeticError"):
+            search.fit(X, Y)
+        assert search.cv_results_["status"][6] == "failed"
+        search.set_params(param_distributions=[{"fault": "raises"}])
+        with pytest.raises(SearchFailedError) as caught:
+            search.fit(X, Y)
+        assert isinstance(caught.value.__cause__, ArithmeticError)
+        assert all_gone(pids(log))
+
+    def test_an_error_leaves_a_search_that_can_go_on(self, log):
+        model = logging_classifier()(log=str(log))
+        options = {"n_jobs": 2, "error_score": "raise", "refit": False}
+        search = rising(model, [*SPACE[:3], {"fault": "raises"}], **options)
+        with pytest.raises(ArithmeticError, match="overflow"):
+            search.fit(X, Y)
+        assert all_gone(pids(log))
+        search.continue_search(3)
+        assert search.n_epochs_ == len(pids(log)) == 23
+
+    def test_a_worker_that_dies(self, log):
+        model = logging_classifier()(log=str(log))
+        space = [{"alpha": 0.01}, {"alpha": 0.1, "fault": "dies"}]
+        search = rising(model, space, n_jobs=2, policy="round-robin")
+        with pytest.raises(
+            ExecutorFailedError, match="result holds what was"
+        ) as caught:
+            search.fit(X, Y)
+        result = caught.value.result
+        assert result.n_calls >= 1
+        assert result.best_params in space
+        assert 0 < result.best_score <= 1
+        assert all_gone(pids(log))
+        # It cost the epochs in flight; the search can go on with new workers.
+        n_calls = len(pids(log))
+        search.continue_search(4)
+        assert len(pids(log)) > n_calls
+
+
+class TestExecutors:
+    def test_threads(self):
+        with ThreadPoolExecutor(2) as executor:
+            search = rising(
+                make_pipeline(StandardScaler(), SGDClassifier()),
+                {"sgdclassifier__alpha": [10.0**-k for k in range(6)]},
+                executor=executor,
+                cv=2,
+            ).fit(X, Y)
+            assert search.n_epochs_ == 20
+            assert search.continue_search(3).n_epochs_ == 23
+            assert executor.submit(int, 3).result() == 3  # it is not shut down
+
+    def test_processes(self):
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(2, mp_context=context) as executor:
+            search = rising(SGDClassifier(), executor=executor).fit(X, Y)
+        assert search.n_epochs_ == 20
+        assert search.best_score_ == max(search.history_["score"])
+
+    def test_n_jobs_is_how_many_of_its_workers(self):
+        class Watched(ThreadPoolExecutor):
+            n_now = n_most = 0
+
+            def submit(self, fn, /, *args, **kwargs):
+                self.n_now += 1
+                self.n_most = max(self.n_most, self.n_now)
+                future = super().submit(fn, *args, **kwargs)
+                future.add_done_callback(self.count_down)
+                return future
+
+            def count_down(self, future):
+                self.n_now -= 1
+
+        with Watched(4) as executor:
+            rising(SGDClassifier(), executor=executor, n_jobs=1).fit(X, Y)
+        assert executor.n_most == 1
+
+    def test_one_that_dies(self):
+        class Dying(ProcessPoolExecutor):
+            n_submitted = 0
+
+            def submit(self, fn, /, *args, **kwargs):
+                self.n_submitted += 1
+                if self.n_submitted > 5:
+                    return super().submit(os._exit, 1)
+                return super().submit(fn, *args, **kwargs)
+
+        context = multiprocessing.get_context("spawn")
+        with Dying(1, mp_context=context) as executor:
+            search = rising(SGDClassifier(), executor=executor, policy="round-robin")
+            with pytest.raises(
+                ExecutorFailedError, match="BrokenProcessPool"
+            ) as caught:
+                search.fit(X, Y)
+        result = caught.value.result
+        assert result.n_calls == 5
+        assert result.best_score == max(result.history["score"][:5])
+        assert result.best_state()[0].epochs == result.best_epoch
+
+    def test_one_that_was_shut_down(self):
+        executor = ThreadPoolExecutor(1)
+        executor.shutdown()
+        with pytest.raises(ExecutorFailedError, match="after shutdown") as caught:
+            rising(SGDClassifier(), executor=executor).fit(X, Y)
+        assert caught.value.result.n_calls == 0
+
+
+class Echo:
+    """A trainable that reports the environment of its process."""
+
+    def start(self, params, seed):
+        return {"seed": seed}
+
+    def train(self, state):
+        return os.environ["OMP_NUM_THREADS"]
+
+
+class TestWorkers:
+    def test_data_are_sent_once_to_each(self, monkeypatch):
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        trainable = SentOnce(Echo())
+        with WorkerProcesses(1, trainable) as workers:
+            state = workers.submit(trainable.start, {}, 3).result()
+            assert state == {"seed": 3}
+            assert int(workers.submit(trainable.train, state).result()) >= 1
+
+    def test_a_setting_of_threads_is_kept(self, monkeypatch):
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
+        trainable = SentOnce(Echo())
+        with WorkerProcesses(1, trainable) as workers:
+            assert workers.submit(trainable.train, {}).result() == "3"

@@ -1,0 +1,317 @@
+# ruff: noqa: N803 (X is scikit-learn's own name)
+"""Scorers, several metrics, and the metadata that go to models and scorers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from risingsearch import RisingSearchCV
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.scoring import (
+    accepts_sample_weight,
+    checked_scorer,
+)
+
+SPACE = [{"alpha": 1e-6}, {"alpha": 1e-2}]
+X, Y = make_classification(60, 6, random_state=0)
+ROWS = np.column_stack([np.arange(60), X])
+WEIGHTS = np.arange(60) / 60
+
+
+def rising(estimator, space=SPACE, **options):
+    options = {"budget": 4, "cv": 3, "random_state": 0, "refit": False} | options
+    return RisingSearchCV(estimator, space, **options)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Remembers which rows came with which metadata; column 0 of X names the row."""
+
+    seen: list = []  # noqa: RUF012
+
+    def __init__(self, alpha=0.0):
+        self.alpha = alpha
+
+    def fit(self, X, y):
+        raise NotImplementedError
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None, note=None):
+        self.classes_ = classes
+        self.seen.append(("trained", X[:, 0].astype(int), sample_weight, note))
+        return self
+
+    def score(self, X, y, sample_weight=None):
+        self.seen.append(("scored", X[:, 0].astype(int), sample_weight, None))
+        return self.alpha
+
+
+@pytest.fixture
+def seen():
+    Recorder.seen.clear()
+    return Recorder.seen
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def accuracy_and_loss(model, X, y):
+    return {
+        "accuracy": model.score(X, y),
+        "loss": -log_loss(y, model.predict_proba(X)),
+    }
+
+
+class TestSingleMetric:
+    @pytest.mark.parametrize(
+        "scoring",
+        [
+            "balanced_accuracy",
+            make_scorer(accuracy_score),
+            lambda model, X, y: np.float32(model.score(X, y)),
+        ],
+    )
+    def test_kinds(self, scoring):
+        search = rising(SGDClassifier(), scoring=scoring, refit=True).fit(X, Y)
+        assert not search.multimetric_
+        expected = get_scorer(scoring)(search.best_estimator_, X, Y)
+        assert search.score(X, Y) == expected
+
+    def test_scores_are_better_when_higher(self):
+        search = rising(SGDRegressor(), scoring="neg_mean_squared_error").fit(X, Y)
+        assert search.best_score_ < 0
+        assert search.best_score_ == max(search.history_["score"])
+
+    @pytest.mark.parametrize("scoring", [None, "accuracy"])
+    def test_refit_cannot_name_a_metric(self, scoring):
+        with pytest.raises(InvalidParameterError, match="there is one only"):
+            rising(SGDClassifier(), scoring=scoring, refit="accuracy").fit(X, Y)
+
+    def test_nor_where_a_callable_gives_one(self, seen):
+        scoring = Recorder.score
+        search = rising(Recorder(), scoring=scoring, refit="accuracy")
+        with pytest.raises(InvalidParameterError, match="scoring gives one number"):
+            search.fit(ROWS, Y)
+        assert len(seen) == 2  # the search stops at once
+
+    def test_what_is_no_number_is_an_error(self):
+        search = rising(SGDClassifier(), scoring=lambda model, X, y: "good")
+        with pytest.raises(InvalidParameterError, match="must return a number"):
+            search.fit(X, Y)
+
+    def test_unknown_name(self):
+        with pytest.raises(ValueError, match="acuracy"):
+            rising(SGDClassifier(), scoring="acuracy").fit(X, Y)
+
+
+class TestSeveralMetrics:
+    @pytest.mark.parametrize(
+        "scoring",
+        [
+            ["accuracy", "neg_log_loss"],
+            ("accuracy", "neg_log_loss"),
+            {"accuracy": "accuracy", "neg_log_loss": get_scorer("neg_log_loss")},
+        ],
+    )
+    def test_refit_names_the_one_that_schedules(self, scoring):
+        search = rising(
+            SGDClassifier(loss="log_loss", alpha=0.1),
+            [{"penalty": "l1"}, {"penalty": "l2"}],
+            scoring=scoring,
+            refit="neg_log_loss",
+            return_train_score=True,
+        ).fit(X / 100, Y)
+        results = search.cv_results_
+        assert search.multimetric_
+        assert set(search.scorer_) == {"accuracy", "neg_log_loss"}
+        for name in ("accuracy", "neg_log_loss"):
+            assert results[f"mean_test_{name}"].shape == (2,)
+            assert results[f"split2_train_{name}"].shape == (2,)
+        assert "mean_test_score" not in results
+        assert search.best_score_ == max(search.history_["score"])
+        assert search.best_score_ == results["mean_test_neg_log_loss"].max()
+        expected = get_scorer("neg_log_loss")(search.best_estimator_, X, Y)
+        assert search.score(X, Y) == expected
+
+    def test_callable_that_returns_a_dict(self):
+        search = rising(
+            SGDClassifier(loss="log_loss", alpha=0.1),
+            [{"penalty": "l1"}, {"penalty": "l2"}],
+            scoring=accuracy_and_loss,
+            refit="loss",
+        ).fit(X / 100, Y)
+        assert search.multimetric_
+        assert search.best_score_ == search.cv_results_["mean_test_loss"].max()
+        assert search.score(X, Y) == accuracy_and_loss(search, X, Y)["loss"]
+
+    @pytest.mark.parametrize("refit", [True, False, "best", "auc", lambda results: 0])
+    def test_refit_must_name_one(self, refit):
+        search = rising(SGDClassifier(), scoring=["accuracy", "f1"], refit=refit)
+        with pytest.raises(
+            InvalidParameterError, match="one of \\['accuracy', 'f1'\\]"
+        ):
+            search.fit(X, Y)
+
+    @pytest.mark.parametrize("refit", [True, False, "best", "auc"])
+    def test_so_it_must_for_a_callable(self, refit):
+        search = rising(
+            SGDClassifier(loss="log_loss"),
+            scoring=accuracy_and_loss,
+            refit=refit,
+            cv=0.3,
+        )
+        with pytest.raises(InvalidParameterError, match=r"'loss'\]: set refit to the"):
+            search.fit(X / 100, Y)
+
+
+class TestMetadata:
+    def test_weights_are_sliced_for_every_fold(self, seen):
+        rising(Recorder()).fit(ROWS, Y, sample_weight=WEIGHTS)
+        assert len(seen) == 4 * 3 * 2
+        for _, rows, weights, _ in seen:
+            np.testing.assert_array_equal(weights, WEIGHTS[rows])
+
+    def test_refit_gets_them_whole(self, seen):
+        rising(Recorder(), refit=True).fit(ROWS, Y, sample_weight=WEIGHTS)
+        np.testing.assert_array_equal(seen[-1][2], WEIGHTS)
+
+    def test_training_rows_are_scored_with_theirs(self, seen):
+        search = rising(Recorder(), return_train_score=True)
+        search.fit(ROWS, Y, sample_weight=list(WEIGHTS))
+        for _, rows, weights, _ in seen:
+            np.testing.assert_array_equal(weights, WEIGHTS[rows])
+
+    def test_other_parameters_pass_as_they_are(self, seen):
+        rising(Recorder()).fit(ROWS, Y, note="as it is")
+        assert {note for kind, *_, note in seen if kind == "trained"} == {"as it is"}
+
+    def test_weights_change_the_score(self):
+        space, y = [{"alpha": 1e-2}], (X[:, 0] > 0).astype(int)
+        plain = rising(SGDClassifier(), space, scoring="accuracy").fit(X, y)
+        weighted = rising(SGDClassifier(), space, scoring="accuracy")
+        weighted.fit(X, y, sample_weight=1e-9 + (X[:, 0] > 0))
+        assert plain.best_score_ < 1.0
+        assert weighted.best_score_ > 0.99
+
+    def test_a_scorer_without_weights_is_warned_of(self, seen):
+        search = rising(Recorder(), scoring=lambda model, X, y: model.score(X, y))
+        with pytest.warns(UserWarning, match="does not take sample_weight") as caught:
+            search.fit(ROWS, Y, sample_weight=WEIGHTS)
+        assert caught[0].filename == __file__
+        assert all(weights is None for kind, _, weights, _ in seen if kind == "scored")
+
+    def test_no_weights_at_all(self, seen):
+        search = rising(Recorder(), scoring=lambda model, X, y: model.score(X, y))
+        search.fit(ROWS, Y, sample_weight=None)
+        assert all(weights is None for _, _, weights, _ in seen)
+
+    def test_of_a_pipeline_by_prefix(self):
+        pipeline = make_pipeline(StandardScaler(), SGDClassifier())
+        space = [{"sgdclassifier__alpha": 1e-4}]
+        weights = 1e-9 + (X[:, 0] > 0)
+        search = rising(pipeline, space, refit=True)
+        search.fit(X, Y, sgdclassifier__sample_weight=weights)
+        by_hand = SGDClassifier(
+            alpha=1e-4,
+            random_state=search.best_params_.get("random_state")
+            or search.best_estimator_[-1].random_state,
+        )
+        scaled = StandardScaler().fit_transform(X)
+        for _ in range(search.best_epoch_):
+            by_hand.partial_fit(scaled, Y, classes=[0, 1], sample_weight=weights)
+        np.testing.assert_allclose(search.best_estimator_[-1].coef_, by_hand.coef_)
+
+    def test_a_wrong_prefix_is_an_error_at_once(self):
+        search = rising(make_pipeline(SGDClassifier()), [{}])
+        with pytest.raises(InvalidParameterError, match="prefixed with a step"):
+            search.fit(X, Y, sample_weight=WEIGHTS)
+
+    @pytest.mark.parametrize(
+        ("scoring", "accepts"),
+        [
+            (None, True),
+            ("accuracy", True),
+            ("neg_max_error", False),
+            (["accuracy", "f1"], True),
+            (lambda model, X, y, sample_weight=None: 0.0, True),
+            (lambda model, X, y: 0.0, False),
+        ],
+    )
+    def test_which_scorers_take_weights(self, scoring, accepts):
+        refit = "f1" if isinstance(scoring, list) else True
+        scorer, _ = checked_scorer(SGDClassifier(), scoring, refit)
+        assert accepts_sample_weight(scorer) is accepts
+
+
+@pytest.mark.usefixtures("routing")
+class TestRouting:
+    def test_the_request_for_partial_fit_decides(self, seen):
+        model = Recorder().set_partial_fit_request(sample_weight=True, note=True)
+        model.set_score_request(sample_weight=False)
+        rising(model).fit(ROWS, Y, sample_weight=WEIGHTS, note="routed")
+        for kind, rows, weights, note in seen:
+            if kind == "trained":
+                np.testing.assert_array_equal(weights, WEIGHTS[rows])
+                assert note == "routed"
+            else:
+                assert weights is None
+
+    def test_the_scorers_request_decides(self, seen):
+        model = Recorder().set_partial_fit_request(sample_weight=False)
+        model.set_score_request(sample_weight="importance")
+        search = rising(model, refit=True)
+        search.fit(ROWS, Y, importance=WEIGHTS)
+        for kind, rows, weights, _ in seen:
+            if kind == "trained":
+                assert weights is None
+            else:
+                np.testing.assert_array_equal(weights, WEIGHTS[rows])
+        search.score(ROWS, Y, importance=WEIGHTS)
+        np.testing.assert_array_equal(seen[-1][2], WEIGHTS)
+
+    def test_scorers_by_name(self):
+        scoring = {
+            "plain": get_scorer("accuracy").set_score_request(sample_weight=False),
+            "weighted": get_scorer("accuracy").set_score_request(sample_weight=True),
+        }
+        model = SGDClassifier().set_partial_fit_request(sample_weight=True)
+        search = rising(model, scoring=scoring, refit="weighted")
+        results = search.fit(X, Y, sample_weight=WEIGHTS).cv_results_
+        assert (results["mean_test_plain"] != results["mean_test_weighted"]).any()
+
+    def test_groups_go_to_the_splitter(self, seen):
+        groups = np.arange(60) // 5
+        rising(Recorder(), cv=GroupKFold(3)).fit(ROWS, Y, groups=groups)
+        for (_, train, *_), (_, test, *_) in zip(seen[::2], seen[1::2], strict=True):
+            assert set(groups[train]).isdisjoint(groups[test])
+
+    def test_pipeline(self):
+        model = SGDClassifier().set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, model)
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
+        search = rising(pipeline, [{}], scoring=scorer, refit=True)
+        assert search.fit(X, Y, sample_weight=WEIGHTS).n_epochs_ == 4
+
+    def test_what_nobody_requested_is_an_error(self):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            rising(SGDClassifier()).fit(X, Y, sample_weight=WEIGHTS)
+        with pytest.raises(TypeError, match=r"unexpected argument.*nonsense"):
+            rising(SGDClassifier()).fit(X, Y, nonsense=1)
+
+
+def test_score_takes_metadata_with_routing_only():
+    search = rising(SGDClassifier(), refit=True).fit(X, Y)
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        search.score(X, Y, sample_weight=WEIGHTS)

@@ -1,0 +1,146 @@
+"""What the documents show is what happens.
+
+Every ``python`` block runs and every ``pycon`` block prints what it shows, in the order
+of the page, with the names of the blocks before it.
+"""
+
+import doctest
+import io
+import re
+import shlex
+import sys
+import types
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from threadpoolctl import threadpool_limits
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+
+from risingsearch.cli import _parser
+from risingsearch.policies import list_policies, resolve_policy
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = [page.name for page in PAGES]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def blocks(page, *languages):
+    """Return language, text and the line before the text of every such block."""
+    text = page.read_text()
+    return [
+        (match[1], match[2], text[: match.start(2)].count("\n"))
+        for match in FENCE.finditer(text)
+        if match[1] in languages
+    ]
+
+
+@pytest.fixture
+def module(monkeypatch, tmp_path):
+    """Return an empty module to run a page in, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    page = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", page)  # so that its classes pickle
+    with threadpool_limits(1):  # models this small only wait for more threads
+        yield page
+    plt.close("all")
+
+
+def check_session(text, names, page, line):
+    """Run a session at the prompt and compare what it prints."""
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    test = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), line)
+    printed = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=flags, verbose=False)
+    runner.run(test, out=printed.write, clear_globs=False)
+    names.update(test.globs)  # the session ran in a copy
+    assert runner.failures == 0, printed.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_block_runs_and_prints_what_it_shows(page, module):
+    names = vars(module)
+    for language, text, line in blocks(page, "python", "pycon"):
+        if language == "pycon":
+            check_session(text, names, page, line)
+        else:
+            # The empty lines make tracebacks point at the line of the page.
+            exec(compile("\n" * line + text, page, "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_block_is_of_a_kind_that_is_checked(page):
+    text = page.read_text()
+    languages = [match[1] for match in FENCE.finditer(text)]
+    assert set(languages) <= {"", "python", "pycon", "console"}
+    assert text.count("```") == 2 * len(languages)
+
+
+def commands(page):
+    """Return the words of every ``risingsearch ...`` in a console block."""
+    for _, text, _ in blocks(page, "console"):
+        lines = text.splitlines()
+        if any(line.startswith("$ ") for line in lines):  # the others are output
+            lines = [line[2:] for line in lines if line.startswith("$ ")]
+        for command in re.split(r"&&|\n", "\n".join(lines)):
+            program, *arguments = shlex.split(command) or [""]
+            if Path(program).name == "risingsearch":
+                yield arguments
+
+
+def test_every_command_is_one():
+    found = [arguments for page in PAGES for arguments in commands(page)]
+    assert ["policies"] in found
+    for arguments in found:
+        assert _parser().parse_args(arguments).command
+
+
+def anchors(page):
+    """Return what the headings of a page are linked by."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h).lower().replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_link_leads_somewhere(page):
+    for link in LINK.findall(page.read_text()):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def policy_rows():
+    """Return the rows of the table in policies.md, by the name of the policy."""
+    lines = (ROOT / "docs" / "policies.md").read_text().splitlines()
+    cells = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
+    return {row[0].strip("`"): row for row in cells}
+
+
+def test_every_policy_has_its_line():
+    assert list(policy_rows()) == [info.name for info in list_policies()]
+
+
+@pytest.mark.parametrize("info", list_policies(), ids=lambda info: info.name)
+def test_the_facts_of_a_policy_are_those_it_states(info):
+    _, good_for, parameters, ends, source = policy_rows()[info.name]
+    assert good_for
+    names = ", ".join(f"`{name}`" for name in info.parameters)
+    assert parameters == (names or "none")
+    whole = "the budget" if info.adaptive else "its own rule"
+    assert ends == whole + ("; budget in epochs only" if info.plans_rounds else "")
+    assert source == f"{info.paper} ({info.provenance})"
+
+
+@pytest.mark.parametrize("objective", ["best", "sum"])
+def test_auto_is_what_the_policies_page_says(objective):
+    text = (ROOT / "docs" / "policies.md").read_text()
+    assert f'`objective="{objective}"`, `{resolve_policy("auto", objective)}`' in text

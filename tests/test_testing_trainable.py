@@ -1,0 +1,352 @@
+"""check_trainable lets a good trainable pass, and names the rule that a bad one breaks.
+
+Every epoch of a good one draws a number from a generator of its own.
+"""
+
+import copy
+import itertools
+import json
+import math
+import pickle
+import random
+import re
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.testing import check_trainable
+from risingsearch.trainable import Functions
+
+PARAMS = {"rate": 0.5}
+
+
+class Good:
+    def start(self, params, seed):
+        return {"rng": random.Random(seed), "rate": params["rate"], "epochs": 0}
+
+    def train(self, state):
+        state["epochs"] += 1
+        return state["rate"] * state["rng"].random()
+
+
+class WithHooks(Good):
+    """A lock keeps its states from being pickled."""
+
+    def start(self, params, seed):
+        return {**super().start(params, seed), "lock": threading.Lock()}
+
+    def save(self, state, path):
+        with open(path, "w") as file:
+            json.dump([state["rng"].getstate(), state["rate"]], file)
+
+    def load(self, path):
+        with open(path) as file:
+            (version, words, gauss), rate = json.load(file)
+        state = self.start({"rate": rate}, 0)
+        state["rng"].setstate((version, tuple(words), gauss))
+        return state
+
+
+class EndsByItself(Good):
+    def train(self, state):
+        if state["epochs"] == 3:
+            raise StopIteration
+        return super().train(state)
+
+
+class TakesItsParameters(Good):
+    def start(self, params, seed):
+        return {"rng": random.Random(seed), "rate": params.pop("rate"), "epochs": 0}
+
+
+class Metrics(Good):
+    def train(self, state):
+        return {"score": super().train(state), "loss": math.nan}
+
+
+class Network:
+    """A network with momentum and dropout: the state must hold all three."""
+
+    X = torch.linspace(-1.0, 1.0, 32).reshape(-1, 2)
+
+    def start(self, params, seed):
+        generator = torch.Generator().manual_seed(seed)
+        weights = torch.nn.Parameter(torch.randn(2, generator=generator))
+        optimizer = torch.optim.SGD([weights], lr=params["rate"], momentum=0.9)
+        return [weights, optimizer, generator]
+
+    def train(self, state):
+        weights, optimizer, generator = state
+        kept = torch.rand(self.X.shape, generator=generator) > 0.2
+        loss = ((self.X * kept) @ weights - 1.0).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return -loss.item()
+
+    def save(self, state, path):
+        weights, optimizer, generator = state
+        saved = [weights.data, optimizer.state_dict(), generator.get_state()]
+        torch.save(saved, path)
+
+    def load(self, path):
+        weights, optimizer_state, generator_state = torch.load(path)
+        state = self.start({"rate": 0.0}, 0)
+        state[0].data.copy_(weights)
+        state[1].load_state_dict(optimizer_state)
+        state[2].set_state(generator_state)
+        return state
+
+
+@pytest.mark.parametrize(
+    "trainable",
+    [Good(), WithHooks(), EndsByItself(), TakesItsParameters(), Metrics(), Network()],
+    ids=lambda trainable: type(trainable).__name__,
+)
+def test_good_ones_pass(trainable):
+    check_trainable(trainable, PARAMS)
+    check_trainable(trainable, PARAMS, seed=7, epochs=2)
+
+
+def test_plain_functions_pass():
+    check_trainable(Functions(Good().start, Good().train), PARAMS)
+    good = WithHooks()
+    check_trainable(Functions(good.start, good.train, good.save, good.load), PARAMS)
+
+
+def test_the_global_random_states_stay_as_they_were():
+    def states():
+        return random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+
+    before = copy.deepcopy(states())
+    check_trainable(Good(), PARAMS)
+    with pytest.raises(AssertionError):
+        check_trainable(GlobalRandom(), PARAMS)
+    assert repr(states()) == repr(before)
+
+
+def test_the_epochs_it_trains():
+    class Counted(Good):
+        n_calls = 0
+
+        def train(self, state):
+            self.n_calls += 1
+            return super().train(state)
+
+    trainable = Counted()
+    check_trainable(trainable, PARAMS, epochs=6)
+    assert trainable.n_calls == 6 * (6 + 15) / 2
+
+
+@pytest.mark.parametrize("epochs", [1, 2.5, "4"])
+def test_two_epochs_at_least(epochs):
+    with pytest.raises(InvalidParameterError, match="epochs must be a whole number"):
+        check_trainable(Good(), PARAMS, epochs=epochs)
+
+
+# --------------------------------------------------------------------- broken rules
+
+
+class HalfHooks(Good):
+    def save(self, state, path):
+        pass
+
+
+class StartFails(Good):
+    def start(self, params, seed):
+        return params["depth"]
+
+
+class TrainFails(Good):
+    def train(self, state):
+        if state["epochs"] == 2:
+            raise ZeroDivisionError("by zero")
+        return super().train(state)
+
+
+class Nothing(Good):
+    def train(self, state):
+        return None
+
+
+class Diverges(Good):
+    def train(self, state):
+        return math.inf if state["epochs"] == 2 else super().train(state)
+
+
+class EndsAtOnce(Good):
+    def train(self, state):
+        raise StopIteration
+
+
+class OwnEntropy(Good):
+    def start(self, params, seed):
+        return super().start(params, None)
+
+
+class RemembersRuns(Good):
+    def __init__(self):
+        self.runs = itertools.count()
+
+    def start(self, params, seed):
+        return {**super().start(params, seed), "run": next(self.runs)}
+
+    def train(self, state):
+        if state["run"] == 1 and state["epochs"] == 2:
+            raise StopIteration
+        return super().train(state)
+
+
+class GlobalRandom(Good):
+    def train(self, state):
+        return random.random()
+
+
+class GlobalNumpy(Good):
+    def train(self, state):
+        return np.random.random()  # noqa: NPY002
+
+
+class GlobalTorch(Good):
+    def train(self, state):
+        return torch.rand(1).item()
+
+
+class GloballySeeded(Good):
+    def start(self, params, seed):
+        np.random.seed(seed)  # noqa: NPY002
+        return {}
+
+    def train(self, state):
+        return np.random.random()  # noqa: NPY002
+
+
+class Unpicklable(Good):
+    def start(self, params, seed):
+        return {**super().start(params, seed), "lock": threading.Lock()}
+
+
+class SavingDraws(WithHooks):
+    def save(self, state, path):
+        state["rng"].random()
+        super().save(state, path)
+
+
+class LoadingFails(WithHooks):
+    def load(self, path):
+        raise EOFError("no more data")
+
+
+class LoadingForgetsTheGenerator(WithHooks):
+    def load(self, path):
+        return self.start(PARAMS, 0)
+
+
+class ForgetsWhereItIs(Good):
+    """Goes wrong only in the second epoch after loading."""
+
+    class State(dict):
+        loaded = 0
+
+        def __reduce__(self):
+            return ForgetsWhereItIs.again, (dict(self),)
+
+    @staticmethod
+    def again(items):
+        state = ForgetsWhereItIs.State(items)
+        state.loaded = 1
+        return state
+
+    def start(self, params, seed):
+        return self.State(super().start(params, seed))
+
+    def train(self, state):
+        state.loaded *= 2
+        return super().train(state) + (state.loaded > 2)
+
+
+class LoadingNeverEnds(EndsByItself, WithHooks):
+    pass
+
+
+class SavesOnlyTheLatest(Good):
+    """The checkpoint points to one place that all epochs share."""
+
+    def save(self, state, path):
+        self.latest = copy.deepcopy(state)
+        with open(path, "w") as file:
+            file.write("latest")
+
+    def load(self, path):
+        return copy.deepcopy(self.latest)
+
+
+class SharedGenerator(Good):
+    """Saved and loaded with every state, and yet one for all arms."""
+
+    def start(self, params, seed):
+        self.shared = random.Random(seed)
+        return {}
+
+    def train(self, state):
+        return self.shared.random()
+
+    def save(self, state, path):
+        with open(path, "wb") as file:
+            pickle.dump(self.shared, file)
+
+    def load(self, path):
+        with open(path, "rb") as file:
+            self.shared = pickle.load(file)
+        return {}
+
+
+WORK = "start and train work, and scores are finite numbers"
+SAME = "the same seed gives the same scores"
+SEED = "the seed decides, not the global random states"
+SAVE = "saving a state leaves it as it is"
+LOAD = "a state that was saved and loaded goes on as before"
+TURN = "arms that train in turns leave each other alone"
+
+
+BROKEN = [
+    (object, WORK, "has no start"),
+    (HalfHooks, WORK, "one of save and load"),
+    (StartFails, WORK, "start raised KeyError('depth')"),
+    (TrainFails, WORK, "train raised ZeroDivisionError('by zero') in epoch 3"),
+    (Nothing, WORK, "train must return a number"),
+    (Diverges, WORK, "epoch 3 scored inf"),
+    (EndsAtOnce, WORK, "StopIteration in its first epoch"),
+    (OwnEntropy, SAME, "epoch 1 scored"),
+    (RemembersRuns, SAME, "ended after 2 epochs at first, and 4 when started"),
+    (GlobalRandom, SEED, "with random and numpy seeded anew"),
+    (GlobalNumpy, SEED, "epoch 1 scored"),
+    (GlobalTorch, SEED, "epoch 1 scored"),
+    (GloballySeeded, SEED, "epoch 1 scored"),
+    (Unpicklable, SAVE, "give the trainable save(state, path) and load(path)"),
+    (SavingDraws, SAVE, "epoch 2 scored"),
+    (LoadingFails, LOAD, "loading the state raised EOFError('no more data')"),
+    (LoadingForgetsTheGenerator, LOAD, "when saved after epoch 1 and loaded"),
+    (ForgetsWhereItIs, LOAD, "epoch 3 scored"),
+    (LoadingNeverEnds, LOAD, "ended after 3 epochs at first, and 4 when saved"),
+    (SavesOnlyTheLatest, LOAD, "when saved after epoch 1 and loaded"),
+    (SharedGenerator, TURN, "in turns with another arm"),
+]
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule", "what"), BROKEN, ids=[row[0].__name__ for row in BROKEN]
+)
+def test_broken_ones_are_told_which_rule(broken, rule, what):
+    with pytest.raises(AssertionError, match=re.escape(what)) as caught:
+        check_trainable(broken(), PARAMS)
+    assert f'{broken.__name__} breaks the rule "{rule}": ' in str(caught.value)
+
+
+def test_the_cause_is_kept():
+    with pytest.raises(AssertionError) as caught:
+        check_trainable(TrainFails(), PARAMS)
+    assert isinstance(caught.value.__cause__.__cause__, ZeroDivisionError)
