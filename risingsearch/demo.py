@@ -66,7 +66,8 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> CountedClassifier:
         """Start afresh and train ``epochs`` epochs."""
-        vars(self).pop("model_", None)
+        if hasattr(self, "model_"):
+            del self.model_
         for _ in range(self.epochs):
             self.partial_fit(X, y)
         return self

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from risingsearch.errors import missing
+
 if TYPE_CHECKING:
     from risingsearch.scheduler import Scheduler
 
-INTERVAL = 0.1  # seconds between two looks at the arms, at least
+FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
 
 
 class Progress:
@@ -23,79 +23,67 @@ class Progress:
         Whose progress is shown.
     enabled : bool
         Show it, if standard error is a terminal.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is enabled and tqdm is not installed.
     """
 
     def __init__(self, scheduler: Scheduler, *, enabled: bool) -> None:
         self._scheduler = scheduler
-        self._terminal: Any = None
-        if enabled and sys.stderr is not None and sys.stderr.isatty():
-            self._terminal = sys.stderr
-        self._began = self._due = time.monotonic()
-        self._spent_before = scheduler.spent
+        self._line: Any = None
+        self._due = 0.0
+        if not enabled:
+            return
+        try:
+            from tqdm import tqdm
+        except ModuleNotFoundError as error:
+            raise missing("tqdm", extra="cli") from error
+        line = tqdm(
+            total=scheduler.budget,
+            initial=scheduler.spent,
+            unit=scheduler.unit,
+            bar_format=FORMAT,
+            dynamic_ncols=True,
+            disable=None,
+        )
+        self._line = None if line.disable else line
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._terminal is not None:
-            self._draw(f"in {_clock(time.monotonic() - self._began)}")
-            self._terminal.write("\n")
+        if self._line is not None:
+            self._draw()
+            self._line.close()
 
     def show(self) -> None:
         """Bring the line up to date, if it is time to."""
         now = time.monotonic()
-        if self._terminal is None or now < self._due:
+        if self._line is None or now < self._due:
             return
-        scheduler = self._scheduler
-        spent = scheduler.spent - self._spent_before
-        left = "? left"
-        if spent > 0:
-            pace = (now - self._began) / spent
-            rest = max(0.0, scheduler.budget - scheduler.spent)
-            left = f"{_clock(pace * rest)} left"
-        self._draw(left)
+        self._draw()
         # With very many arms a look takes a while: spend little of the search on it.
         done = time.monotonic()
-        self._due = done + max(INTERVAL, 50 * (done - now))
+        self._due = done + max(self._line.mininterval, 50 * (done - now))
 
-    def _draw(self, when: str) -> None:
-        scheduler = self._scheduler
+    def _draw(self) -> None:
+        line, scheduler = self._line, self._scheduler
         counts = Counter(scheduler.statuses())
-        spent, budget = round(scheduler.spent, 1), round(scheduler.budget, 1)
-        line = f"{spent:.10g}/{budget:.10g} {scheduler.unit}"
-        parts = [f", {when}"]
+        parts = []
         if scheduler.best_arm is not None:
-            best = f"best {scheduler.best_score:.4g} (arm {scheduler.best_arm})"
-            parts.append(f", {best}")
-        parts.append(f", {counts['running']} running")
-        parts += [f" {counts[name]} {name}" for name in ("paused", "finished")]
+            parts.append(f"best {scheduler.best_score:.4g} (arm {scheduler.best_arm})")
+        parts.append(f"{counts['running']} running")
+        parts += [f"{counts[name]} {name}" for name in ("paused", "finished")]
         if counts["failed"]:
-            parts.append(f" {counts['failed']} failed")
-        width = self._columns() - 1
+            parts.append(f"{counts['failed']} failed")
+        line.n = round(scheduler.spent, 1)
+        shown = ""
         for part in parts:  # the last ones may find no room
-            if len(line) + len(part) > width:
+            line.set_postfix_str(", ".join(filter(None, (shown, part))), refresh=False)
+            if len(str(line)) >= (line.format_dict["ncols"] or 80):
                 break
-            line += part
-        self._terminal.write("\r" + line[:width].ljust(width))
-        self._terminal.flush()
-
-    def _columns(self) -> int:
-        try:
-            return os.get_terminal_size(self._terminal.fileno()).columns or 80
-        except OSError:
-            return 80
-
-
-def _clock(seconds: float) -> str:
-    """Return a duration as people read it.
-
-    Examples
-    --------
-    >>> _clock(59.6), _clock(3725)
-    ('1:00', '1:02:05')
-    """
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}:{minutes:02}:{seconds:02}"
-    return f"{minutes}:{seconds:02}"
+            shown = line.postfix
+        line.set_postfix_str(shown, refresh=False)
+        line.refresh()

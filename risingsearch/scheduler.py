@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from dataclasses import astuple
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -12,24 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.arms import Arm, Budget, Job, Status
-from risingsearch.errors import (
-    InvalidParameterError,
-    JobError,
-    PolicyError,
-    StateError,
-)
+from risingsearch.caller import PolicyCaller
+from risingsearch.errors import InvalidParameterError, JobError, StateError
 from risingsearch.ledger import open_ledger
-from risingsearch.policies import (
-    WAIT,
-    Policy,
-    explain,
-    make_policy,
-    policy_info,
-    resolve_policy,
-    slice_length,
-)
+from risingsearch.policies import WAIT, Policy
 from risingsearch.policies import base as policy_base
-from risingsearch.standings import COLUMNS, Standings, as_json, from_json
+from risingsearch.standings import Standings, as_json, from_json
 
 STATE_VERSION = 1
 
@@ -68,14 +55,17 @@ class Scheduler:
         Whether higher or lower scores are better.
     seed : int, optional
         Seed of all draws, at least 0.
-    order : {"completion", "ask"}, default "completion"
-        With several jobs in flight: ``"completion"`` never lets a worker wait, and the
-        same order of tells gives the same run; ``"ask"`` gives the same run whatever
+    order : {"completion", "ask"}, optional
+        With several jobs in flight: ``"completion"`` (the default without ``n_jobs``)
+        never lets a worker wait, unless the policy waits for the last results of a rung
+        or a sweep, and the same order of tells gives the same run; ``"ask"`` (the
+        default with ``n_jobs``) gives the same run whatever
         finishes first, because decision ``k`` sees exactly the results of decisions
         ``1 .. k - n_jobs`` (of the next ones too, one by one, where nothing can start
         without them).
     n_jobs : int, optional
-        Jobs in flight at most. No limit by default; 1 with ``order="ask"``.
+        Jobs in flight at most, at least 1. No limit by default; 1 with
+        ``order="ask"``.
     error_score : float, optional
         The score that a failed epoch or a score that is not finite counts as. By
         default the worst score seen so far; what fails before the first score counts
@@ -125,7 +115,7 @@ class Scheduler:
         direction: str = "maximize",
         seed: int | None = None,
         *,
-        order: str = "completion",
+        order: str | None = None,
         n_jobs: int | None = None,
         error_score: float | None = None,
         max_failures: int = 0,
@@ -139,6 +129,8 @@ class Scheduler:
         self.n_arms = whole("n_arms", n_arms, 1)
         self.objective = choice("objective", objective, ("best", "sum"))
         self.direction = choice("direction", direction, ("maximize", "minimize"))
+        if order is None:
+            order = "completion" if n_jobs is None else "ask"
         self.order = choice("order", order, ("completion", "ask"))
         self.slice = None if slice is None else whole("slice", slice, 1)
         self.max_epochs = (
@@ -150,9 +142,7 @@ class Scheduler:
         self.max_failures = whole("max_failures", max_failures, 0)
         self.policy_params = dict(policy_params or {})
         self.score_range = _checked_range(score_range)
-        # The policy sees the arms in opening order: its k-th is arm _arm_at[k].
-        self._arm_at = _checked_order(opening_order, self.n_arms)
-        self._place_of = np.argsort(self._arm_at)
+        self._opening_order = _checked_order(opening_order, self.n_arms)
         self._ledger = open_ledger(budget, self.n_arms)
         self._standings = Standings(
             self.n_arms, direction, _checked_error_score(error_score)
@@ -160,9 +150,17 @@ class Scheduler:
         self._rng = np.random.default_rng(
             None if seed is None else whole("seed", seed, 0)
         )
-        self._given_policy = policy
+        self._policy = PolicyCaller(
+            policy,
+            self.policy_params,
+            self.objective,
+            self.max_epochs,
+            self._reward_range(),
+            self._opening_order,
+            self._rng,
+        )
         self._check_unit()
-        self._policy = self._new_policy()
+        self._policy.build(self._horizon)
         self._in_flight: dict[int, Job] = {}
         self._decisions: list[_Decision] = []  # by job
         self._told: dict[int, _Result] = {}  # with order="ask", until taken in
@@ -290,8 +288,8 @@ class Scheduler:
             If the unit differs, or if the policy was given ready-made: it cannot plan
             anew.
         """
-        replan = self.max_epochs is None or self._plans_rounds
-        if replan and _is_policy(self._given_policy):
+        replan = self.max_epochs is None or self._policy.plans_rounds
+        if replan and self._policy.ready_made:
             msg = (
                 "a ready-made policy cannot plan anew for a larger budget: "
                 "give its name or its factory to the Scheduler"
@@ -336,9 +334,7 @@ class Scheduler:
     @property
     def policy_name(self) -> str:
         """Registered name of the policy, or the name of its class."""
-        if isinstance(self._given_policy, str):
-            return resolve_policy(self._given_policy, self.objective)
-        return type(self._policy).__name__
+        return self._policy.name
 
     @property
     def budget(self) -> float:
@@ -431,7 +427,7 @@ class Scheduler:
             "search": self._identity(),
             "ledger": self._ledger.state_dict(),
             "standings": self._standings.state_dict(),
-            "policy": policy_base.state_dict(self._policy),
+            "policy": self._policy.state_dict(),
             "rng": rng,
             "in_flight": [list(astuple(job)) for job in self._in_flight.values()],
             "decisions": [
@@ -465,8 +461,8 @@ class Scheduler:
         self._check_identity(state)
         self._ledger.load_state_dict(state["ledger"])
         self._standings.load_state_dict(state["standings"])
-        self._policy = self._new_policy()
-        policy_base.load_state_dict(self._policy, state["policy"])
+        self._policy.build(self._horizon)
+        self._policy.load_state_dict(state["policy"])
         self._rng.bit_generator.state = state["rng"]
         self._next = None
         self._in_flight = {job[3]: Job(*job) for job in state["in_flight"]}
@@ -496,7 +492,7 @@ class Scheduler:
             "error_score": self._standings.error_score,
             "max_failures": self.max_failures,
             "score_range": as_json(self.score_range),
-            "opening_order": self._arm_at.tolist(),
+            "opening_order": self._opening_order.tolist(),
         }
 
     def _check_identity(self, state: dict[str, Any]) -> None:
@@ -522,9 +518,16 @@ class Scheduler:
         return int(self.budget) if self.max_epochs is None else self.max_epochs
 
     @property
-    def _plans_rounds(self) -> bool:
-        named = isinstance(self._given_policy, str)
-        return not named or policy_info(self.policy_name).plans_rounds
+    def _horizon(self) -> int:
+        if self.unit == "epochs":
+            return int(self.budget)
+        return self.n_arms * self._limit  # until costs are known
+
+    def _reward_range(self) -> tuple[float, float] | None:
+        if self.score_range is None or self.direction == "maximize":
+            return self.score_range
+        low, high = self.score_range
+        return -high, -low
 
     def _decide(self) -> _Next | None:
         # Kept until asked for, so that looking at ``done`` decides nothing twice.
@@ -554,55 +557,35 @@ class Scheduler:
         if self._waiting:
             return None
         affordable = self._refresh_policy()
-        available = self._policy.available
-        if not available.any():
+        if not self._policy.policy.available.any():
             return None
         rng_before = dict(self._rng.bit_generator.state)
-        with np.errstate(over="ignore", invalid="ignore"):
-            place = int(self._policy.select(self._rounds + 1, self._rng))
-        if place == WAIT:
+        arm = self._policy.select(self._rounds + 1)
+        if arm == WAIT:
             self._rng.bit_generator.state = rng_before  # an ask in vain draws nothing
             self._waiting = True
             return None
-        if not (0 <= place < self.n_arms and available[place]):
-            msg = (
-                f"{self.policy_name} chose arm {place}, which is not available; "
-                "select must return an available arm or WAIT"
-            )
-            raise PolicyError(msg)
-        wanted = self.slice or slice_length(self._policy, place)
-        arm = int(self._arm_at[place])
+        wanted = self.slice or self._policy.slice_length(arm)
         limit = min(affordable[arm], self._limit - self._standings.used[arm])
         return _Next(arm, max(1, min(wanted, int(limit))), rng_before)
 
     def _refresh_policy(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Bring the caller's arrays up to date; return the epochs each arm can pay."""
-        at, policy = self._standings, self._policy
+        at = self._standings
         affordable = self._ledger.affordable(at.used)
         live = at.live(self._limit)
         left = np.where(live, self._limit - at.used, 0)
         if self.unit != "epochs":
             left = np.where(live & ~at.busy, np.minimum(left, affordable), left)
-        order = self._arm_at
-        policy.pulls_left[:] = left[order]
-        policy.available[:] = (live & ~at.busy & (affordable > 0))[order]
-        if hasattr(policy, "horizon"):
-            policy.horizon[:] = self._ledger.horizon(self._rounds, at.used)[order]
+        self._policy.refresh(
+            live & ~at.busy & (affordable > 0),
+            left,
+            self._ledger.horizon(self._rounds, at.used),
+        )
         return affordable
 
     def _index(self, arm: int) -> dict[str, float]:
-        if not self._standings.used[arm]:
-            return {}
-        with np.errstate(over="ignore", invalid="ignore"):
-            parts = explain(self._policy, int(self._place_of[arm]))
-        for name in parts:
-            if name in COLUMNS:
-                msg = (
-                    f"{self.policy_name} explains a part of its index called {name!r}, "
-                    "which is a column of the history: give it another name"
-                )
-                raise PolicyError(msg)
-        return parts
+        return self._policy.explain(arm) if self._standings.used[arm] else {}
 
     def _why_now(self, arm: int) -> str:
         if not self._standings.used[arm]:
@@ -694,55 +677,27 @@ class Scheduler:
 
     def _tell_policy(self, round_: int, arm: int, reward: float) -> None:
         self._refresh_policy()
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._policy.update(round_, int(self._place_of[arm]), reward, self._rng)
+        self._policy.update(round_, arm, reward)
 
     def _replay(self) -> None:
         """Build the policy anew and tell it all rewards so far."""
-        self._policy = self._new_policy()
+        self._policy.build(self._horizon)
         for round_, arm, reward in self._standings.rewards():
             self._tell_policy(round_, arm, reward)
 
     # ------------------------------------------------------------------------ checks
-
-    def _new_policy(self) -> Any:
-        given, params = self._given_policy, dict(self.policy_params)
-        if _is_policy(given):
-            return _checked_ready_made(given, self.n_arms, self._limit, params)
-        horizon = (
-            int(self.budget)
-            if self.unit == "epochs"
-            else self.n_arms * (self.max_epochs or 1)
-        )
-        if not isinstance(given, str):
-            build: Any = getattr(given, "create", given)
-            if not callable(build):
-                msg = (
-                    "policy must be a registered name, a factory or a policy; "
-                    f"got {given!r}"
-                )
-                raise InvalidParameterError(msg)
-            policy = build(self.n_arms, horizon, self.max_epochs, **params)
-            return _checked_policy(policy, self.n_arms)
-        name = resolve_policy(given, self.objective)
-        info = policy_info(name)
-        if info.plans_rounds and self.unit != "epochs":
-            msg = (
-                f"{name} plans all its rounds ahead, so its budget must be in epochs; "
-                f"got a budget in {self.unit}"
-            )
-            raise InvalidParameterError(msg)
-        if self.score_range is not None and "reward_range" in info.parameters:
-            low, high = self.score_range
-            flipped = (low, high) if self.direction == "maximize" else (-high, -low)
-            params.setdefault("reward_range", flipped)
-        return make_policy(name, self.n_arms, horizon, self.max_epochs, **params)
 
     def _check_unit(self) -> None:
         if self.unit != "epochs" and self.max_epochs is None:
             msg = (
                 f"a budget in {self.unit} needs max_epochs: "
                 "how many epochs one arm can use at most"
+            )
+            raise InvalidParameterError(msg)
+        if self.unit != "epochs" and self._policy.name and self._policy.plans_rounds:
+            msg = (
+                f"{self._policy.name} plans all its rounds ahead, so its budget must "
+                f"be in epochs; got a budget in {self.unit}"
             )
             raise InvalidParameterError(msg)
 
@@ -793,40 +748,6 @@ class _Result(NamedTuple):
     scores: tuple[float, ...]
     cost: float | None
     failure: str | None
-
-
-def _is_policy(given: object) -> bool:
-    return not isinstance(given, (str, type)) and hasattr(given, "select")
-
-
-def _checked_ready_made(
-    policy: Any, n_arms: int, limit: int, params: dict[str, Any]
-) -> Any:
-    if params:
-        msg = f"a ready-made policy takes no policy_params; got {params}"
-        raise InvalidParameterError(msg)
-    policy = deepcopy(_checked_policy(policy, n_arms))  # the given one stays as it is
-    most = int(policy.pulls_left.max())
-    if most < limit:
-        msg = (
-            f"this {type(policy).__name__} was made for {most} pulls of an arm, the "
-            f"scheduler allows {limit}: make it with max_pulls={limit}"
-        )
-        raise PolicyError(msg)
-    return policy
-
-
-def _checked_policy(policy: Any, n_arms: int) -> Any:
-    for name in ("available", "pulls_left"):
-        array = getattr(policy, name, None)
-        if array is None or len(array) != n_arms:
-            size = "none" if array is None else f"one of length {len(array)}"
-            msg = (
-                f"{type(policy).__name__} needs an array {name} of length "
-                f"n_arms={n_arms}, which the scheduler keeps up to date; it has {size}"
-            )
-            raise PolicyError(msg)
-    return policy
 
 
 def _checked_error_score(error_score: float | None) -> float | None:

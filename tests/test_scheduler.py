@@ -570,7 +570,9 @@ def test_arms_in_flight_are_not_given_out_again() -> None:
 
 
 def test_n_jobs_limits_the_jobs_in_flight() -> None:
-    scheduler = Scheduler("round-robin", n_arms=9, budget=50, n_jobs=2)
+    scheduler = Scheduler(
+        "round-robin", n_arms=9, budget=50, n_jobs=2, order="completion"
+    )
     jobs = [ask(scheduler) for _ in range(2)]
     assert scheduler.ask() is None
     assert scheduler.in_flight == tuple(jobs)
@@ -673,10 +675,17 @@ def test_in_completion_order_the_same_tells_give_the_same_run(policy: str) -> No
 
 def test_in_completion_order_a_result_counts_at_once() -> None:
     calls: list[tuple[Any, ...]] = []
-    scheduler = Scheduler(scripted(calls), n_arms=4, budget=9, n_jobs=2)
+    scheduler = Scheduler(
+        scripted(calls), n_arms=4, budget=9, n_jobs=2, order="completion"
+    )
     jobs = [ask(scheduler) for _ in range(2)]
     scheduler.tell(jobs[1], 0.5)
     assert calls == [("select", 1), ("select", 2), ("update", 2, 1, 0.5)]
+
+
+def test_n_jobs_makes_the_run_independent_of_what_finishes_first() -> None:
+    assert Scheduler(n_arms=4, budget=9, n_jobs=2).order == "ask"
+    assert Scheduler(n_arms=4, budget=9).order == "completion"
 
 
 def test_a_policy_may_wait_for_a_result() -> None:
@@ -1101,7 +1110,7 @@ def test_a_saved_ready_made_policy_goes_on() -> None:
         ({"slice": 2}, "slice=None"),
         ({"direction": "minimize"}, "direction='maximize'"),
         ({"order": "ask"}, "order='completion'"),
-        ({"n_jobs": 4}, "n_jobs=None"),
+        ({"n_jobs": 4, "order": "completion"}, "n_jobs=None"),
         ({"error_score": 0.0}, "error_score=None"),
         ({"max_failures": 1}, "max_failures=0"),
         ({"score_range": (0, 1)}, "score_range=None"),
@@ -1339,7 +1348,7 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
             {"direction": "up"},
             "direction must be one of 'maximize', 'minimize'; got 'up'",
         ),
-        ({"order": None}, "order must be one of 'completion', 'ask'; got None"),
+        ({"order": "fifo"}, "order must be one of 'completion', 'ask'; got 'fifo'"),
         ({"error_score": "raise"}, "error_score must be a finite number or None; got "),
         ({"error_score": math.nan}, "error_score must be a finite number or None; got"),
         ({"score_range": (1, 0)}, "score_range must be (lowest, highest); got (1, 0)"),

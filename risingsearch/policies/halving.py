@@ -124,7 +124,7 @@ class SuccessiveHalving(NamedTuple):
             arm, busy = next_on_rung(self, target)
             if arm != WAIT or busy:
                 return arm
-            keep_best(self.member, self.score, self.pulls, self.keep[self.rung[0]])
+            keep_best(self.member, self.score, self.pulls_left, self.keep[self.rung[0]])
             self.rung[0] += 1
         arm, _ = next_on_rung(self, np.iinfo(np.int64).max)
         return arm
@@ -179,13 +179,13 @@ def next_on_rung(
 def keep_best(
     member: NDArray[np.bool_],
     score: NDArray[np.float64],
-    pulls: NDArray[np.int64],
+    pulls_left: NDArray[np.int64],
     n_kept: int,
 ) -> None:
     """Take all but the ``n_kept`` best members off the rung.
 
-    Ties go to the lower index. Members without a single pull have no score and leave
-    first.
+    Ties go to the lower index. Members that can give no more rewards leave first: the
+    next rung has no use for them.
     """
     n_members = 0
     for i in range(len(member)):
@@ -194,17 +194,17 @@ def keep_best(
     for _ in range(n_members - n_kept):
         worst = WAIT
         for i in range(len(member)):
-            if member[i] and (worst == WAIT or not_above(score, pulls, i, worst)):
+            if member[i] and (worst == WAIT or not_above(score, pulls_left, i, worst)):
                 worst = i
         member[worst] = False
 
 
 def not_above(
-    score: NDArray[np.float64], pulls: NDArray[np.int64], i: int, other: int
+    score: NDArray[np.float64], pulls_left: NDArray[np.int64], i: int, other: int
 ) -> bool:
     """Return whether arm ``i`` has no better claim to stay than an earlier one."""
-    if (pulls[i] == 0) != (pulls[other] == 0):
-        return bool(pulls[i] == 0)
+    if (pulls_left[i] == 0) != (pulls_left[other] == 0):
+        return bool(pulls_left[i] == 0)
     return bool(score[i] <= score[other])
 
 
@@ -558,7 +558,7 @@ def climb(policy: Hyperband, level: int) -> None:
             policy.score[i] = policy.rewards[i, min(level, policy.pulls[i])]
         place[1] += 1
         kept = policy.size[place[0], place[1]]
-        keep_best(policy.member, policy.score, policy.pulls, kept)
+        keep_best(policy.member, policy.score, policy.pulls_left, kept)
     else:
         place[0] = (place[0] + 1) % len(policy.size)
         place[1] = 0

@@ -28,7 +28,7 @@ def test_one_armed_parameters_are_those_of_the_theorems(
 
 
 def test_k_armed_parameters_are_those_of_theorem_6_2():
-    T, k, lipschitz = 50_000.0, 7, 3.0  # noqa: N806, the names of the paper
+    T, k, lipschitz = 50_000.0, 7, 3.0
     log_t, log_k = math.log(T), math.log(k)
     delta = lipschitz**-0.4 * k**-0.6 * T**-0.2 * log_t**0.2 * log_k**0.2
     budget = math.sqrt(delta * T * log_t * log_k / k)

@@ -1,4 +1,4 @@
-# ruff: noqa: N803 (X is scikit-learn's own name)
+
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# ruff: noqa: N803 (X is scikit-learn's own name)
+
 """Configurations that fail, scores that are not finite, and what is left then."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: N803 (X is scikit-learn's own name)
+
 """Scorers, several metrics, and the metadata that go to models and scorers."""
 
 from __future__ import annotations

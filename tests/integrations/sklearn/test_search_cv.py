@@ -1,4 +1,4 @@
-# ruff: noqa: N803, N806 (X is scikit-learn's own name)
+
 """``RisingSearchCV`` from the first epoch to the refit."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: N803, N806 (X is scikit-learn's own name)
+
 """What scikit-learn asks of any estimator, and of its searches."""
 
 from __future__ import annotations

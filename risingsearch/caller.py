@@ -1,0 +1,186 @@
+"""The caller's side of the policy contract.
+
+Keeps a policy's arrays up to date, speaks of arms where the policy speaks of places in
+the opening order, and turns down what breaks the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.policies import (
+    WAIT,
+    Policy,
+    explain,
+    make_policy,
+    policy_info,
+    resolve_policy,
+    slice_length,
+)
+from risingsearch.policies import base as policy_base
+from risingsearch.standings import COLUMNS
+
+
+class PolicyCaller:
+    """Builds a policy, and talks to it.
+
+    Parameters
+    ----------
+    given : str, callable or policy
+        A registered name, a factory, or a policy, which is copied.
+    params : dict
+        Parameters of the policy.
+    objective : {"best", "sum"}
+        What ``"auto"`` aims at.
+    max_pulls : int or None
+        Pulls an arm can give at most; None for the horizon.
+    reward_range : (float, float) or None
+        Lowest and highest reward possible, for policies that use it.
+    opening_order : ndarray of shape (n_arms,)
+        The policy's k-th arm is arm ``opening_order[k]``.
+    rng : Generator
+        Source of all draws.
+    """
+
+    def __init__(
+        self,
+        given: str | Callable[..., Policy] | Policy,
+        params: dict[str, Any],
+        objective: str,
+        max_pulls: int | None,
+        reward_range: tuple[float, float] | None,
+        opening_order: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> None:
+        self._given = given
+        self._params = params
+        self._max_pulls = max_pulls
+        self._arm_at = opening_order
+        self._place_of = np.argsort(opening_order)
+        self._rng = rng
+        self.name = ""
+        self.plans_rounds = True
+        self.ready_made = not isinstance(given, (str, type)) and hasattr(
+            given, "select"
+        )
+        if isinstance(given, str):
+            self.name = resolve_policy(given, objective)
+            info = policy_info(self.name)
+            self.plans_rounds = info.plans_rounds
+            if reward_range is not None and "reward_range" in info.parameters:
+                self._params = {"reward_range": reward_range, **params}
+        self.policy: Any = None
+
+    def build(self, horizon: int) -> None:
+        """Make the policy anew, before its first round."""
+        n_arms = len(self._arm_at)
+        if self.ready_made:
+            limit = horizon if self._max_pulls is None else self._max_pulls
+            policy = self._checked_ready_made(limit)
+        elif isinstance(self._given, str):
+            policy = make_policy(
+                self.name, n_arms, horizon, self._max_pulls, **self._params
+            )
+        else:
+            build: Any = getattr(self._given, "create", self._given)
+            if not callable(build):
+                msg = (
+                    "policy must be a registered name, a factory or a policy; "
+                    f"got {self._given!r}"
+                )
+                raise InvalidParameterError(msg)
+            policy = build(n_arms, horizon, self._max_pulls, **self._params)
+        self.policy = self._checked(policy)
+        self.name = self.name or type(policy).__name__
+
+    def refresh(
+        self,
+        available: NDArray[np.bool_],
+        pulls_left: NDArray[np.int64],
+        horizon: NDArray[np.float64],
+    ) -> None:
+        """Bring the caller's arrays up to date; given by arm."""
+        policy, order = self.policy, self._arm_at
+        policy.available[:] = available[order]
+        policy.pulls_left[:] = pulls_left[order]
+        if hasattr(policy, "horizon"):
+            policy.horizon[:] = horizon[order]
+
+    def select(self, t: int) -> int:
+        """Return the arm to pull at round ``t``, or ``WAIT``."""
+        available = self.policy.available
+        with np.errstate(over="ignore", invalid="ignore"):
+            place = int(self.policy.select(t, self._rng))
+        if place == WAIT:
+            return WAIT
+        if not (0 <= place < len(available) and available[place]):
+            msg = (
+                f"{self.name} chose arm {place}, which is not available; "
+                "select must return an available arm or WAIT"
+            )
+            raise PolicyError(msg)
+        return int(self._arm_at[place])
+
+    def slice_length(self, arm: int) -> int:
+        """Return the pulls the arm gets before the next decision."""
+        return slice_length(self.policy, int(self._place_of[arm]))
+
+    def update(self, t: int, arm: int, reward: float) -> None:
+        """Tell the reward of a pull decided at round ``t``."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.policy.update(t, int(self._place_of[arm]), reward, self._rng)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the named parts of the arm's index."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = explain(self.policy, int(self._place_of[arm]))
+        for name in parts:
+            if name in COLUMNS:
+                msg = (
+                    f"{self.name} explains a part of its index called {name!r}, "
+                    "which is a column of the history: give it another name"
+                )
+                raise PolicyError(msg)
+        return parts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the policy's arrays as JSON values."""
+        return policy_base.state_dict(self.policy)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put saved arrays back in place."""
+        policy_base.load_state_dict(self.policy, state)
+
+    def _checked(self, policy: Any) -> Any:
+        n_arms = len(self._arm_at)
+        for name in ("available", "pulls_left"):
+            array: Sequence[Any] | None = getattr(policy, name, None)
+            if array is None or len(array) != n_arms:
+                size = "none" if array is None else f"one of length {len(array)}"
+                msg = (
+                    f"{type(policy).__name__} needs an array {name} of length "
+                    f"n_arms={n_arms}, which the scheduler keeps up to date; it has "
+                    f"{size}"
+                )
+                raise PolicyError(msg)
+        return policy
+
+    def _checked_ready_made(self, limit: int) -> Any:
+        if self._params:
+            msg = f"a ready-made policy takes no policy_params; got {self._params}"
+            raise InvalidParameterError(msg)
+        policy = deepcopy(self._checked(self._given))  # the given one stays as it is
+        most = int(policy.pulls_left.max())
+        if most < limit:
+            msg = (
+                f"this {type(policy).__name__} was made for {most} pulls of an arm, "
+                f"the scheduler allows {limit}: make it with max_pulls={limit}"
+            )
+            raise PolicyError(msg)
+        return policy
