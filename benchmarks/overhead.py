@@ -40,8 +40,8 @@ def run(out: Path, *, scale: str, seed: int) -> None:
             "- `ms per epoch`: asking and telling, recorded curves, no training.",
             "- `search / bare calls`: median ratio of a search's time to that of the "
             "same partial_fit and scoring calls in a plain loop, in pairs.",
-            f"- `one job / two jobs`: time of 20 epochs of {EPOCH_SECONDS} s, one after "
-            "the other and two threads at a time.",
+            f"- `one job / two jobs`: time of 20 epochs of {EPOCH_SECONDS} s, one "
+            "after the other and two threads at a time.",
         ],
     )
 

@@ -15,6 +15,7 @@ __all__ = [
     "Arm",
     "Budget",
     "ExecutorFailedError",
+    "Functions",
     "InvalidParameterError",
     "Job",
     "JobError",
@@ -60,12 +61,14 @@ if TYPE_CHECKING:
     )
     from risingsearch.scheduler import Scheduler
     from risingsearch.search import RisingSearch, SearchResult
+    from risingsearch.trainable import Functions
 
 _MODULES = {
     "POLICIES": "risingsearch.policies",
     "Arm": "risingsearch.arms",
     "Budget": "risingsearch.arms",
     "ExecutorFailedError": "risingsearch.errors",
+    "Functions": "risingsearch.trainable",
     "InvalidParameterError": "risingsearch.errors",
     "Job": "risingsearch.arms",
     "JobError": "risingsearch.errors",

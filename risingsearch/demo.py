@@ -120,9 +120,9 @@ def configurations(seed: int) -> list[dict[str, Any]]:
 def describe(model: Any) -> str:
     """Return a short name of a configuration."""
     if isinstance(model, SGDClassifier):
-        return f"SGD {model.penalty}, lr {model.eta0:g}, α {model.alpha:g}"
+        return f"SGD {model.penalty} lr {model.eta0:g} decay {model.alpha:g}"
     [hidden] = model.hidden_layer_sizes
-    return f"MLP {hidden}, lr {model.learning_rate_init:g}, α {model.alpha:g}"
+    return f"MLP {hidden} lr {model.learning_rate_init:g} decay {model.alpha:g}"
 
 
 def run_demo(out: Path, seed: int) -> dict[str, Any]:
