@@ -65,6 +65,9 @@ class ExecutorFailedError(RisingSearchError, RuntimeError):
         super().__init__(message)
         self.result = result
 
+    def __reduce__(self) -> tuple[type[ExecutorFailedError], tuple[str, SearchResult]]:
+        return type(self), (str(self), self.result)
+
 
 def missing(package: str, extra: str) -> MissingDependencyError:
     """Return the error that says how to install an optional package.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Budget, Job
+from risingsearch.checks import checked_float, checked_int
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.base import checked_int
 
 
 class EpochLedger:
@@ -202,16 +201,4 @@ def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:
     if budget.epochs is not None:
         return EpochLedger(checked_int("budget", budget.epochs, 1))
     [(unit, total)] = given.items()
-    return CostLedger(checked_cost("budget", total), n_arms, unit)
-
-
-def checked_cost(name: str, value: object) -> float:
-    """Return ``value`` as a finite number above 0, or raise what is wrong."""
-    if (
-        isinstance(value, Real)
-        and not isinstance(value, bool)
-        and 0.0 < float(value) < math.inf
-    ):
-        return float(value)
-    msg = f"{name} must be a finite number above 0; got {value!r}"
-    raise InvalidParameterError(msg)
+    return CostLedger(checked_float("budget", total, 0.0, open_low=True), n_arms, unit)

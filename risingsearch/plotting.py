@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError, missing
-from risingsearch.policies.base import checked_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

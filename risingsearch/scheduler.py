@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import astuple
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from risingsearch.arms import Arm, Budget, Job, Status
 from risingsearch.caller import PolicyCaller
+from risingsearch.checks import (
+    checked_choice,
+    checked_float,
+    checked_int,
+    checked_order,
+    checked_range,
+)
 from risingsearch.errors import InvalidParameterError, JobError, StateError
 from risingsearch.ledger import open_ledger
 from risingsearch.policies import WAIT, Policy
-from risingsearch.policies import base as policy_base
 from risingsearch.standings import Standings, as_json, from_json
 
 STATE_VERSION = 1
@@ -122,33 +128,42 @@ class Scheduler:
         score_range: tuple[float, float] | None = None,
         opening_order: Iterable[int] | None = None,
     ) -> None:
-        choice, whole = policy_base.checked_choice, policy_base.checked_int
         if n_arms is None or budget is None:
             msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
             raise InvalidParameterError(msg)
-        self.n_arms = whole("n_arms", n_arms, 1)
-        self.objective = choice("objective", objective, ("best", "sum"))
-        self.direction = choice("direction", direction, ("maximize", "minimize"))
+        self.n_arms = checked_int("n_arms", n_arms, 1)
+        self.objective = checked_choice("objective", objective, ("best", "sum"))
+        self.direction = checked_choice(
+            "direction", direction, ("maximize", "minimize")
+        )
         if order is None:
             order = "completion" if n_jobs is None else "ask"
-        self.order = choice("order", order, ("completion", "ask"))
-        self.slice = None if slice is None else whole("slice", slice, 1)
-        self.max_epochs = (
-            None if max_epochs is None else whole("max_epochs", max_epochs, 1)
-        )
-        self.n_jobs = 1 if n_jobs is None and order == "ask" else n_jobs
-        if self.n_jobs is not None:
-            self.n_jobs = whole("n_jobs", self.n_jobs, 1)
-        self.max_failures = whole("max_failures", max_failures, 0)
+        self.order = checked_choice("order", order, ("completion", "ask"))
+        if n_jobs is None and order == "ask":
+            n_jobs = 1
+        self.n_jobs = None if n_jobs is None else checked_int("n_jobs", n_jobs, 1)
+        self.slice = None if slice is None else checked_int("slice", slice, 1)
+        if max_epochs is not None:
+            max_epochs = checked_int("max_epochs", max_epochs, 1)
+        self.max_epochs = max_epochs
+        if error_score is not None:
+            error_score = checked_float(
+                "error_score", error_score, -math.inf, open_low=False
+            )
+        self.max_failures = checked_int("max_failures", max_failures, 0)
         self.policy_params = dict(policy_params or {})
-        self.score_range = _checked_range(score_range)
-        self._opening_order = _checked_order(opening_order, self.n_arms)
-        self._ledger = open_ledger(budget, self.n_arms)
-        self._standings = Standings(
-            self.n_arms, direction, _checked_error_score(error_score)
+        self.score_range = (
+            None if score_range is None else checked_range("score_range", score_range)
         )
+        self._opening_order = checked_order(
+            "opening_order",
+            range(self.n_arms) if opening_order is None else opening_order,
+            self.n_arms,
+        )
+        self._ledger = open_ledger(budget, self.n_arms)
+        self._standings = Standings(self.n_arms, direction, error_score)
         self._rng = np.random.default_rng(
-            None if seed is None else whole("seed", seed, 0)
+            None if seed is None else checked_int("seed", seed, 0)
         )
         self._policy = PolicyCaller(
             policy,
@@ -628,7 +643,7 @@ class Scheduler:
         result = _Result(
             self._checked_job(job),
             self._checked_scores(job, scores),
-            _checked_cost(cost),
+            None if cost is None else checked_float("cost", cost, 0.0, open_low=False),
             failure,
         )
         del self._in_flight[job.id]
@@ -748,48 +763,3 @@ class _Result(NamedTuple):
     scores: tuple[float, ...]
     cost: float | None
     failure: str | None
-
-
-def _checked_error_score(error_score: float | None) -> float | None:
-    if error_score is None:
-        return None
-    if isinstance(error_score, Real) and math.isfinite(error_score):
-        return float(error_score)
-    msg = f"error_score must be a finite number or None; got {error_score!r}"
-    raise InvalidParameterError(msg)
-
-
-def _checked_cost(cost: float | None) -> float | None:
-    if cost is None:
-        return None
-    if isinstance(cost, Real) and 0.0 <= cost < math.inf:
-        return float(cost)
-    msg = f"cost must be a finite number of at least 0; got {cost!r}"
-    raise InvalidParameterError(msg)
-
-
-def _checked_range(
-    score_range: tuple[float, float] | None,
-) -> tuple[float, float] | None:
-    if score_range is None:
-        return None
-    try:
-        low, high = (float(bound) for bound in score_range)
-    except (TypeError, ValueError):
-        low, high = math.nan, math.nan
-    if low < high:
-        return low, high
-    msg = f"score_range must be (lowest, highest); got {score_range!r}"
-    raise InvalidParameterError(msg)
-
-
-def _checked_order(
-    order: Iterable[int] | None, n_arms: int
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    given = range(n_arms) if order is None else order
-    arms = list(given) if isinstance(given, Iterable) else []
-    whole = all(isinstance(arm, Integral) for arm in arms)
-    if not whole or sorted(arms) != list(range(n_arms)):
-        msg = f"opening_order must name each of the {n_arms} arms once; got {order!r}"
-        raise InvalidParameterError(msg)
-    return np.array(arms, dtype=np.int64)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from risingsearch.arms import Arm, Budget, Job, Report
+from risingsearch.checks import checked_int
 from risingsearch.errors import (
     ExecutorFailedError,
     InvalidParameterError,
@@ -20,7 +21,6 @@ from risingsearch.errors import (
     SearchFailedError,
 )
 from risingsearch.policies import Policy
-from risingsearch.policies.base import checked_int
 from risingsearch.progress import Progress
 from risingsearch.scheduler import Scheduler
 from risingsearch.trainable import (
@@ -163,8 +163,8 @@ class RisingSearch:
         Where jobs run: processes, threads, ``dask``'s ``client.get_executor()``. By
         default in this process. It is not shut down.
     n_jobs : int, optional
-        Jobs in flight at most; by default as many as the executor has workers. Give it
-        for executors that do not say: with them there is no limit.
+        Jobs in flight at most; by default as many as the executor has workers. Needed
+        for executors that do not say.
     order : {"completion", "ask"}, optional
         Whether workers never wait, or the run does not depend on what finishes first;
         see ``Scheduler``. ``"completion"`` by default.
@@ -236,6 +236,9 @@ class RisingSearch:
         self.candidates = _checked_candidates(candidates)
         if n_jobs is None:
             n_jobs = 1 if executor is None else getattr(executor, "_max_workers", None)
+            if n_jobs is None:
+                msg = f"{executor!r} does not say how many workers it has: give n_jobs"
+                raise InvalidParameterError(msg)
         elif executor is None and n_jobs != 1:
             msg = f"n_jobs={n_jobs!r} needs an executor to run the jobs on"
             raise InvalidParameterError(msg)

@@ -10,7 +10,18 @@ import numpy as np
 from risingsearch.arms import Job, Status
 
 # Of the history; the parts of an index go by other names.
-COLUMNS = ("arm", "epoch", "score", "round", "job", "cost", "reason", "failure")
+# Of the history, here and in a search: no part of an index is called that.
+COLUMNS = (
+    "arm",
+    "epoch",
+    "score",
+    "seconds",
+    "round",
+    "job",
+    "cost",
+    "reason",
+    "failure",
+)
 
 
 class Standings:

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import checked_int
 from risingsearch.policies import make_policy, policy_info, resolve_policy
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
     WAIT,
-    checked_int,
     explain,
     load_state_dict,
     slice_length,

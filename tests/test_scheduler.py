@@ -1349,8 +1349,8 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
             "direction must be one of 'maximize', 'minimize'; got 'up'",
         ),
         ({"order": "fifo"}, "order must be one of 'completion', 'ask'; got 'fifo'"),
-        ({"error_score": "raise"}, "error_score must be a finite number or None; got "),
-        ({"error_score": math.nan}, "error_score must be a finite number or None; got"),
+        ({"error_score": "raise"}, "error_score must be a finite number; got 'raise'"),
+        ({"error_score": math.nan}, "error_score must be a finite number; got nan"),
         ({"score_range": (1, 0)}, "score_range must be (lowest, highest); got (1, 0)"),
         ({"score_range": (0, 1, 2)}, "score_range must be (lowest, highest); got "),
         ({"score_range": 1.0}, "score_range must be (lowest, highest); got 1.0"),
@@ -1374,7 +1374,7 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ),
         (
             {"policy": "cure-ucb", "policy_params": {"sigma": -1}},
-            "sigma must be a finite number at least 0; got -1",
+            "sigma must be a finite number of at least 0; got -1",
         ),
     ],
 )

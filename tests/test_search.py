@@ -899,8 +899,10 @@ class TestExecutorsThatFail:
             search.run()
 
     def test_an_executor_that_does_not_say_how_many_workers_it_has(self):
-        result = a_search(*[RISING] * 30, executor=AtOnce(), budget=60).run()
-        assert result.history["job"] == list(range(60))
+        with pytest.raises(InvalidParameterError, match=r"how many workers .* n_jobs"):
+            a_search(RISING, executor=AtOnce())
+        search = a_search(*[RISING] * 30, executor=AtOnce(), n_jobs=30, budget=60)
+        assert search.run().history["job"] == list(range(60))
 
 
 class AtOnce(Executor):

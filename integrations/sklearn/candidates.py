@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.arms import Budget
+from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import make_policy, recommended_arms, resolve_policy
-from risingsearch.policies.base import checked_int
+from risingsearch.policies import recommended_arms, resolve_policy
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -31,7 +30,8 @@ def draw_candidates(
     space : dict, list of dict
         A space, as ``RandomizedSearchCV`` takes it: values are lists or distributions
         with ``rvs``; a list of such spaces; or a list of configurations, recognised by
-        at least one value that is neither.
+        holding no distribution and at least one value that is no list: a number, a
+        word, a tuple.
     n_candidates : int or "auto"
         How many to draw; a list of configurations is taken whole.
     random_state : int, RandomState or None
@@ -62,8 +62,7 @@ def draw_candidates(
         if not isinstance(part, Mapping):
             msg = f"param_distributions holds {part!r}; its parts must be dicts"
             raise InvalidParameterError(msg)
-    values = [value for part in parts for value in part.values()]
-    if isinstance(space, Mapping) or all(_is_choice(value) for value in values):
+    if isinstance(space, Mapping) or _are_spaces(parts):
         _check_choices(parts)
         n = _how_many(parts, n_candidates, recommended, n_epochs)
         candidates = list(ParameterSampler(parts, n, random_state=random_state))
@@ -77,6 +76,13 @@ def draw_candidates(
         )
         raise InvalidParameterError(msg)
     return candidates
+
+
+def _are_spaces(parts: Sequence[Mapping[str, Any]]) -> bool:
+    values = [value for part in parts for value in part.values()]
+    return any(hasattr(value, "rvs") for value in values) or all(
+        isinstance(value, (list, np.ndarray, range)) for value in values
+    )
 
 
 def _is_choice(value: Any) -> bool:
@@ -125,18 +131,13 @@ def recommended_candidates(
 ) -> int | None:
     """Return how many configurations the policy's own rule asks for.
 
-    At least as many as it takes to spend the budget, and one epoch for each. None where
-    it cannot be known: a policy without a name, a budget not in epochs.
+    None where it cannot be known: a policy without a name, a budget not in epochs.
     """
     epochs = budgeted_epochs(budget)
     if epochs is None or not isinstance(policy, str):
         return None
-    params = dict(policy_params or {})
     name = resolve_policy(policy, objective)
-    make_policy(name, 2, epochs, max_epochs, **params)  # raises what is wrong with them
-    max_epochs = max_epochs or epochs
-    n = recommended_arms(name, epochs, max_epochs, **params)
-    return min(epochs, max(n, math.ceil(epochs / max_epochs)))
+    return recommended_arms(name, epochs, max_epochs or epochs, **(policy_params or {}))
 
 
 def budgeted_epochs(budget: int | Budget) -> int | None:

@@ -38,8 +38,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import unique_labels
 
+from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.policies.base import checked_int
 
 Kind = Literal["partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"]
 _HIST_GRADIENT_BOOSTING = (

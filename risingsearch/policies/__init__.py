@@ -9,16 +9,16 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from risingsearch.checks import checked_choice, checked_int
 from risingsearch.errors import unknown_name
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
     WAIT,
     Policy,
-    checked_choice,
-    checked_int,
     explain,
     slice_length,
 )
@@ -270,31 +270,35 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     max_pulls : int
         Pulls an arm can give at most.
     **parameters
-        The policy's own; those its rule does not use are ignored.
+        The policy's own.
 
     Returns
     -------
     int
-        At least 1; policies without a rule of their own get a quarter of the budget,
-        or a quarter of its 50ths of ``max_pulls`` where curves are longer than 50.
+        At least as many as it takes to use the budget up, and no more than it has
+        rounds. Policies without a rule of their own get a quarter of the rounds, or a
+        quarter of its 50ths of ``max_pulls`` where curves are longer than 50.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        As ``make_policy``.
 
     Examples
     --------
     >>> recommended_arms("auto", horizon=270, max_pulls=27)
     81
     """
+    make_policy(name, 1, horizon, max_pulls, **parameters)  # raises what is wrong
     policy = _ENTRIES[resolve_policy(name)].policy
     rule = getattr(policy, "recommended_arms", None)
     if rule is None:
-        return max(2, int(0.25 * horizon / max(1, max_pulls // 50)))
-    used = inspect.signature(rule).parameters
-    return int(
-        rule(
-            horizon,
-            max_pulls,
-            **{name: value for name, value in parameters.items() if name in used},
-        )
-    )
+        n_arms = int(0.25 * horizon / max(1, max_pulls // 50))
+    else:
+        used = inspect.signature(rule).parameters
+        taken = {key: value for key, value in parameters.items() if key in used}
+        n_arms = rule(horizon, max_pulls, **taken)
+    return min(horizon, max(n_arms, math.ceil(horizon / max_pulls)))
 
 
 def _parameters(name: str) -> dict[str, Any]:

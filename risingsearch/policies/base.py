@@ -48,12 +48,11 @@ That both give the same bits, policies use ``math`` and products only: no powers
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from risingsearch.errors import InvalidParameterError, StateError
+from risingsearch.errors import StateError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,39 +199,3 @@ def _encoded(array: NDArray[Any]) -> dict[str, Any]:
         for value in flat[indices].tolist()
     ]
     return {"shape": list(array.shape), "indices": indices.tolist(), "values": values}
-
-
-def checked_int(name: str, value: object, low: int) -> int:
-    """Return ``value`` as an int of at least ``low``, or raise what is wrong."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
-        msg = f"{name} must be a whole number of at least {low}; got {value!r}"
-        raise InvalidParameterError(msg)
-    return int(value)
-
-
-def checked_float(
-    name: str, value: object, low: float, high: float = math.inf, *, open_low: bool
-) -> float:
-    """Return ``value`` as a finite float between ``low`` and ``high``, or raise."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        in_range = number > low or (number == low and not open_low)
-        if math.isfinite(number) and in_range and number <= high:
-            return number
-    bounds = []
-    if low > -math.inf:
-        bounds.append(f"{'above' if open_low else 'at least'} {low:g}")
-    if high < math.inf:
-        bounds.append(f"at most {high:g}")
-    allowed = " ".join(["a finite number", " and ".join(bounds)]).rstrip()
-    msg = f"{name} must be {allowed}; got {value!r}"
-    raise InvalidParameterError(msg)
-
-
-def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """Return ``value`` if it is one of ``choices``, or raise what is wrong."""
-    if value not in choices:
-        allowed = ", ".join(repr(choice) for choice in choices)
-        msg = f"{name} must be one of {allowed}; got {value!r}"
-        raise InvalidParameterError(msg)
-    return str(value)

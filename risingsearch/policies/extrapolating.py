@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.errors import InvalidParameterError
+from risingsearch.checks import checked_float, checked_range
 from risingsearch.policies.base import (
     WAIT,
     better,
     caller_arrays,
-    checked_float,
     least_pulled,
 )
 from risingsearch.policies.rising import checked_eps, window_length
@@ -130,7 +129,7 @@ class ScreenedDampedSlope(NamedTuple):
                 "promoted_share", promoted_share, 0.0, 1.0, open_low=True
             ),
             screening_pulls=screening_pulls(columns - 1),
-            ceiling=checked_ceiling(reward_range),
+            ceiling=checked_range("reward_range", reward_range)[1],
             P=np.zeros((n_arms, columns)),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
@@ -190,18 +189,6 @@ class ScreenedDampedSlope(NamedTuple):
         t = int(self.pulls.sum()) + 1
         gain = damped_gain(self, arm, t) if self.pulls[arm] > 0 else 0.0
         return {"recent_average": self.average[arm], "expected_gain": gain}
-
-
-def checked_ceiling(reward_range: tuple[float, float]) -> float:
-    """Return the highest reward possible, or raise what is wrong with the range."""
-    try:
-        low, high = (float(bound) for bound in reward_range)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if low < high:
-        return high
-    msg = f"reward_range must be (lowest, highest); got {reward_range!r}"
-    raise InvalidParameterError(msg)
 
 
 def screening_pulls(max_pulls: int) -> int:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import checked_int
 from risingsearch.policies.base import (
     WAIT,
     better,
     caller_arrays,
-    checked_int,
     least_pulled,
 )
 

@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.base import (
     WAIT,
     better,
     caller_arrays,
-    checked_choice,
-    checked_float,
 )
 
 CHANGING_ARM = 1

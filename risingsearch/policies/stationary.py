@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import checked_float
 from risingsearch.policies.base import (
     WAIT,
     better,
     caller_arrays,
-    checked_float,
     least_pulled,
     uniform_arm,
 )

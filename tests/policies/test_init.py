@@ -133,7 +133,14 @@ def test_more_budget_never_means_fewer_arms():
 def test_policies_without_an_own_rule_get_a_quarter_of_the_budget():
     assert recommended_arms("cure-ucb", 100, 30) == 25
     assert recommended_arms("cure-ucb", 400, 200) == 25
-    assert recommended_arms("cure-ucb", 4, 30) == 2
+
+
+def test_the_recommended_arms_can_use_the_budget_and_each_have_a_round():
+    assert recommended_arms("cure-ucb", 400, 30) == 100
+    assert recommended_arms("round-robin", 100, 30) == 4
+    assert recommended_arms("screened-damped-slope", 1, 30) == 1
+    with pytest.raises(InvalidParameterError, match="eta must be"):
+        recommended_arms("hyperband", 100, 27, eta=1)
 
 
 def test_own_parameters_of_a_rule_are_used_and_others_ignored():

@@ -1,4 +1,3 @@
-
 """Configurations that fail, scores that are not finite, and what is left then."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-
 """Searches in several processes or threads: same counts, same results, no leftovers."""
 
 from __future__ import annotations

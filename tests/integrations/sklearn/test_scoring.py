@@ -1,4 +1,3 @@
-
 """Scorers, several metrics, and the metadata that go to models and scorers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-
 """``RisingSearchCV`` from the first epoch to the refit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-
 """What scikit-learn asks of any estimator, and of its searches."""
 
 from __future__ import annotations

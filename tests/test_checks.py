@@ -1,0 +1,73 @@
+import math
+
+import numpy as np
+import pytest
+
+from risingsearch.checks import (
+    checked_choice,
+    checked_float,
+    checked_int,
+    checked_order,
+    checked_range,
+)
+from risingsearch.errors import InvalidParameterError
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3)])
+def test_whole_numbers_pass(value):
+    checked = checked_int("n", value, 3)
+    assert checked == 3
+    assert type(checked) is int
+
+
+@pytest.mark.parametrize("value", [2, 3.0, True, "3", None])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(InvalidParameterError, match="n must be a whole number of at l"):
+        checked_int("n", value, 3)
+
+
+@pytest.mark.parametrize("value", [0.0, 1, 0.5, np.float32(0.5)])
+def test_numbers_in_range_pass(value):
+    checked = checked_float("p", value, 0.0, 1.0, open_low=False)
+    assert checked == value
+    assert type(checked) is float
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, True, "0.5", None])
+def test_what_is_no_number_in_range_is_refused(value):
+    with pytest.raises(
+        InvalidParameterError,
+        match="p must be a finite number of at least 0 and at most 1; got",
+    ):
+        checked_float("p", value, 0.0, 1.0, open_low=False)
+
+
+def test_the_message_names_the_bounds_there_are():
+    with pytest.raises(
+        InvalidParameterError, match="p must be a finite number above 0;"
+    ):
+        checked_float("p", 0.0, 0.0, open_low=True)
+    with pytest.raises(
+        InvalidParameterError, match="p must be a finite number; got inf"
+    ):
+        checked_float("p", math.inf, -math.inf, open_low=False)
+
+
+def test_choices_are_listed():
+    assert checked_choice("rate", "slow", ("slow", "fast")) == "slow"
+    with pytest.raises(InvalidParameterError, match="one of 'slow', 'fast'; got 'x'"):
+        checked_choice("rate", "x", ("slow", "fast"))
+
+
+def test_ranges_go_up():
+    assert checked_range("score_range", (0, 1)) == (0.0, 1.0)
+    for wrong in [(1, 0), (1, 1), (0, math.nan), (0,), 3, "ab"]:
+        with pytest.raises(InvalidParameterError, match=r"must be \(lowest, highest\)"):
+            checked_range("score_range", wrong)
+
+
+def test_orders_name_each_arm_once():
+    assert checked_order("opening_order", [2, 0, 1], 3).tolist() == [2, 0, 1]
+    for wrong in [[0, 1], [0, 0, 1], [0, 1, 2.0], "012", 3]:
+        with pytest.raises(InvalidParameterError, match="each of the 3 arms once"):
+            checked_order("opening_order", wrong, 3)
