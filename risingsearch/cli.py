@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -52,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     try:
         arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (SearchFailedError, ExecutorFailedError) as error:
         return _failed(error, SEARCH_FAILED)
     except RisingSearchError as error:

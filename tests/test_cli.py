@@ -156,3 +156,13 @@ class TestDemo:
         demo.run_demo = raising(ZeroDivisionError())
         with pytest.raises(ZeroDivisionError):
             main(["demo"])
+
+
+def test_a_reader_may_stop_reading():
+    code = "import sys; from risingsearch.cli import main; sys.exit(main(['policies']))"
+    command = [sys.executable, "-c", code]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 0
+    process.stderr.close()

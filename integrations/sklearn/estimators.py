@@ -23,6 +23,7 @@ import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Mapping
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -396,8 +397,9 @@ class _Pipeline(_Stepper):
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         routed = _routed(self.estimator, params)
         if self.repeatable is None:
+            untouched = deepcopy(X)  # a step with copy=False works in place
             self.rows = self._transformed(X, y, routed, fit=True)
-            again = self._transformed(X, y, routed, fit=False)
+            again = self._transformed(untouched, y, routed, fit=False)
             self.repeatable = joblib.hash(self.rows) == joblib.hash(again)
         elif self.rows is None:
             self.rows = self._transformed(X, y, routed, fit=False)

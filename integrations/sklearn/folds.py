@@ -14,6 +14,7 @@ from joblib import wrap_non_picklable_objects
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params
@@ -113,7 +114,7 @@ class Folds:
     fit_params: dict[str, Any]
     score_params: dict[str, Any]
     config: dict[str, Any] = field(default_factory=get_config)
-    _sliced: dict[int, Any] = field(default_factory=dict, repr=False)
+    _sliced: dict[int, _Fold] = field(default_factory=dict, repr=False)
     _thread: Any = field(default_factory=threading.local, repr=False)
 
     def start(self, params: Mapping[str, Any], seed: int) -> Models:
@@ -202,20 +203,23 @@ class Folds:
         return {name: _number(name, score) for name, score in scores.items()}
 
     def _fold(self, i: int) -> _Fold:
-        if i not in self._sliced:
-            train, test = self.splits[i]
-            X_train, y_train = _safe_split(self.estimator, self.X, self.y, train)
-            X_test, y_test = _safe_split(self.estimator, self.X, self.y, test, train)
-            self._sliced[i] = _Fold(
-                X_train,
-                y_train,
-                X_test,
-                y_test,
-                _check_method_params(self.X, self.fit_params, train),
-                _check_method_params(self.X, self.score_params, test),
-                _check_method_params(self.X, self.score_params, train),
-            )
-        fold: _Fold = self._sliced[i]
+        if i in self._sliced:
+            return self._sliced[i]
+        train, test = self.splits[i]
+        X_train, y_train = _safe_split(self.estimator, self.X, self.y, train)
+        X_test, y_test = _safe_split(self.estimator, self.X, self.y, test, train)
+        fold = _Fold(
+            X_train,
+            y_train,
+            X_test,
+            y_test,
+            _check_method_params(self.X, self.fit_params, train),
+            _check_method_params(self.X, self.score_params, test),
+            _check_method_params(self.X, self.score_params, train),
+        )
+        # A transformer may work in place (copy=False): every epoch gets its own rows.
+        if not isinstance(self.estimator, Pipeline):
+            self._sliced[i] = fold
         return fold
 
     def __getstate__(self) -> dict[str, Any]:

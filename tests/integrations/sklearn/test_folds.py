@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.folds import (
@@ -202,3 +202,15 @@ def test_the_data_are_not_sliced_for_the_journey():
     trainable = folds(SGDClassifier(), X=np.zeros((60, 1000)))
     trainable.train(trainable.start({}, seed=3))
     assert len(pickle.dumps(trainable)) < 1.2 * sys.getsizeof(trainable.X)
+
+
+def test_a_transformer_that_works_in_place_does_not_spoil_the_rows():
+    def search(copy):
+        estimator = make_pipeline(
+            StandardScaler(copy=copy), SGDClassifier(random_state=0)
+        )
+        data = folds(estimator, X=X * 100.0 + 5.0)
+        arms = [data.start({"sgdclassifier__alpha": a}, seed=0) for a in (1e-4, 1e-2)]
+        return [data.train(arm)["score"] for _ in range(3) for arm in arms]
+
+    assert search(copy=False) == search(copy=True)
