@@ -235,20 +235,23 @@ class TestExecutors:
         assert caught.value.result.n_calls == 0
 
 
-class Echo:
-    """A trainable that reports the environment of its process."""
+def echo():
+    """Return a trainable that reports the environment of its process."""
 
-    def start(self, params, seed):
-        return {"seed": seed}
+    class Echo:
+        def start(self, params, seed):
+            return {"seed": seed}
 
-    def train(self, state):
-        return os.environ["OMP_NUM_THREADS"]
+        def train(self, state):
+            return os.environ["OMP_NUM_THREADS"]
+
+    return SentOnce(Echo())
 
 
 class TestWorkers:
     def test_data_are_sent_once_to_each(self, monkeypatch):
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        trainable = SentOnce(Echo())
+        trainable = echo()
         with WorkerProcesses(1, trainable) as workers:
             state = workers.submit(trainable.start, {}, 3).result()
             assert state == {"seed": 3}
@@ -256,6 +259,6 @@ class TestWorkers:
 
     def test_a_setting_of_threads_is_kept(self, monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", "3")
-        trainable = SentOnce(Echo())
+        trainable = echo()
         with WorkerProcesses(1, trainable) as workers:
             assert workers.submit(trainable.train, {}).result() == "3"
