@@ -7,6 +7,19 @@ from typing import Any, Literal
 
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
 
+# Of a history: no part of an index, and no metric, may be called that.
+COLUMNS = (
+    "arm",
+    "epoch",
+    "score",
+    "seconds",
+    "round",
+    "job",
+    "cost",
+    "reason",
+    "failure",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:

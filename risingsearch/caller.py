@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.arms import COLUMNS
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import (
+    POLICIES,
     WAIT,
     Policy,
     explain,
@@ -24,7 +26,6 @@ from risingsearch.policies import (
     slice_length,
 )
 from risingsearch.policies import base as policy_base
-from risingsearch.standings import COLUMNS
 
 
 class PolicyCaller:
@@ -58,19 +59,21 @@ class PolicyCaller:
         opening_order: NDArray[np.int64],
         rng: np.random.Generator,
     ) -> None:
-        self._given = given
         self._params = params
         self._max_pulls = max_pulls
         self._arm_at = opening_order
         self._place_of = np.argsort(opening_order)
         self._rng = rng
-        self.name = ""
-        self.plans_rounds = True
         self.ready_made = not isinstance(given, (str, type)) and hasattr(
             given, "select"
         )
-        if isinstance(given, str):
-            self.name = resolve_policy(given, objective)
+        self._given: Any = given
+        if not self.ready_made and not isinstance(given, str):
+            self._given = _name_or_factory(given)
+        self.name = ""
+        self.plans_rounds = True
+        if isinstance(self._given, str):
+            self.name = resolve_policy(self._given, objective)
             info = policy_info(self.name)
             self.plans_rounds = info.plans_rounds
             if reward_range is not None and "reward_range" in info.parameters:
@@ -88,14 +91,7 @@ class PolicyCaller:
                 self.name, n_arms, horizon, self._max_pulls, **self._params
             )
         else:
-            build: Any = getattr(self._given, "create", self._given)
-            if not callable(build):
-                msg = (
-                    "policy must be a registered name, a factory or a policy; "
-                    f"got {self._given!r}"
-                )
-                raise InvalidParameterError(msg)
-            policy = build(n_arms, horizon, self._max_pulls, **self._params)
+            policy = self._given(n_arms, horizon, self._max_pulls, **self._params)
         self.policy = self._checked(policy)
         self.name = self.name or type(policy).__name__
 
@@ -111,6 +107,10 @@ class PolicyCaller:
         policy.pulls_left[:] = pulls_left[order]
         if hasattr(policy, "horizon"):
             policy.horizon[:] = horizon[order]
+
+    def can_choose(self) -> bool:
+        """Return whether any arm is available."""
+        return bool(self.policy.available.any())
 
     def select(self, t: int) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
@@ -184,3 +184,12 @@ class PolicyCaller:
             )
             raise PolicyError(msg)
         return policy
+
+
+def _name_or_factory(given: Any) -> Any:
+    """Return a factory, or the name under which it is registered."""
+    build = getattr(given, "create", given)
+    if not callable(build):
+        msg = f"policy must be a registered name, a factory or a policy; got {given!r}"
+        raise InvalidParameterError(msg)
+    return next((name for name, known in POLICIES.items() if known == build), build)

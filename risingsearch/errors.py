@@ -46,7 +46,7 @@ class MissingDependencyError(RisingSearchError, ImportError):
 class SearchFailedError(RisingSearchError, ValueError, TypeError):
     """Every configuration failed; the first failure is the cause.
 
-    A ValueError and a TypeError, as the failures are that unusable data cause.
+    Also a ValueError and a TypeError: what unusable data usually end in.
     """
 
 

@@ -21,23 +21,26 @@ class EpochLedger:
     ----------
     total : int
         Epochs, at least 1.
+    n_arms : int
+        Number of arms.
     """
 
     unit = "epochs"
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, n_arms: int) -> None:
         self.total = total
+        self.n_arms = n_arms
         self.spent = 0
         self.reserved = 0
 
-    def affordable(self, used: NDArray[np.int64]) -> NDArray[np.int64]:
+    def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""
         left = self.total - self.spent - self.reserved
-        return np.full(len(used), left, dtype=np.int64)
+        return np.full(self.n_arms, left, dtype=np.int64)
 
-    def horizon(self, rounds: int, used: NDArray[np.int64]) -> NDArray[np.float64]:
+    def horizon(self, rounds: int) -> NDArray[np.float64]:
         """Return the last round, for each arm: the budget itself."""
-        return np.full(len(used), float(self.total))
+        return np.full(self.n_arms, float(self.total))
 
     def reserve(self, job: Job) -> None:
         """Set the job's epochs aside."""
@@ -114,13 +117,13 @@ class CostLedger:
             self.epochs > 0, self.paid / np.maximum(self.epochs, 1), overall
         )
 
-    def affordable(self, used: NDArray[np.int64]) -> NDArray[np.int64]:
+    def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""
         left = self.total - self.spent - self.reserved
         epochs = self._epochs_for(left)
         return np.where(epochs < 1.0, 0, np.minimum(epochs, 2.0**62)).astype(np.int64)
 
-    def horizon(self, rounds: int, used: NDArray[np.int64]) -> NDArray[np.float64]:
+    def horizon(self, rounds: int) -> NDArray[np.float64]:
         """Return the last round of each arm if it alone trained from now on."""
         left = self.total - self.spent - self.reserved
         return rounds + np.minimum(self._epochs_for(left), 2.0**62)
@@ -189,7 +192,7 @@ def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:
         If the budget is none of the three kinds, or not above 0.
     """
     if not isinstance(budget, Budget):
-        return EpochLedger(checked_int("budget", budget, 1))
+        return EpochLedger(checked_int("budget", budget, 1), n_arms)
     given = {
         unit: getattr(budget, unit)
         for unit in ("epochs", "seconds", "cost")
@@ -199,6 +202,6 @@ def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:
         msg = f"a Budget has one of epochs, seconds and cost; got {budget}"
         raise InvalidParameterError(msg)
     if budget.epochs is not None:
-        return EpochLedger(checked_int("budget", budget.epochs, 1))
+        return EpochLedger(checked_int("budget", budget.epochs, 1), n_arms)
     [(unit, total)] = given.items()
     return CostLedger(checked_float("budget", total, 0.0, open_low=True), n_arms, unit)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, the winner's colour first.
 WINNER = "#D55E00"
-RUNNERS_UP = ("#0072B2", "#E69F00", "#56B4E9", "#000000")
+RUNNERS_UP = ("#0072B2", "#E69F00", "#56B4E9", "#009E73")
 FAILED = "#000000"
 GUIDE = "#E4E4E4"
 ALSO_RAN = "#BDBDBD"

@@ -177,7 +177,8 @@ class Scheduler:
         self._check_unit()
         self._policy.build(self._horizon)
         self._in_flight: dict[int, Job] = {}
-        self._decisions: list[_Decision] = []  # by job
+        self._decisions: dict[int, _Decision] = {}  # by job, until taken in
+        self._n_asked = 0
         self._told: dict[int, _Result] = {}  # with order="ask", until taken in
         self._n_taken_in = 0  # with order="ask", the results of the first jobs
         self._rounds = 0  # charged or reserved
@@ -205,9 +206,10 @@ class Scheduler:
             return None
         self._next = None
         arm, n_epochs = decided.arm, decided.n_epochs
-        job = Job(arm, int(self._standings.epochs[arm]), n_epochs, len(self._decisions))
-        self._decisions.append(
-            _Decision(self._rounds + 1, self._why_now(arm), self._index(arm))
+        job = Job(arm, int(self._standings.epochs[arm]), n_epochs, self._n_asked)
+        self._n_asked += 1
+        self._decisions[job.id] = _Decision(
+            self._rounds + 1, self._why_now(arm), self._index(arm)
         )
         self._ledger.reserve(job)
         self._rounds += n_epochs
@@ -333,7 +335,7 @@ class Scheduler:
                 arm=i,
                 status=at.status(i, self._limit),
                 epochs=int(at.epochs[i]),
-                charged=int(at.used[i]),
+                charged=int(at.charged[i]),
                 last_score=float(at.last[i]),
                 best_score=float(at.best[i]),
                 best_epoch=int(at.best_epoch[i]),
@@ -369,7 +371,7 @@ class Scheduler:
     @property
     def n_epochs(self) -> int:
         """Epochs charged so far, over all arms."""
-        return int(self._standings.used.sum())
+        return int(self._standings.charged.sum())
 
     @property
     def in_flight(self) -> tuple[Job, ...]:
@@ -406,10 +408,12 @@ class Scheduler:
         """One row per charged epoch, in the order in which the policy was told.
 
         Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
-        search), ``job``, ``cost`` (NaN where not told), ``reason`` (``"opened"``,
+        search; an arm that ends early gives its rounds back, and they come again),
+        ``job``, ``cost`` (NaN where not told), ``reason`` (``"opened"``,
         ``"continued"`` or ``"revived"``), the parts of the arm's index when it was
-        chosen, and ``failure`` on the epochs that a failure has swallowed; on the last
-        one if it came after that.
+        chosen (by the rewards told: rounds in flight are not counted), and ``failure``
+        on the epochs that a failure has swallowed; on the last one if it came after
+        that.
         """
         return self._standings.history
 
@@ -446,9 +450,10 @@ class Scheduler:
             "rng": rng,
             "in_flight": [list(astuple(job)) for job in self._in_flight.values()],
             "decisions": [
-                [made.round, made.reason, as_json(made.parts)]
-                for made in self._decisions
+                [job_id, made.round, made.reason, as_json(made.parts)]
+                for job_id, made in self._decisions.items()
             ],
+            "n_asked": self._n_asked,
             "told": [
                 [list(astuple(r.job)), as_json(r.scores), r.cost, r.failure]
                 for r in self._told.values()
@@ -470,10 +475,22 @@ class Scheduler:
         Raises
         ------
         StateError
-            If the state is of another version or of another search; the message names
-            the argument that differs.
+            If the state is damaged, of another version or of another search; the
+            message names the argument that differs. Nothing changes.
         """
         self._check_identity(state)
+        before = self.state_dict()
+        try:
+            self._load(state)
+        except StateError:
+            self._load(before)
+            raise
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            self._load(before)
+            msg = f"the state is damaged ({error!r}): nothing was loaded"
+            raise StateError(msg) from error
+
+    def _load(self, state: dict[str, Any]) -> None:
         self._ledger.load_state_dict(state["ledger"])
         self._standings.load_state_dict(state["standings"])
         self._policy.build(self._horizon)
@@ -481,10 +498,11 @@ class Scheduler:
         self._rng.bit_generator.state = state["rng"]
         self._next = None
         self._in_flight = {job[3]: Job(*job) for job in state["in_flight"]}
-        self._decisions = [
-            _Decision(round_, reason, from_json(parts))
-            for round_, reason, parts in state["decisions"]
-        ]
+        self._decisions = {
+            job_id: _Decision(round_, reason, from_json(parts))
+            for job_id, round_, reason, parts in state["decisions"]
+        }
+        self._n_asked = state["n_asked"]
         self._told = {
             job[3]: _Result(Job(*job), tuple(from_json(scores)), cost, failure)
             for job, scores, cost, failure in state["told"]
@@ -560,7 +578,7 @@ class Scheduler:
             return None
         if self.order == "ask":
             unseen = (self.n_jobs or 1) - 1
-            while self._n_taken_in < len(self._decisions) - unseen:
+            while self._n_taken_in < self._n_asked - unseen:
                 if not self._take_in_next():
                     return None
         while (choice := self._choose_now()) is None:
@@ -572,7 +590,7 @@ class Scheduler:
         if self._waiting:
             return None
         affordable = self._refresh_policy()
-        if not self._policy.policy.available.any():
+        if not self._policy.can_choose():
             return None
         rng_before = dict(self._rng.bit_generator.state)
         arm = self._policy.select(self._rounds + 1)
@@ -581,29 +599,29 @@ class Scheduler:
             self._waiting = True
             return None
         wanted = self.slice or self._policy.slice_length(arm)
-        limit = min(affordable[arm], self._limit - self._standings.used[arm])
+        limit = min(affordable[arm], self._limit - self._standings.charged[arm])
         return _Next(arm, max(1, min(wanted, int(limit))), rng_before)
 
     def _refresh_policy(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Bring the caller's arrays up to date; return the epochs each arm can pay."""
         at = self._standings
-        affordable = self._ledger.affordable(at.used)
+        affordable = self._ledger.affordable()
         live = at.live(self._limit)
-        left = np.where(live, self._limit - at.used, 0)
+        left = np.where(live, self._limit - at.charged, 0)
         if self.unit != "epochs":
             left = np.where(live & ~at.busy, np.minimum(left, affordable), left)
         self._policy.refresh(
             live & ~at.busy & (affordable > 0),
             left,
-            self._ledger.horizon(self._rounds, at.used),
+            self._ledger.horizon(self._rounds),
         )
         return affordable
 
     def _index(self, arm: int) -> dict[str, float]:
-        return self._policy.explain(arm) if self._standings.used[arm] else {}
+        return self._policy.explain(arm) if self._standings.charged[arm] else {}
 
     def _why_now(self, arm: int) -> str:
-        if not self._standings.used[arm]:
+        if not self._standings.charged[arm]:
             return "opened"
         last = self.history[-1]["arm"] if self.history else None
         return "continued" if last == arm else "revived"
@@ -615,12 +633,12 @@ class Scheduler:
         if status == "running":
             return "in training"
         if status == "failed":
-            failures = [
+            failures = (
                 row["failure"]
-                for row in self.history
+                for row in reversed(self.history)
                 if row["arm"] == arm and "failure" in row
-            ]
-            return f"retired: {failures[-1] if failures else 'score is not finite'}"
+            )
+            return f"retired: {next(failures, 'score is not finite')}"
         if status == "finished":
             by_itself = self._standings.ended[arm]
             return "ended by itself" if by_itself else "has used all its epochs"
@@ -672,7 +690,7 @@ class Scheduler:
         n_lost = sum(not math.isfinite(score) for score in scores)
         at.failures[job.arm] += n_lost + (failure is not None)
         at.failed[job.arm] = at.failures[job.arm] > self.max_failures
-        made = self._decisions[job.id]
+        made = self._decisions.pop(job.id)
         facts = {
             "cost": math.nan if cost is None else cost / max(1, charged),
             "reason": made.reason,
@@ -722,7 +740,7 @@ class Scheduler:
             raise JobError(msg)
         if self._in_flight.get(job.id) == job:
             return job
-        if 0 <= job.id < len(self._decisions) and job.id not in self._in_flight:
+        if 0 <= job.id < self._n_asked and job.id not in self._in_flight:
             msg = f"{job} was told before; a job is told once"
         else:
             msg = f"{job} was never asked for; tell and fail take the jobs ask gave"
@@ -737,7 +755,7 @@ class Scheduler:
         except TypeError:
             given = (scores,)
         for score in given:
-            if not isinstance(score, Real):
+            if not isinstance(score, Real) or isinstance(score, bool):
                 msg = f"scores must be numbers, one per epoch; got {score!r}"
                 raise InvalidParameterError(msg)
         if len(given) > job.n_epochs:

@@ -165,9 +165,9 @@ class RisingSearch:
     n_jobs : int, optional
         Jobs in flight at most; by default as many as the executor has workers. Needed
         for executors that do not say.
-    order : {"completion", "ask"}, optional
+    order : {"completion", "ask"}, default "completion"
         Whether workers never wait, or the run does not depend on what finishes first;
-        see ``Scheduler``. ``"completion"`` by default.
+        see ``Scheduler``.
     callbacks : sequence of callable
         Each is called as ``callback(search, report)`` after every job.
     policy_params, objective, slice, direction, max_failures, score_range
@@ -279,7 +279,7 @@ class RisingSearch:
         self._progress = progress
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._states: dict[int, Any] = {}  # by arm, to resume from
-        self._back: set[int] = set()  # arms whose result may wait to be taken in
+        self._returned: set[int] = set()  # arms whose result may wait to be taken in
         # By arm and epoch: the reward, the state then.
         self._snapshots: dict[tuple[int | None, int], tuple[float, bytes]] = {}
         self._reports: dict[int, Report] = {}  # by job
@@ -398,7 +398,7 @@ class RisingSearch:
         self._reports[job.id] = report
         self._n_calls += outcome.n_calls
         self._states[job.arm] = outcome.resume_from
-        self._back.add(job.arm)
+        self._returned.add(job.arm)
         if outcome.snapshot is not None:
             epoch, checkpoint = outcome.snapshot
             reward = self._sign * report.scores[epoch - job.from_epoch - 1]
@@ -417,10 +417,10 @@ class RisingSearch:
 
     def _forget(self) -> None:
         """Drop the states of arms that are over, and the snapshots that are beaten."""
-        for arm in list(self._back):
+        for arm in list(self._returned):
             status = self.scheduler.status(arm)
             if status != "running":  # else its result waits to be taken in
-                self._back.remove(arm)
+                self._returned.remove(arm)
                 # Without max_epochs, a larger budget may bring a finished arm back.
                 capped = self.scheduler.max_epochs is not None
                 if status == "failed" or (status == "finished" and capped):
@@ -442,7 +442,7 @@ class RisingSearch:
         self._futures.clear()
         for job in self.scheduler.in_flight:
             self._reports[job.id] = Report(job)
-            self._back.add(job.arm)
+            self._returned.add(job.arm)
             self.scheduler.fail(job, "interrupted")
         self.scheduler.flush()
         self._forget()

@@ -9,20 +9,6 @@ import numpy as np
 
 from risingsearch.arms import Job, Status
 
-# Of the history; the parts of an index go by other names.
-# Of the history, here and in a search: no part of an index is called that.
-COLUMNS = (
-    "arm",
-    "epoch",
-    "score",
-    "seconds",
-    "round",
-    "job",
-    "cost",
-    "reason",
-    "failure",
-)
-
 
 class Standings:
     """The arms' bookkeeping, and the one rule for scores that are not finite.
@@ -43,7 +29,7 @@ class Standings:
     def __init__(self, n_arms: int, direction: str, error_score: float | None) -> None:
         self.sign = 1.0 if direction == "maximize" else -1.0
         self.error_score = error_score
-        self.used = np.zeros(n_arms, dtype=np.int64)  # epochs charged
+        self.charged = np.zeros(n_arms, dtype=np.int64)  # epochs charged
         self.epochs = np.zeros(n_arms, dtype=np.int64)  # epochs trained
         self.failures = np.zeros(n_arms, dtype=np.int64)
         self.busy = np.zeros(n_arms, dtype=np.bool_)
@@ -71,20 +57,19 @@ class Standings:
         into the row of the history.
         """
         arm = job.arm
-        self.used[arm] += 1
+        self.charged[arm] += 1
         self.epochs[arm] += trained
         epoch = int(self.epochs[arm]) + (not trained)
         self.history.append(
             {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
             | facts
         )
-        return self._judge(arm, epoch, score)
+        self._note(arm, epoch, score)
+        return self._reward(score)
 
-    def _judge(self, arm: int, epoch: int, score: float) -> float:
+    def _note(self, arm: int, epoch: int, score: float) -> None:
         if not math.isfinite(score):
-            if self.error_score is not None:
-                return self.sign * self.error_score
-            return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
+            return
         reward = self.sign * score
         self.last[arm] = score
         self.worst_reward = min(self.worst_reward, reward)
@@ -94,7 +79,13 @@ class Standings:
             leader = self.best_arm
             if leader is None or reward > self.sign * self.best[leader]:
                 self.best_arm = arm
-        return reward
+
+    def _reward(self, score: float) -> float:
+        if math.isfinite(score):
+            return self.sign * score
+        if self.error_score is not None:
+            return self.sign * self.error_score
+        return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
 
     @property
     def guessing(self) -> bool:
@@ -108,13 +99,13 @@ class Standings:
         The worst score so far is the one of today: a failed epoch counts as that.
         """
         return [
-            (row["round"], row["arm"], self._judge(row["arm"], 0, row["score"]))
+            (row["round"], row["arm"], self._reward(row["score"]))
             for row in self.history
         ]
 
     def live(self, limit: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which arms could still train, busy ones included."""
-        return ~self.ended & ~self.failed & (self.used < limit)
+        return ~self.ended & ~self.failed & (self.charged < limit)
 
     def status(self, arm: int, limit: int) -> Status:
         """Return where the arm stands."""
@@ -122,14 +113,14 @@ class Standings:
             return "running"
         if self.failed[arm]:
             return "failed"
-        if self.ended[arm] or self.used[arm] >= limit:
+        if self.ended[arm] or self.charged[arm] >= limit:
             return "finished"
-        return "paused" if self.used[arm] else "unopened"
+        return "paused" if self.charged[arm] else "unopened"
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
-            "used": self.used.tolist(),
+            "charged": self.charged.tolist(),
             "epochs": self.epochs.tolist(),
             "failures": self.failures.tolist(),
             "busy": self.busy.tolist(),
@@ -140,7 +131,7 @@ class Standings:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over what ``state_dict`` returned."""
-        for name in ("used", "epochs", "failures", "busy", "ended", "failed"):
+        for name in ("charged", "epochs", "failures", "busy", "ended", "failed"):
             getattr(self, name)[:] = state[name]
         self.last[:] = self.best[:] = math.nan
         self.best_epoch[:] = 0
@@ -148,7 +139,7 @@ class Standings:
         self.best_arm = None
         self.history = [from_json(row) for row in state["history"]]
         for row in self.history:
-            self._judge(row["arm"], row["epoch"], row["score"])
+            self._note(row["arm"], row["epoch"], row["score"])
 
 
 def as_json(value: Any) -> Any:

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
-from risingsearch.arms import Job, Report
+from risingsearch.arms import COLUMNS, Job, Report
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 
-RESERVED = frozenset(
-    {"arm", "epoch", "score", "seconds", "round", "job", "reason", "failure"}
-)
+RESERVED = frozenset(COLUMNS) - {"cost"}  # a search drops the cost
 
 
 class Trainable(Protocol):
@@ -31,8 +29,8 @@ class Trainable(Protocol):
 
     ``save(state, path)`` and ``load(path) -> state`` are optional, together: they write
     and read one file. Without them states are pickled, so they must be picklable where
-    they travel to another process, and a run directory should come from people you
-    trust: unpickling a file can run any code in it.
+    they travel to another process; load only what people you trust have saved, because
+    unpickling can run any code.
     """
 
     def start(self, params: Mapping[str, Any], seed: int) -> Any:

@@ -21,7 +21,13 @@ from risingsearch.errors import (
     StateError,
     UnknownNameError,
 )
-from risingsearch.policies import WAIT, CureUCB, list_policies, make_policy
+from risingsearch.policies import (
+    POLICIES,
+    WAIT,
+    CureUCB,
+    list_policies,
+    make_policy,
+)
 from risingsearch.policies.base import caller_arrays, least_pulled
 from risingsearch.scheduler import Scheduler
 
@@ -1251,7 +1257,28 @@ def test_the_best_is_the_best_epoch_of_any_arm() -> None:
 def test_a_policy_may_be_given_in_any_form(policy: Any) -> None:
     scheduler = Scheduler(policy, n_arms=4, budget=30, max_epochs=12)
     assert finish(scheduler) == finish(Scheduler("cure-ucb", 4, 30, 12))
-    assert scheduler.policy_name == ("cure-ucb" if policy == "cure-ucb" else "CureUCB")
+    registered = policy in ("cure-ucb", CureUCB, CureUCB.create)
+    assert scheduler.policy_name == ("cure-ucb" if registered else "CureUCB")
+
+
+def test_a_registered_factory_is_treated_as_its_name() -> None:
+    with pytest.raises(InvalidParameterError, match="budget must be in epochs"):
+        Scheduler(POLICIES["be"], 3, Budget(seconds=3), max_epochs=3)
+    with pytest.raises(UnknownNameError, match="did you mean 'sigma'"):
+        Scheduler(CureUCB, 3, 9, policy_params={"sigma_": 1})
+
+
+def test_a_damaged_state_changes_nothing() -> None:
+    scheduler = Scheduler("round-robin", n_arms=3, budget=9)
+    scheduler.tell(ask(scheduler), 0.5)
+    before = scheduler.state_dict()
+    for part in ("ledger", "policy", "history", "rng"):
+        damaged = json.loads(json.dumps(before))
+        (damaged["standings"] if part == "history" else damaged)[part] = {"x": 1}
+        damaged["rounds"] = 7
+        with pytest.raises(StateError):
+            scheduler.load_state_dict(damaged)
+        assert scheduler.state_dict() == before
 
 
 @pytest.mark.parametrize(

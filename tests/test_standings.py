@@ -90,7 +90,7 @@ def test_epochs_swallowed_by_a_failure_are_charged_and_not_trained() -> None:
     standings = Standings(1, "maximize", None)
     enter(standings, 0, 0.5, 0.6)
     enter(standings, 0, math.nan, math.nan, trained=False)
-    assert (standings.used[0], standings.epochs[0]) == (4, 2)
+    assert (standings.charged[0], standings.epochs[0]) == (4, 2)
     assert [row["epoch"] for row in standings.history] == [1, 2, 3, 3]
 
 

@@ -9,9 +9,8 @@ import traceback
 
 import pytest
 
-from risingsearch.arms import Job
+from risingsearch.arms import COLUMNS, Job
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.standings import COLUMNS
 from risingsearch.trainable import (
     RESERVED,
     Functions,
