@@ -28,7 +28,7 @@ from risingsearch.policies import (
     list_policies,
     make_policy,
 )
-from risingsearch.policies.base import caller_arrays, least_pulled
+from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.scheduler import Scheduler
 
 INFOS = {info.name: info for info in list_policies()}
@@ -114,8 +114,7 @@ def scripted(
 
     def build(n_arms: int, horizon: int, max_pulls: int | None) -> Scripted:
         return Scripted(
-            *caller_arrays(n_arms, horizon, max_pulls or horizon),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             calls=[] if calls is None else calls,
             say=say or {},
             length=length,

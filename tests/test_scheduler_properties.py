@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Budget, Job
 from risingsearch.policies import WAIT, list_policies
-from risingsearch.policies.base import caller_arrays
+from risingsearch.policies.base import arm_arrays
 from risingsearch.scheduler import Scheduler
 
 
@@ -33,10 +33,8 @@ class Gambler(NamedTuple):
 
     @classmethod
     def create(cls, n_arms: int, horizon: int, max_pulls: int | None) -> Gambler:
-        limit = horizon if max_pulls is None else max_pulls
         return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             memory=np.zeros(1),
         )
 

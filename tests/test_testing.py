@@ -10,7 +10,7 @@ import pytest
 
 from risingsearch.errors import UnknownNameError
 from risingsearch.policies import WAIT
-from risingsearch.policies.base import caller_arrays, least_pulled
+from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.policies.stationary import EpsilonGreedy, RoundRobin
 from risingsearch.testing import check_policy
 
@@ -251,8 +251,7 @@ class BestSoFar(NamedTuple):
 
 def best_so_far(n_arms, horizon, max_pulls, optimism=math.inf):
     return BestSoFar(
-        *caller_arrays(n_arms, horizon, max_pulls),
-        pulls=np.zeros(n_arms, dtype=np.int64),
+        *arm_arrays(n_arms, horizon, max_pulls),
         best=np.full(n_arms, optimism),
     )
 

@@ -23,16 +23,16 @@ from risingsearch.policies.base import (
     slice_length,
 )
 from risingsearch.policies.extrapolating import ScreenedDampedSlope
-from risingsearch.policies.halving import (
-    ASHA,
-    Hyperband,
-    MedianStopping,
-    RandomSearch,
-    SuccessiveHalving,
-)
+from risingsearch.policies.halving import ASHA, Hyperband, SuccessiveHalving
 from risingsearch.policies.rising import CureUCB, REdUCB
 from risingsearch.policies.smooth import BudgetedExploration
-from risingsearch.policies.stationary import EpsilonGreedy, RoundRobin, UniformRandom
+from risingsearch.policies.stationary import (
+    EpsilonGreedy,
+    RandomSearch,
+    RoundRobin,
+    UniformRandom,
+)
+from risingsearch.policies.stopping import MedianStopping
 
 __all__ = [
     "ASHA",

@@ -35,14 +35,15 @@ Optional methods, with the defaults that the functions below give:
 ``slice_length(self, arm) -> int``
     Pulls until the next decision (1).
 ``explain(self, arm) -> dict[str, float]``
-    The named parts of the arm's index, for people (empty). Never compiled.
+    The named parts of the arm's index, for people (empty): as of the rewards told;
+    rounds in flight are not counted. Never compiled.
 ``until(self, t) -> int``
     The choice made at ``t`` is fixed up to this round whatever is seen (``t``).
 
-The same source runs interpreted in a live search and compiled in bulk simulation.
-That both give the same bits, policies use ``math`` and products only: no powers, no
-``np.sum``, no allocation; randomness comes from the generator passed in, through
-``random`` and the distributions that ``numpy.random.Generator`` shares with numba.
+The source is written to be compiled as well as interpreted: so that both give the
+same bits, policies use ``math`` and products only, no powers, no ``np.sum``, no
+allocation; randomness comes from the generator passed in, through ``random`` and the
+distributions that ``numpy.random.Generator`` shares with numba.
 """
 
 from __future__ import annotations
@@ -97,6 +98,27 @@ def least_pulled(
     return arm
 
 
+def best_available(
+    available: NDArray[np.bool_],
+    values: NDArray[np.float64] | NDArray[np.int64],
+    pulls: NDArray[np.int64],
+) -> int:
+    """Return the available arm of the best value, or ``WAIT``.
+
+    Ties are broken by ``better``. The first available arm counts whatever its value,
+    so that an arm is found even where values are infinite or NaN.
+    """
+    arm = WAIT
+    best = -math.inf
+    for i in range(len(pulls)):
+        if available[i]:
+            value = float(values[i])
+            if arm == WAIT or better(value, pulls[i], best, pulls[arm]):
+                arm = i
+                best = value
+    return arm
+
+
 def uniform_arm(available: NDArray[np.bool_], rng: np.random.Generator) -> int:
     """Return an available arm, each with the same probability."""
     n_available = 0
@@ -112,14 +134,21 @@ def uniform_arm(available: NDArray[np.bool_], rng: np.random.Generator) -> int:
     return WAIT
 
 
-def caller_arrays(
-    n_arms: int, horizon: int, max_pulls: int
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64]]:
-    """Return fresh ``available``, ``pulls_left`` and ``horizon`` arrays."""
+def arm_arrays(
+    n_arms: int, horizon: int, max_pulls: int | None
+) -> tuple[
+    NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]
+]:
+    """Return fresh ``available``, ``pulls_left``, ``horizon`` and ``pulls`` arrays.
+
+    Where ``max_pulls`` is None, an arm can give as many pulls as there are rounds.
+    """
+    limit = horizon if max_pulls is None else max_pulls
     return (
         np.ones(n_arms, dtype=np.bool_),
-        np.full(n_arms, max_pulls, dtype=np.int64),
+        np.full(n_arms, limit, dtype=np.int64),
         np.full(n_arms, float(horizon)),
+        np.zeros(n_arms, dtype=np.int64),
     )
 
 

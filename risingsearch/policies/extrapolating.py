@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_range
-from risingsearch.policies.base import (
-    WAIT,
-    better,
-    caller_arrays,
-    least_pulled,
-)
+from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.rising import checked_eps, window_length
 
 
@@ -121,8 +116,7 @@ class ScreenedDampedSlope(NamedTuple):
             "screening_share", screening_share, 0.0, 1.0, open_low=True
         )
         return cls(
-            *caller_arrays(n_arms, horizon, columns - 1),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             screening_share=share,
             promoted_share=checked_float(

@@ -1,4 +1,4 @@
-"""The epoch schedulers of hyperparameter tuning: halving, and its relatives.
+"""Halving and its relatives: of many arms, the better part trains on.
 
 All of them judge arms against each other after the same number of pulls. An arm that
 ends early or fails leaves the race where it stands.
@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.base import (
-    WAIT,
-    better,
-    caller_arrays,
-    least_pulled,
-)
+from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
 
 
 class SuccessiveHalving(NamedTuple):
@@ -60,6 +55,7 @@ class SuccessiveHalving(NamedTuple):
     rung: NDArray[np.int64]  # (1,)
     member: NDArray[np.bool_]  # (n_arms,), arms on the current rung
     score: NDArray[np.float64]  # (n_arms,), last reward
+    heap: NDArray[np.int64]  # (n_arms,), room to rank the members in
 
     @classmethod
     def create(
@@ -100,13 +96,13 @@ class SuccessiveHalving(NamedTuple):
             total += max(1, horizon // (size * (len(sizes) - 1)))
             target.append(min(total, limit))
         return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             target=np.array(target, dtype=np.int64),
             keep=np.array(sizes[1:], dtype=np.int64),
             rung=np.zeros(1, dtype=np.int64),
             member=np.ones(n_arms, dtype=np.bool_),
             score=np.zeros(n_arms),
+            heap=np.zeros(n_arms, dtype=np.int64),
         )
 
     @staticmethod
@@ -124,7 +120,7 @@ class SuccessiveHalving(NamedTuple):
             arm, busy = next_on_rung(self, target)
             if arm != WAIT or busy:
                 return arm
-            keep_best(self.member, self.score, self.pulls_left, self.keep[self.rung[0]])
+            keep_best(self, self.keep[self.rung[0]])
             self.rung[0] += 1
         arm, _ = next_on_rung(self, np.iinfo(np.int64).max)
         return arm
@@ -176,36 +172,53 @@ def next_on_rung(
     return WAIT, busy
 
 
-def keep_best(
-    member: NDArray[np.bool_],
-    score: NDArray[np.float64],
-    pulls_left: NDArray[np.int64],
-    n_kept: int,
-) -> None:
+def keep_best(policy: SuccessiveHalving | Hyperband, n_kept: int) -> None:
     """Take all but the ``n_kept`` best members off the rung.
 
-    Ties go to the lower index. Members that can give no more rewards leave first: the
-    next rung has no use for them.
+    They leave from the top of a heap, whose every parent is worse than its children.
     """
-    n_members = 0
-    for i in range(len(member)):
-        if member[i]:
-            n_members += 1
-    for _ in range(n_members - n_kept):
-        worst = WAIT
-        for i in range(len(member)):
-            if member[i] and (worst == WAIT or not_above(score, pulls_left, i, worst)):
-                worst = i
-        member[worst] = False
+    heap = policy.heap
+    size = 0
+    for i in range(len(policy.member)):
+        if policy.member[i]:
+            heap[size] = i
+            size += 1
+    for place in range(size // 2 - 1, -1, -1):
+        sink(policy, place, size)
+    while size > n_kept:
+        policy.member[heap[0]] = False
+        size -= 1
+        heap[0] = heap[size]
+        sink(policy, 0, size)
 
 
-def not_above(
-    score: NDArray[np.float64], pulls_left: NDArray[np.int64], i: int, other: int
-) -> bool:
-    """Return whether arm ``i`` has no better claim to stay than an earlier one."""
-    if (pulls_left[i] == 0) != (pulls_left[other] == 0):
-        return bool(pulls_left[i] == 0)
-    return bool(score[i] <= score[other])
+def sink(policy: SuccessiveHalving | Hyperband, place: int, size: int) -> None:
+    """Let the arm at this place of the heap change with worse ones below it."""
+    heap = policy.heap
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and worse(policy, heap[child + 1], heap[child]):
+            child += 1
+        if not worse(policy, heap[child], heap[place]):
+            return
+        above = heap[place]
+        heap[place] = heap[child]
+        heap[child] = above
+        place = child
+
+
+def worse(policy: SuccessiveHalving | Hyperband, arm: int, other: int) -> bool:
+    """Return whether ``arm`` leaves the rung before ``other``.
+
+    First go those that can give no more rewards: the next rung has no use for them.
+    Then the lower score; of equals, the higher index.
+    """
+    ended = policy.pulls_left[arm] == 0
+    if ended != (policy.pulls_left[other] == 0):
+        return bool(ended)
+    if policy.score[arm] != policy.score[other]:
+        return bool(policy.score[arm] < policy.score[other])
+    return arm > other
 
 
 class ASHA(NamedTuple):
@@ -284,8 +297,7 @@ class ASHA(NamedTuple):
             checked_int("min_pulls", min_pulls, 1), limit, checked_int("eta", eta, 2)
         )
         return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             eta=eta,
             level=np.array(level, dtype=np.int64),
             score=np.zeros((n_arms, len(level))),
@@ -418,10 +430,13 @@ class Hyperband(NamedTuple):
     pulls: NDArray[np.int64]  # (n_arms,)
     level: NDArray[np.int64]  # (n_brackets, n_brackets), pulls by rung; 0: no such rung
     size: NDArray[np.int64]  # (n_brackets, n_brackets), arms by rung
-    place: NDArray[np.int64]  # (3,), bracket, rung, first arm of the next bracket
+    bracket: NDArray[np.int64]  # (1,)
+    rung: NDArray[np.int64]  # (1,)
+    next_arm: NDArray[np.int64]  # (1,), first of the next bracket
     member: NDArray[np.bool_]  # (n_arms,), arms on the current rung
     rewards: NDArray[np.float64]  # (n_arms, max_pulls + 1)
     score: NDArray[np.float64]  # (n_arms,), reward at the rung's level
+    heap: NDArray[np.int64]  # (n_arms,), room to rank the members in
 
     @classmethod
     def create(
@@ -464,14 +479,16 @@ class Hyperband(NamedTuple):
                 level[b, i] = max(1, limit // eta ** (s - i))
                 size[b, i] = max(1, n // eta**i)
         policy = cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             level=level,
             size=size,
-            place=np.zeros(3, dtype=np.int64),
+            bracket=np.zeros(1, dtype=np.int64),
+            rung=np.zeros(1, dtype=np.int64),
+            next_arm=np.zeros(1, dtype=np.int64),
             member=np.zeros(n_arms, dtype=np.bool_),
             rewards=np.zeros((n_arms, limit + 1)),
             score=np.zeros(n_arms),
+            heap=np.zeros(n_arms, dtype=np.int64),
         )
         start_bracket(policy)
         return policy
@@ -497,9 +514,8 @@ class Hyperband(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        place = self.place
         while most_pulls_left(self.pulls_left) > 0:
-            level = self.level[place[0], place[1]]
+            level = self.level[self.bracket[0], self.rung[0]]
             arm, busy = next_on_rung(self, level)
             if arm != WAIT or busy:
                 return arm
@@ -513,14 +529,14 @@ class Hyperband(NamedTuple):
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
-        level = self.level[self.place[0], self.place[1]]
+        level = self.level[self.bracket[0], self.rung[0]]
         return int(max(1, level - self.pulls[arm]))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the bracket and the rung, and whether the arm is on it."""
         return {
-            "bracket": self.place[0],
-            "rung": self.place[1],
+            "bracket": self.bracket[0],
+            "rung": self.rung[0],
             "on_rung": self.member[arm],
         }
 
@@ -537,222 +553,28 @@ def most_pulls_left(pulls_left: NDArray[np.int64]) -> int:
 def start_bracket(policy: Hyperband) -> None:
     """Make the next arms that can still train, by their index, the members."""
     n_arms = len(policy.pulls)
-    missing = policy.size[policy.place[0], 0]
-    first = policy.place[2]
+    missing = policy.size[policy.bracket[0], 0]
+    first = policy.next_arm[0]
     for i in range(n_arms):
         policy.member[i] = False
     for i in range(n_arms):
         arm = (first + i) % n_arms
         if missing > 0 and policy.pulls_left[arm] > 0:
             policy.member[arm] = True
-            policy.place[2] = (arm + 1) % n_arms
+            policy.next_arm[0] = (arm + 1) % n_arms
             missing -= 1
 
 
 def climb(policy: Hyperband, level: int) -> None:
     """Leave a rung whose results are in: for the next rung, or the next bracket."""
-    place = policy.place
-    n_rungs = len(policy.size) - place[0]
-    if place[1] + 1 < n_rungs:
+    bracket, rung = policy.bracket, policy.rung
+    n_rungs = len(policy.size) - bracket[0]
+    if rung[0] + 1 < n_rungs:
         for i in range(len(policy.pulls)):
             policy.score[i] = policy.rewards[i, min(level, policy.pulls[i])]
-        place[1] += 1
-        kept = policy.size[place[0], place[1]]
-        keep_best(policy.member, policy.score, policy.pulls_left, kept)
+        rung[0] += 1
+        keep_best(policy, policy.size[bracket[0], rung[0]])
     else:
-        place[0] = (place[0] + 1) % len(policy.size)
-        place[1] = 0
+        bracket[0] = (bracket[0] + 1) % len(policy.size)
+        rung[0] = 0
         start_bracket(policy)
-
-
-class MedianStopping(NamedTuple):
-    """Train one arm after another; stop it when its best falls below the median.
-
-    After each of its pulls an arm is compared with all others that have as many: it is
-    stopped when its best reward so far is strictly below the median of their running
-    averages, and never comes back. The policy stops when all arms have been stopped or
-    trained to the end.
-
-    References
-    ----------
-    Golovin, Solnik, Moitra, Kochanski, Karro, Sculley: "Google Vizier: A Service for
-    Black-Box Optimization", KDD 2017, section 3.2.1. ``min_arms`` is ours, as in other
-    tools: a median of very few says little.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> policy = MedianStopping.create(n_arms=3, horizon=9, max_pulls=3, min_arms=1)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 8):
-    ...     arm = policy.select(t, rng)
-    ...     policy.pulls_left[arm] -= 1
-    ...     policy.available[arm] = policy.pulls_left[arm] > 0
-    ...     policy.update(t, arm, [0.5, 0.1, 0.9][arm], rng)
-    ...     print(arm, end=" ")
-    0 0 0 1 2 2 2
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    min_arms: int
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    best: NDArray[np.float64]  # (n_arms,), highest reward
-    stopped: NDArray[np.bool_]  # (n_arms,)
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        min_arms: int = 5,
-    ) -> MedianStopping:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-        min_arms : int, default 5
-            Others with as many pulls before an arm is judged, at least 1.
-
-        Returns
-        -------
-        MedianStopping
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``min_arms`` is outside its range.
-        """
-        limit = horizon if max_pulls is None else max_pulls
-        return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
-            min_arms=checked_int("min_arms", min_arms, 1),
-            P=np.zeros((n_arms, limit + 1)),
-            best=np.full(n_arms, -math.inf),
-            stopped=np.zeros(n_arms, dtype=np.bool_),
-        )
-
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int, *, min_arms: int = 5) -> int:
-        """Return more arms than the budget trains in full: many will be stopped."""
-        return max(2, min_arms, 4 * horizon // max_pulls)
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm in training, or the next one."""
-        for i in range(len(self.pulls)):
-            if self.available[i] and not self.stopped[i] and self.pulls[i] > 0:
-                return i
-        return least_pulled(self.available, self.pulls, 1)
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward and judge the arm by it."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
-        self.P[arm, n] = self.P[arm, n - 1] + reward
-        self.best[arm] = max(self.best[arm], reward)
-        if below_median(self, arm):
-            self.stopped[arm] = True
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the arm's best reward and whether it was stopped."""
-        return {"best_reward": self.best[arm], "stopped": self.stopped[arm]}
-
-
-def below_median(policy: MedianStopping, arm: int) -> bool:
-    """Return whether the arm's best is below the median of the others' averages."""
-    n = policy.pulls[arm]
-    best = policy.best[arm]
-    n_below = 0
-    n_above = 0
-    highest_below = -math.inf
-    lowest_above = math.inf
-    for i in range(len(policy.pulls)):
-        if i != arm and policy.pulls[i] >= n:
-            average = policy.P[i, n] / n
-            if average > best:
-                n_above += 1
-                lowest_above = min(lowest_above, average)
-            else:
-                n_below += 1
-                highest_below = max(highest_below, average)
-    if n_above + n_below < policy.min_arms:
-        return False
-    if n_above == n_below:  # the median is the middle of the two around the best
-        return bool(best < 0.5 * (highest_below + lowest_above))
-    return n_above > n_below
-
-
-class RandomSearch(NamedTuple):
-    """Random search: one arm after another, each trained to its end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> policy = RandomSearch.create(n_arms=3, horizon=6, max_pulls=2)
-    >>> policy.select(1, np.random.default_rng(0)), policy.slice_length(0)
-    (0, 2)
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-
-    @classmethod
-    def create(
-        cls, n_arms: int, horizon: int, max_pulls: int | None = None
-    ) -> RandomSearch:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-
-        Returns
-        -------
-        RandomSearch
-        """
-        limit = horizon if max_pulls is None else max_pulls
-        return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
-        )
-
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget trains in full, and one for the rest."""
-        return max(2, math.ceil(horizon / max_pulls))
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm in training, or the next one."""
-        arm = WAIT
-        for i in range(len(self.pulls)):
-            if self.available[i] and (
-                arm == WAIT or better(self.pulls[i], 0, self.pulls[arm], 0)
-            ):
-                arm = i
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Count the pull."""
-        self.pulls[arm] += 1
-
-    def slice_length(self, arm: int) -> int:
-        """Return all that the arm has left."""
-        return int(self.pulls_left[arm])

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
-from risingsearch.policies.base import (
-    WAIT,
-    better,
-    caller_arrays,
-    least_pulled,
-)
+from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 
 INITIAL_PULLS = 2
 
@@ -115,7 +110,7 @@ class CureUCB(NamedTuple):
     pulls_left: NDArray[np.int64]  # (n_arms,)
     horizon: NDArray[np.float64]  # (n_arms,)
     pulls: NDArray[np.int64]  # (n_arms,)
-    eps: float
+    eps: float  # 0: h = 1
     sigma: float  # NaN: estimated
     P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
     average: NDArray[np.float64]  # (n_arms,), of the last h rewards
@@ -165,8 +160,7 @@ class CureUCB(NamedTuple):
         """
         columns = (horizon if max_pulls is None else max_pulls) + 1
         return cls(
-            *caller_arrays(n_arms, horizon, columns - 1),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             eps=0.0 if deterministic else checked_eps(eps),
             sigma=0.0 if deterministic else checked_sigma(sigma),
             P=np.zeros((n_arms, columns)),
@@ -267,7 +261,7 @@ class REdUCB(NamedTuple):
     pulls_left: NDArray[np.int64]  # (n_arms,)
     horizon: NDArray[np.float64]  # (n_arms,)
     pulls: NDArray[np.int64]  # (n_arms,)
-    eps: float
+    eps: float  # 0: h = 1
     sigma: float  # NaN: estimated
     delta: float
     alpha: float  # 0: delta is constant
@@ -325,8 +319,7 @@ class REdUCB(NamedTuple):
         """
         columns = (horizon if max_pulls is None else max_pulls) + 1
         return cls(
-            *caller_arrays(n_arms, horizon, columns - 1),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             eps=0.0 if deterministic else checked_eps(eps),
             sigma=0.0 if deterministic else checked_sigma(sigma),
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),

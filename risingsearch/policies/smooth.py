@@ -10,11 +10,7 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.base import (
-    WAIT,
-    better,
-    caller_arrays,
-)
+from risingsearch.policies.base import WAIT, arm_arrays, best_available
 
 CHANGING_ARM = 1
 
@@ -44,7 +40,7 @@ class BudgetedExploration(NamedTuple):
     "non-smooth" (5.2) L^-2/3 T^2/3 ln^1/3 T       L^-1/3 T^1/3 ln^2/3 T
     =================  ==========================  ===================================
 
-    Theorem 6.2 holds for smooth arms; with more than two arms and "non-smooth" the
+    Theorem 6.2 holds for smooth arms; with several drifting arms and "non-smooth" the
     one-armed parameters are used, as in the paper's own experiments. Constants matter
     more than rates: ``epoch_factor`` and ``budget_factor`` multiply ``E`` and ``B``.
 
@@ -148,10 +144,7 @@ class BudgetedExploration(NamedTuple):
             rate, horizon, 1 if one_armed else n_arms, lipschitz
         )
         return cls(
-            *caller_arrays(
-                n_arms, horizon, horizon if max_pulls is None else max_pulls
-            ),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             epoch_length=max(1, round(epoch_factor * length)),
             loss_budget=budget_factor * budget,
             known_reward=known,
@@ -254,15 +247,7 @@ def next_of_sweep(policy: BudgetedExploration) -> int:
                 arm = i
     if arm != WAIT or busy:
         return arm
-    for i in range(len(policy.pulls)):
-        if policy.available[i] and (
-            arm == WAIT
-            or better(
-                policy.total[i], policy.pulls[i], policy.total[arm], policy.pulls[arm]
-            )
-        ):
-            arm = i
-    return arm
+    return best_available(policy.available, policy.total, policy.pulls)
 
 
 def end_sweep(policy: BudgetedExploration) -> None:

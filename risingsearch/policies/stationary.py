@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from risingsearch.checks import checked_float
 from risingsearch.policies.base import (
     WAIT,
-    better,
-    caller_arrays,
+    arm_arrays,
+    best_available,
     least_pulled,
     uniform_arm,
 )
@@ -54,11 +54,7 @@ class UniformRandom(NamedTuple):
         -------
         UniformRandom
         """
-        limit = horizon if max_pulls is None else max_pulls
-        return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
-        )
+        return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     @staticmethod
     def recommended_arms(horizon: int, max_pulls: int) -> int:
@@ -113,11 +109,7 @@ class RoundRobin(NamedTuple):
         -------
         RoundRobin
         """
-        limit = horizon if max_pulls is None else max_pulls
-        return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
-        )
+        return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     @staticmethod
     def recommended_arms(horizon: int, max_pulls: int) -> int:
@@ -131,6 +123,61 @@ class RoundRobin(NamedTuple):
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Count the pull."""
         self.pulls[arm] += 1
+
+
+class RandomSearch(NamedTuple):
+    """Random search: one arm after another, each trained to its end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = RandomSearch.create(n_arms=3, horizon=6, max_pulls=2)
+    >>> policy.select(1, np.random.default_rng(0)), policy.slice_length(0)
+    (0, 2)
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+
+    @classmethod
+    def create(
+        cls, n_arms: int, horizon: int, max_pulls: int | None = None
+    ) -> RandomSearch:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+
+        Returns
+        -------
+        RandomSearch
+        """
+        return cls(*arm_arrays(n_arms, horizon, max_pulls))
+
+    @staticmethod
+    def recommended_arms(horizon: int, max_pulls: int) -> int:
+        """Return as many arms as the budget trains in full, and one for the rest."""
+        return max(2, math.ceil(horizon / max_pulls))
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm in training, or the next one."""
+        return best_available(self.available, self.pulls, self.pulls)
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Count the pull."""
+        self.pulls[arm] += 1
+
+    def slice_length(self, arm: int) -> int:
+        """Return all that the arm has left."""
+        return int(self.pulls_left[arm])
 
 
 class EpsilonGreedy(NamedTuple):
@@ -194,10 +241,8 @@ class EpsilonGreedy(NamedTuple):
         InvalidParameterError
             If ``epsilon`` is outside its range.
         """
-        limit = horizon if max_pulls is None else max_pulls
         return cls(
-            *caller_arrays(n_arms, horizon, limit),
-            pulls=np.zeros(n_arms, dtype=np.int64),
+            *arm_arrays(n_arms, horizon, max_pulls),
             epsilon=checked_float("epsilon", epsilon, 0.0, 1.0, open_low=False),
             mean=np.zeros(n_arms),
         )
@@ -209,15 +254,7 @@ class EpsilonGreedy(NamedTuple):
             return arm
         if rng.random() < self.epsilon:
             return uniform_arm(self.available, rng)
-        best = -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i] and (
-                arm == WAIT
-                or better(self.mean[i], self.pulls[i], best, self.pulls[arm])
-            ):
-                best = self.mean[i]
-                arm = i
-        return arm
+        return best_available(self.available, self.mean, self.pulls)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean."""

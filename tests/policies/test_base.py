@@ -8,8 +8,9 @@ import pytest
 from risingsearch.errors import StateError
 from risingsearch.policies import WAIT, explain, make_policy, slice_length
 from risingsearch.policies.base import (
+    arm_arrays,
+    best_available,
     better,
-    caller_arrays,
     least_pulled,
     load_state_dict,
     state_dict,
@@ -52,6 +53,23 @@ def test_least_pulled_is_round_robin_over_the_available_arms():
     assert least_pulled(~available, pulls, 3) == 2
 
 
+def test_best_available_has_the_highest_value_then_fewest_pulls():
+    available = np.array([True, False, True, True, True])
+    values = np.array([0.5, 0.9, 0.7, 0.7, 0.7])
+    pulls = np.array([1, 1, 3, 2, 2])
+    assert best_available(available, values, pulls) == 3
+    assert best_available(~available, values, pulls) == 1
+    assert best_available(available, pulls, pulls) == 2
+    assert best_available(np.zeros(5, dtype=np.bool_), values, pulls) == WAIT
+
+
+@pytest.mark.parametrize("worst", [-math.inf, math.nan])
+def test_an_available_arm_is_found_whatever_its_value(worst):
+    values, pulls = np.full(3, worst), np.array([0, 4, 4])
+    available = np.array([False, True, True])
+    assert best_available(available, values, pulls) == 1
+
+
 def test_uniform_arm_draws_once_and_only_available_arms():
     available = np.array([False, True, False, True])
     rng, twin = np.random.default_rng(0), np.random.default_rng(0)
@@ -60,13 +78,15 @@ def test_uniform_arm_draws_once_and_only_available_arms():
     assert uniform_arm(np.zeros(2, dtype=np.bool_), rng) == WAIT
 
 
-def test_caller_arrays_start_with_everything_to_give():
-    available, pulls_left, horizon = caller_arrays(2, 10, 5)
+@pytest.mark.parametrize(("max_pulls", "limit"), [(5, 5), (None, 10)])
+def test_arms_start_with_everything_to_give(max_pulls, limit):
+    available, pulls_left, horizon, pulls = arm_arrays(2, 10, max_pulls)
     assert available.tolist() == [True, True]
-    assert pulls_left.tolist() == [5, 5]
+    assert pulls_left.tolist() == [limit, limit]
     assert horizon.tolist() == [10.0, 10.0]
-    kinds = (available.dtype, pulls_left.dtype, horizon.dtype)
-    assert kinds == (np.bool_, np.int64, np.float64)
+    assert pulls.tolist() == [0, 0]
+    kinds = (available.dtype, pulls_left.dtype, horizon.dtype, pulls.dtype)
+    assert kinds == (np.bool_, np.int64, np.float64, np.int64)
 
 
 def test_optional_methods_have_defaults():

@@ -1,4 +1,4 @@
-"""The epoch schedulers against slow readings of their papers, and their corners."""
+"""Halving and its relatives against slow readings of their papers."""
 
 import math
 
@@ -10,8 +10,6 @@ from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
 from risingsearch.policies.halving import (
     ASHA,
     Hyperband,
-    MedianStopping,
-    RandomSearch,
     SuccessiveHalving,
     rung_levels,
     rung_sizes,
@@ -34,7 +32,6 @@ def flat(values, max_pulls):
         ("asha", {"eta": 1.5}),
         ("asha", {"min_pulls": 0}),
         ("hyperband", {"eta": True}),
-        ("median-stopping", {"min_arms": 0}),
     ],
 )
 def test_parameters_outside_their_range_are_refused(name, parameters):
@@ -140,6 +137,23 @@ def test_halving_drops_arms_without_a_single_reward_first():
         policy.pulls_left[arm] = 0
     assert policy.select(5, None) == 1
     assert policy.member.tolist() == [False, True, False, True]
+
+
+def test_halving_keeps_the_best_of_many_arms():
+    rng = np.random.default_rng(0)
+    for n_arms in (2, 3, 10, 101):
+        policy = SuccessiveHalving.create(n_arms, 10_000, eta=3)
+        score = rng.integers(0, n_arms // 2 + 1, n_arms) / 8.0  # with ties
+        for arm in rng.permutation(n_arms):
+            for _ in range(policy.slice_length(arm)):
+                policy.update(1, arm, score[arm], None)
+        failed = rng.random(n_arms) < 0.3
+        policy.pulls_left[failed] = 0
+        policy.available[failed] = False
+        ranked = sorted(range(n_arms), key=lambda i: (failed[i], -score[i], i))
+        policy.select(2, None)
+        kept = math.ceil(n_arms / 3)
+        assert np.flatnonzero(policy.member).tolist() == sorted(ranked[:kept])
 
 
 def test_halving_explains_rung_and_last_reward(play):
@@ -332,83 +346,3 @@ def test_hyperband_waits_for_the_last_results_of_a_rung():
 def test_hyperband_is_recommended_the_arms_of_its_brackets():
     assert recommended_arms("hyperband", 25 * 81, 81) == 143
     assert recommended_arms("hyperband", 81, 81) == 81
-
-
-# ------------------------------------------------------------------- median stopping
-
-
-def test_an_arm_is_stopped_when_its_best_is_below_the_median_of_averages():
-    rng = np.random.default_rng(0)
-    n_checked = 0
-    for n_arms in (4, 5, 8):
-        policy = MedianStopping.create(n_arms, 200, 20, min_arms=3)
-        rewards = rng.normal(0.5, 0.2, (n_arms, 20))
-        stopped = [False] * n_arms
-        pulls = [0] * n_arms
-        for _ in range(15 * n_arms):
-            arm = int(rng.integers(n_arms))
-            if pulls[arm] == 20:
-                continue
-            policy.update(1, arm, float(rewards[arm, pulls[arm]]), rng)
-            pulls[arm] += 1
-            n = pulls[arm]
-            others = [
-                rewards[i, :n].mean()
-                for i in range(n_arms)
-                if i != arm and pulls[i] >= n
-            ]
-            if len(others) >= 3:
-                n_checked += 1
-                stopped[arm] |= bool(rewards[arm, :n].max() < np.median(others))
-            assert policy.stopped.tolist() == stopped
-    assert n_checked > 80
-
-
-def test_the_median_of_an_even_number_lies_between_the_middle_two():
-    def judged(best):
-        policy = MedianStopping.create(3, 10, 5, min_arms=2)
-        for arm, reward in enumerate([0.2, 0.6, best]):
-            policy.update(1, arm, reward, None)
-        return bool(policy.stopped[2])
-
-    assert [judged(best) for best in (0.3, 0.399, 0.401, 0.5)] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-
-
-def test_a_stopped_arm_never_comes_back_and_the_policy_stops(play):
-    policy = MedianStopping.create(4, 40, 5, min_arms=2)
-    arms = play(policy, flat([0.5, 0.6, 0.1, 0.9], 5), 40)
-    assert pulls_of(arms, 4) == [5, 5, 1, 5]
-    assert policy.available.tolist() == [False, False, True, False]
-    assert policy.select(17, None) == WAIT
-    assert explain(policy, 2) == {"best_reward": 0.1, "stopped": 1.0}
-
-
-def test_no_arm_is_judged_by_too_few_others(play):
-    policy = MedianStopping.create(4, 40, 5, min_arms=4)
-    arms = play(policy, flat([0.9, 0.8, 0.1, 0.2], 5), 40)
-    assert pulls_of(arms, 4) == [5, 5, 5, 5]
-
-
-# --------------------------------------------------------------------- random search
-
-
-def test_random_search_trains_one_arm_after_another(play, concave):
-    arms = play(RandomSearch.create(4, 10, 3), concave(4, 3, seed=0), 10)
-    assert arms == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
-
-
-def test_random_search_finishes_what_was_begun_first():
-    policy = RandomSearch.create(3, 9, 3)
-    policy.update(1, 1, 0.5, None)
-    assert policy.select(2, None) == 1
-    policy.available[1] = False
-    assert policy.select(2, None) == 0
-
-
-def test_random_search_is_recommended_an_arm_for_the_rest_of_the_budget():
-    assert recommended_arms("random-search", 50, 20) == 3

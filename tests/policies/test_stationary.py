@@ -3,7 +3,12 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, recommended_arms
-from risingsearch.policies.stationary import EpsilonGreedy, RoundRobin, UniformRandom
+from risingsearch.policies.stationary import (
+    EpsilonGreedy,
+    RandomSearch,
+    RoundRobin,
+    UniformRandom,
+)
 
 
 def test_random_gives_every_available_arm_the_same_chance():
@@ -29,6 +34,23 @@ def test_round_robin_lets_an_arm_that_was_busy_catch_up():
         policy.update(t, expected, 0.0, rng)
     policy.available[0] = True
     assert policy.select(4, rng) == 0
+
+
+def test_random_search_trains_one_arm_after_another(play, concave):
+    arms = play(RandomSearch.create(4, 10, 3), concave(4, 3, seed=0), 10)
+    assert arms == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
+
+
+def test_random_search_finishes_what_was_begun_first():
+    policy = RandomSearch.create(3, 9, 3)
+    policy.update(1, 1, 0.5, None)
+    assert policy.select(2, None) == 1
+    policy.available[1] = False
+    assert policy.select(2, None) == 0
+
+
+def test_random_search_is_recommended_an_arm_for_the_rest_of_the_budget():
+    assert recommended_arms("random-search", 50, 20) == 3
 
 
 def greedy_run(rewards, horizon):
