@@ -1,12 +1,10 @@
 """``RisingSearchCV`` beside scikit-learn's own searches: same problem, same epochs.
 
-Epochs are counted inside the model, in a file, whoever trains it.
+Epochs are counted inside the model, whoever trains it.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +15,9 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import HalvingRandomSearchCV, RandomizedSearchCV
 
 from benchmarks import report
-from benchmarks.problems import (
-    BUDGET,
-    MAX_EPOCHS,
-    PROBLEMS,
-    AuditedClassifier,
-    load,
-)
+from benchmarks.problems import PROBLEMS, load
 from risingsearch import RisingSearchCV, list_policies
-
-N_CONFIGS = 60
-
+from risingsearch.demo import BUDGET, MAX_EPOCHS, CountedClassifier, configurations
 
 SEEDS = {"quick": 2, "default": 5, "full": 10}
 
@@ -46,9 +36,10 @@ def run(out: Path, *, scale: str, seed: int) -> None:
         for problem in PROBLEMS
         for name, make in searches.items()
     ]
+    n = len(configurations(seed))
     report.write(
         out,
-        f"{N_CONFIGS} configurations, {BUDGET} epochs, seeds {list(seeds)}",
+        f"{n} configurations, {BUDGET} epochs, seeds {list(seeds)}",
         rows,
         ["- Scores: accuracy on the same held-out rows, the best each search saw."],
     )
@@ -61,14 +52,13 @@ def row(
     X, y, split = load(problem)
     scores, epochs, seconds = [], [], []
     for seed in seeds:
-        with tempfile.TemporaryDirectory() as folder:
-            log = os.path.join(folder, "epochs")
-            search = make(log, seed, [split])
-            begin = time.perf_counter()
-            search.fit(X, y)
-            seconds.append(time.perf_counter() - begin)
-            scores.append(float(np.nanmax(search.cv_results_["mean_test_score"])))
-            epochs.append(os.path.getsize(log))
+        search = make(seed, [split])
+        CountedClassifier.n_trained = 0
+        begin = time.perf_counter()
+        search.fit(X, y)
+        seconds.append(time.perf_counter() - begin)
+        scores.append(float(np.nanmax(search.cv_results_["mean_test_score"])))
+        epochs.append(CountedClassifier.n_trained)
     return {
         "problem": problem,
         "search": name,
@@ -80,10 +70,10 @@ def row(
 
 
 def _rising(policy: str) -> Callable[..., Any]:
-    def make(log: str, seed: int, cv: Any) -> Any:
+    def make(seed: int, cv: Any) -> Any:
         return RisingSearchCV(
-            AuditedClassifier(seed=seed, log=log),
-            [{"config": i} for i in range(N_CONFIGS)],
+            CountedClassifier(),
+            configurations(seed),
             policy=policy,
             budget=BUDGET,
             max_epochs=MAX_EPOCHS,
@@ -95,12 +85,12 @@ def _rising(policy: str) -> Callable[..., Any]:
     return make
 
 
-def _halving(log: str, seed: int, cv: Any) -> Any:
+def _halving(seed: int, cv: Any) -> Any:
     return HalvingRandomSearchCV(
-        AuditedClassifier(seed=seed, log=log),
-        {"config": list(range(N_CONFIGS))},
+        CountedClassifier(),
+        _space(seed),
         resource="epochs",
-        n_candidates=N_CONFIGS,
+        n_candidates=len(configurations(seed)),
         min_resources=1,
         max_resources=MAX_EPOCHS,
         factor=3,
@@ -110,12 +100,16 @@ def _halving(log: str, seed: int, cv: Any) -> Any:
     )
 
 
-def _in_full(log: str, seed: int, cv: Any) -> Any:
+def _in_full(seed: int, cv: Any) -> Any:
     return RandomizedSearchCV(
-        AuditedClassifier(seed=seed, log=log, epochs=MAX_EPOCHS),
-        {"config": list(range(N_CONFIGS))},
+        CountedClassifier(epochs=MAX_EPOCHS),
+        _space(seed),
         n_iter=BUDGET // MAX_EPOCHS,
         cv=cv,
         refit=False,
         random_state=seed,
     )
+
+
+def _space(seed: int) -> dict[str, Any]:
+    return {"model": [params["model"] for params in configurations(seed)]}

@@ -2,10 +2,13 @@
 
 from risingsearch.errors import missing
 
+# scikit-learn, and what it brings along
+PACKAGES = ("sklearn", "scipy", "joblib", "threadpoolctl")
+
 try:
     from risingsearch.integrations.sklearn.search_cv import RisingSearchCV
 except ModuleNotFoundError as error:
-    if error.name is None or not error.name.startswith(("sklearn", "scipy")):
+    if error.name is None or not error.name.startswith(PACKAGES):
         raise
     raise missing("scikit-learn", extra="sklearn") from error
 

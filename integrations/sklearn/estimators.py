@@ -298,7 +298,7 @@ class EpochTrainer:
         Parameters
         ----------
         X : array-like, sparse matrix or list of shape (n_samples, n_features)
-            The training rows.
+            The training rows; may be None while ``needs_rows`` is False.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Their targets; None for estimators that learn without.
         **fit_params : object
@@ -308,6 +308,11 @@ class EpochTrainer:
         """
         self._stepper.train(X, y, fit_params)
         self.epochs += 1
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the next epoch looks at X: not where a pipeline has kept its own."""
+        return self._stepper.needs_rows
 
     def forget_rows(self) -> None:
         """Let go of the transformed rows that a pipeline keeps between epochs.
@@ -327,6 +332,10 @@ class _Stepper:
 
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         raise NotImplementedError
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
 
     def forget_rows(self) -> None:
         """Keep nothing but the model; only a pipeline has more."""
@@ -417,6 +426,10 @@ class _Pipeline(_Stepper):
                 step.fit(X, y, **params["fit"])
             X = step.transform(X, **params.get("transform", {}))
         return X
+
+    @property
+    def needs_rows(self) -> bool:
+        return self.rows is None
 
     def forget_rows(self) -> None:
         if self.repeatable:

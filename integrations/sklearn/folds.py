@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -136,8 +137,9 @@ class Folds:
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
         """Return a fresh estimator, trained for some epochs on all rows."""
         [trainer] = self._trainers(params, seed, 1)
+        X = self._own(self.X)
         for _ in range(n_epochs):
-            trainer.train(self.X, self.y, **self.fit_params)
+            trainer.train(X, self.y, **self.fit_params)
         return trainer.estimator
 
     def _trainers(
@@ -165,20 +167,21 @@ class Folds:
 
     def _train_fold(self, i: int, trainer: EpochTrainer) -> dict[str, Any]:
         fold = self._fold(i)
+        X_train = self._own(fold.X_train) if trainer.needs_rows else None
+        X_test = self._own(fold.X_test)
         begin = time.perf_counter()
-        trainer.train(fold.X_train, fold.y_train, **fold.fit_params)
+        trainer.train(X_train, fold.y_train, **fold.fit_params)
         trained = time.perf_counter()
-        scores = self._scores(
-            trainer.estimator, fold.X_test, fold.y_test, fold.score_params
-        )
+        scores = self._scores(trainer.estimator, X_test, fold.y_test, fold.score_params)
         parts: dict[str, Any] = {
             f"split{i}_fit_time": trained - begin,
             f"split{i}_score_time": time.perf_counter() - trained,
         }
         parts |= {f"split{i}_test_{name}": score for name, score in scores.items()}
         if self.train_scores:
+            X_train = self._own(fold.X_train)
             scores = self._scores(
-                trainer.estimator, fold.X_train, fold.y_train, fold.train_score_params
+                trainer.estimator, X_train, fold.y_train, fold.train_score_params
             )
             parts |= {f"split{i}_train_{name}": score for name, score in scores.items()}
         return parts
@@ -203,24 +206,26 @@ class Folds:
         return {name: _number(name, score) for name, score in scores.items()}
 
     def _fold(self, i: int) -> _Fold:
-        if i in self._sliced:
-            return self._sliced[i]
-        train, test = self.splits[i]
-        X_train, y_train = _safe_split(self.estimator, self.X, self.y, train)
-        X_test, y_test = _safe_split(self.estimator, self.X, self.y, test, train)
-        fold = _Fold(
-            X_train,
-            y_train,
-            X_test,
-            y_test,
-            _check_method_params(self.X, self.fit_params, train),
-            _check_method_params(self.X, self.score_params, test),
-            _check_method_params(self.X, self.score_params, train),
-        )
-        # A transformer may work in place (copy=False): every epoch gets its own rows.
+        if i not in self._sliced:
+            train, test = self.splits[i]
+            X_train, y_train = _safe_split(self.estimator, self.X, self.y, train)
+            X_test, y_test = _safe_split(self.estimator, self.X, self.y, test, train)
+            self._sliced[i] = _Fold(
+                X_train,
+                y_train,
+                X_test,
+                y_test,
+                _check_method_params(self.X, self.fit_params, train),
+                _check_method_params(self.X, self.score_params, test),
+                _check_method_params(self.X, self.score_params, train),
+            )
+        return self._sliced[i]
+
+    def _own(self, X: Any) -> Any:
+        """Return X, as a copy where a pipeline's transformers may work in place."""
         if not isinstance(self.estimator, Pipeline):
-            self._sliced[i] = fold
-        return fold
+            return X
+        return X.copy() if hasattr(X, "copy") else deepcopy(X)
 
     def __getstate__(self) -> dict[str, Any]:
         return {

@@ -21,6 +21,11 @@ class SentOnce:
     ----------
     trainable : Trainable
         What the workers of a ``WorkerProcesses`` hold.
+
+    Notes
+    -----
+    In a process that was not sent it, it unpickles as None: results can be read
+    anywhere, and restoring the best state of one takes pickle alone.
     """
 
     def __init__(self, trainable: Any) -> None:
@@ -44,7 +49,7 @@ def _receive(token: str, trainable: Any) -> None:
 
 
 def _received(token: str) -> Any:
-    return _SENT[token]
+    return _SENT.get(token)
 
 
 class WorkerProcesses(Executor):

@@ -6,10 +6,9 @@ import math
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
 from copy import copy, deepcopy
 from numbers import Integral, Real
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -28,7 +27,6 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from risingsearch.errors import InvalidParameterError, NotTrainableError
@@ -43,6 +41,7 @@ from risingsearch.integrations.sklearn.candidates import (
     draw_candidates,
     recommended_candidates,
 )
+from risingsearch.integrations.sklearn.delegation import BestEstimatorMixin
 from risingsearch.integrations.sklearn.estimators import (
     epoch_parameter,
     routing_callee,
@@ -56,28 +55,19 @@ from risingsearch.integrations.sklearn.scoring import (
 )
 from risingsearch.search import RisingSearch, SearchResult
 
-Method = TypeVar("Method", bound=Callable[..., Any])
 
-
-def _delegated(method: Method) -> Method:
-    """Offer a method only where the best estimator, or the one given, has it."""
-    name = method.__name__
-
-    def has(search: Any) -> bool:
-        search._check_refit(name)
-        getattr(getattr(search, "best_estimator_", search.estimator), name)
-        return True
-
-    return cast(Method, available_if(has)(method))
-
-
-class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class RisingSearchCV(
+    CallbackSupportMixin,  # type: ignore[misc]
+    BestEstimatorMixin,
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Search hyperparameters by giving every epoch to the model that uses it best.
 
     Where ``RandomizedSearchCV`` trains every configuration in full and the halving
     searches drop most of them for good, this search trains all of them a little, pauses
     them, and spends what is left of the budget where the learning curves point
-    highest. A paused model keeps its weights; no epoch is ever trained twice.
+    highest. A paused model keeps its weights: the search trains no epoch twice.
 
     Parameters
     ----------
@@ -152,7 +142,9 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
     curves_ : dict of int to ndarray
         The scores of every candidate that was opened, epoch by epoch.
     n_epochs_ : int
-        Epochs trained, counted by the calls made.
+        Epochs that the search trained, counted by the calls made: one is a pass of
+        every fold, and the refit is not in it. ``scheduler_.n_epochs`` is what was
+        charged to the budget: more, where a failure cost epochs that nobody trained.
     n_candidates_, n_splits_ : int
         Number of candidates and of splits.
     scheduler_ : Scheduler
@@ -258,6 +250,7 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         SearchFailedError
             If no configuration has had a finite score.
         """
+        self._forget_results()
         folds, candidates, seed = self._prepare(X, y, params)
         tasks = FitTasks(self, folds.X, folds.y)
         self._folds = folds
@@ -352,9 +345,6 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
             fit_params=dict(routed.estimator[routing_callee(self.estimator)]),
             score_params=dict(routed.scorer["score"]),
         )
-        self.n_splits_ = len(splits)
-        self.scorer_ = getattr(scorer, "_scorers", scorer)
-        self.multimetric_ = metric is not None
         return folds, candidates, int(random.randint(2**31 - 1))
 
     def _candidates(self, random: Any) -> list[dict[str, Any]]:
@@ -480,7 +470,15 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         if self._workers is not None:
             self._workers.shutdown(cancel_futures=kill)
 
+    def _forget_results(self) -> None:
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def _keep(self, result: SearchResult) -> None:
+        self._forget_results()
+        self.n_splits_ = len(self._folds.splits)
+        self.scorer_ = getattr(self._folds.scorer, "_scorers", self._folds.scorer)
+        self.multimetric_ = self._folds.metric is not None
         self.history_ = result.history
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_ = result.n_calls
@@ -550,16 +548,6 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
         check_is_fitted(self, "history_")
         return plot_curves(self.history_, ax=ax, **options)
 
-    # -------------------------------------------------------------------- delegation
-
-    def _check_refit(self, name: str) -> None:
-        if self.refit is False:
-            msg = (
-                f"{name} needs a model trained with the best parameters, and this "
-                "RisingSearchCV has refit=False: set refit=True"
-            )
-            raise AttributeError(msg)
-
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Return the score of the best estimator, by ``scoring``.
 
@@ -591,70 +579,6 @@ class RisingSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  
             scorer = scorer[self.refit]
         score = scorer(self.best_estimator_, X, y, **params)
         return float(score[self.refit] if isinstance(score, dict) else score)
-
-    @_delegated
-    def predict(self, X: Any) -> Any:
-        """Predict with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    @_delegated
-    def predict_proba(self, X: Any) -> Any:
-        """Predict class probabilities with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    @_delegated
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict the logarithm of class probabilities with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
-
-    @_delegated
-    def decision_function(self, X: Any) -> Any:
-        """Return the decision function of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
-    @_delegated
-    def score_samples(self, X: Any) -> Any:
-        """Return the best estimator's score of every row."""
-        check_is_fitted(self)
-        return self.best_estimator_.score_samples(X)
-
-    @_delegated
-    def transform(self, X: Any) -> Any:
-        """Transform with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.transform(X)
-
-    @_delegated
-    def inverse_transform(self, X: Any) -> Any:
-        """Transform back with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.inverse_transform(X)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by ``fit``."""
-        return int(self._of_best("n_features_in_"))
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features seen by ``fit``, where all are strings."""
-        return self._of_best("feature_names_in_")
-
-    @property
-    def classes_(self) -> Any:
-        """The class labels of a classifier."""
-        return self._of_best("classes_")
-
-    def _of_best(self, name: str) -> Any:
-        self._check_refit(name)
-        if not hasattr(self, "best_estimator_"):
-            msg = f"{name} is known after fit; this RisingSearchCV is not fitted yet"
-            raise AttributeError(msg)
-        return getattr(self.best_estimator_, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cv_results_")

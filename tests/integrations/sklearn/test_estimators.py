@@ -447,6 +447,19 @@ class TestPipeline:
             outputs(trainer.estimator), outputs(trained(pipeline))
         )
 
+    @pytest.mark.parametrize("transformer", [StandardScaler(), Noise()])
+    def test_rows_are_needed_where_none_are_kept(self, transformer):
+        pipeline = make_pipeline(transformer, SGDClassifier(random_state=0))
+        trainer = EpochTrainer(clone(pipeline))
+        for _ in range(3):
+            trainer.train(X if trainer.needs_rows else None, Y)
+            assert not trainer.needs_rows
+        np.testing.assert_array_equal(
+            outputs(trainer.estimator), outputs(trained(pipeline))
+        )
+        trainer.forget_rows()
+        assert trainer.needs_rows == isinstance(transformer, StandardScaler)
+
     def test_parameters_go_to_the_step_of_their_prefix(self):
         scaler = StandardScaler().fit(X, sample_weight=WEIGHTS)
         alone = trained(

@@ -5,6 +5,7 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.datasets import make_classification
@@ -204,13 +205,29 @@ def test_the_data_are_not_sliced_for_the_journey():
     assert len(pickle.dumps(trainable)) < 1.2 * sys.getsizeof(trainable.X)
 
 
-def test_a_transformer_that_works_in_place_does_not_spoil_the_rows():
-    def search(copy):
+class TestTransformersThatWorkInPlace:
+    def folds(self, copy, **options):
         estimator = make_pipeline(
             StandardScaler(copy=copy), SGDClassifier(random_state=0)
         )
-        data = folds(estimator, X=X * 100.0 + 5.0)
-        arms = [data.start({"sgdclassifier__alpha": a}, seed=0) for a in (1e-4, 1e-2)]
-        return [data.train(arm)["score"] for _ in range(3) for arm in arms]
+        return folds(estimator, **{"X": X * 100.0 + 5.0} | options)
 
-    assert search(copy=False) == search(copy=True)
+    def test_do_not_spoil_the_rows(self):
+        def search(copy):
+            data = self.folds(copy, train_scores=True)
+            alphas = [{"sgdclassifier__alpha": alpha} for alpha in (1e-4, 1e-2)]
+            arms = [data.start(params, seed=0) for params in alphas]
+            results = [data.train(arm) for _ in range(3) for arm in arms]
+            return [
+                {name: part for name, part in result.items() if "time" not in name}
+                for result in results
+            ]
+
+        assert search(copy=False) == search(copy=True)
+
+    @pytest.mark.parametrize("container", [np.array, pd.DataFrame, np.ndarray.tolist])
+    def test_leave_the_data_alone_in_the_refit(self, container):
+        data = self.folds(copy=False, X=container(X))
+        model = data.refit({}, seed=0, n_epochs=2)
+        np.testing.assert_array_equal(data.X, X)
+        assert model.score(X, Y) > 0.5

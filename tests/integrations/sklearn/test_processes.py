@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -136,6 +139,29 @@ class TestJobs:
             search.fit(X, Y)
         assert isinstance(caught.value.__cause__, ArithmeticError)
         assert all_gone(pids(log))
+
+    def test_results_can_be_read_in_another_process(self, tmp_path):
+        space = [{"alpha": 0.01}, {"alpha": 0.1, "penalty": "no such penalty"}]
+        search = rising(SGDClassifier(), space, n_jobs=2, policy="round-robin")
+        with pytest.warns(FitFailedWarning):
+            search.fit(X, Y)
+        error = ExecutorFailedError("the workers died", search._search.result())
+        (tmp_path / "error").write_bytes(pickle.dumps(error))
+        code = (
+            "import pickle, sys\n"
+            "error = pickle.load(open(sys.argv[1], 'rb'))\n"
+            "result = pickle.loads(pickle.dumps(error)).result\n"
+            "[trainer] = result.best_state()\n"
+            "print(error, result.best_epoch, trainer.epochs, result.best_score)\n"
+        )
+        printed = subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "error"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        epoch = search.best_epoch_
+        assert printed == f"the workers died {epoch} {epoch} {search.best_score_}\n"
 
     def test_an_error_leaves_a_search_that_can_go_on(self, log):
         model = logging_classifier()(log=str(log))

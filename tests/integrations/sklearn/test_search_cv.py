@@ -38,6 +38,7 @@ from risingsearch import Budget, RisingSearchCV, list_policies, make_policy
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
+    SearchFailedError,
     UnknownNameError,
 )
 
@@ -519,6 +520,27 @@ class TestRefit:
         )
         with pytest.raises(InvalidParameterError, match="which has no score"):
             search.fit(X, Y)
+
+    @pytest.mark.parametrize("go_on", [False, True])
+    @pytest.mark.parametrize("refit", [False, lambda results: 0])
+    def test_nothing_is_left_of_another_one(self, refit, go_on):
+        search = rising(SGDClassifier(), SPACE).fit(X, Y)
+        search.set_params(refit=refit)
+        first = search.best_estimator_
+        search.continue_search(3) if go_on else search.fit(X, Y)
+        fresh = rising(SGDClassifier(), SPACE, refit=refit).fit(X, Y)
+        assert hasattr(search, "best_score_") == hasattr(fresh, "best_score_")
+        assert hasattr(search, "refit_time_") == hasattr(fresh, "refit_time_")
+        assert getattr(search, "best_estimator_", None) is not first
+
+    def test_nothing_is_left_after_a_fit_that_failed(self, calls):
+        search = rising(Recorder(), QUALITIES).fit(ROWS, HALVES)
+        search.set_params(param_distributions=[{"fault": "raises"}])
+        with pytest.raises(SearchFailedError):
+            search.fit(ROWS, HALVES)
+        assert not hasattr(search, "best_score_")
+        with pytest.raises(NotFittedError):
+            search.predict(ROWS)
 
     @pytest.mark.parametrize("refit", [None, 1, ["accuracy"]])
     def test_anything_else_is_refused(self, refit):
