@@ -102,4 +102,4 @@ if not TYPE_CHECKING:  # a type checker that saw this would believe any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

@@ -26,7 +26,7 @@ FAILED = "#000000"
 GUIDE = "#E4E4E4"
 ALSO_RAN = "#BDBDBD"
 LABEL_SIZE = 7  # points, of the arms' names
-LABEL_LENGTH = 28  # characters of them
+LABEL_LENGTH = 32  # characters of them
 
 
 class _Epochs(NamedTuple):
@@ -123,7 +123,7 @@ def plot_allocation(
     direction : {"maximize", "minimize"}, default "maximize"
         Which scores are the better ones.
     labels : dict of int to str, optional
-        Names of arms, shortened to 28 characters; by default "arm 3" and so on.
+        Names of arms, shortened to 32 characters; by default "arm 3" and so on.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def plot_curves(
     direction : {"maximize", "minimize"}, default "maximize"
         Which scores are the better ones.
     labels : dict of int to str, optional
-        Names of arms, shortened to 28 characters; by default "arm 3" and so on.
+        Names of arms, shortened to 32 characters; by default "arm 3" and so on.
 
     Returns
     -------

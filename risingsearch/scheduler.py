@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple
 from numbers import Real
 from typing import Any, NamedTuple
@@ -151,6 +151,9 @@ class Scheduler:
                 "error_score", error_score, -math.inf, open_low=False
             )
         self.max_failures = checked_int("max_failures", max_failures, 0)
+        if not isinstance(policy_params, Mapping | None):
+            msg = f"policy_params must be a dict of parameters; got {policy_params!r}"
+            raise InvalidParameterError(msg)
         self.policy_params = dict(policy_params or {})
         self.score_range = (
             None if score_range is None else checked_range("score_range", score_range)
@@ -389,7 +392,7 @@ class Scheduler:
                 f"{self.policy_name} stopped by its own rule, "
                 f"{left:g} of {self.budget:g} {self.unit} left"
             )
-        if self._standings.live(self._limit).any():
+        if self._standings.live(self._limit).any() or left <= 0:
             return f"the budget of {self.budget:g} {self.unit} is spent"
         return (
             f"no arm can train any more, {left:g} of {self.budget:g} {self.unit} left"
@@ -478,9 +481,9 @@ class Scheduler:
             If the state is damaged, of another version or of another search; the
             message names the argument that differs. Nothing changes.
         """
-        self._check_identity(state)
         before = self.state_dict()
         try:
+            self._check_identity(state)
             self._load(state)
         except StateError:
             self._load(before)

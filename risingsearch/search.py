@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import Arm, Budget, Job, Report
+from risingsearch.arms import COLUMNS, Arm, Budget, Job, Report
 from risingsearch.checks import checked_int
 from risingsearch.errors import (
     ExecutorFailedError,
     InvalidParameterError,
     MissingDependencyError,
     SearchFailedError,
+    unknown_name,
 )
 from risingsearch.policies import Policy
 from risingsearch.progress import Progress
@@ -47,10 +48,14 @@ class History(list[dict[str, Any]]):
     """
 
     def __getitem__(self, key: Any) -> Any:
-        """Return the row of a number or slice, or the column of a name."""
+        """Return the row of a number, the rows of a slice or the column of a name."""
         if isinstance(key, str):
+            known = {name for row in self for name in row}.union(COLUMNS)
+            if key not in known:
+                raise unknown_name("column", key, known)
             return [row.get(key, math.nan) for row in self]
-        return super().__getitem__(key)
+        rows = super().__getitem__(key)
+        return History(rows) if isinstance(key, slice) else rows
 
     def to_frame(self) -> Any:
         """Return the history as a pandas DataFrame."""
@@ -497,7 +502,7 @@ class RisingSearch:
         opened = len({report.job.arm for report in reports})
         msg = f"no arm of the {opened} opened has had a finite score"
         if not failures:
-            return SearchFailedError(f"{msg}; check what train returns")
+            return SearchFailedError(f"{msg}, though none has raised an error")
         error = SearchFailedError(f"{msg}; the first failure: {failures[0]!r}")
         error.__cause__ = failures[0]
         return error

@@ -28,9 +28,9 @@ class Trainable(Protocol):
     Raising ``StopIteration`` says that there is nothing more to train.
 
     ``save(state, path)`` and ``load(path) -> state`` are optional, together: they write
-    and read one file. Without them states are pickled, so they must be picklable where
-    they travel to another process; load only what people you trust have saved, because
-    unpickling can run any code.
+    and read one file. Without them states are pickled, at every new best score and
+    where they travel to another process; load only what people you trust have saved,
+    because unpickling can run any code.
     """
 
     def start(self, params: Mapping[str, Any], seed: int) -> Any:
@@ -81,6 +81,9 @@ def checked_trainable(trainable: Any) -> Trainable:
     NotTrainableError
         If ``start`` or ``train`` is missing, or one of ``save`` and ``load``.
     """
+    if isinstance(trainable, type):
+        msg = f"{trainable.__name__} is a class: give an instance of it"
+        raise NotTrainableError(msg)
     for name in ("start", "train"):
         if not callable(getattr(trainable, name, None)):
             msg = (

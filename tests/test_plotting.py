@@ -236,7 +236,7 @@ class TestBoth:
         ax.figure.draw_without_rendering()
         texts = " ".join(names(ax) if plot is plot_allocation else legend(ax))
         assert r"cost=\$3\$" in texts
-        assert "learning rate 0.01, momentu…" in texts
+        assert "learning rate 0.01, momentum 0.…" in texts
         assert "arm 0" in texts
 
     @pytest.mark.parametrize(

@@ -112,7 +112,9 @@ def test_the_core_loads_numpy_alone(module):
 
 def test_without_scikit_learn_its_adapter_names_the_command():
     printed = run_python(
-        "import sys; sys.modules['sklearn'] = None\n"
+        "import sys\n"
+        "for name in ('joblib', 'scipy', 'sklearn', 'threadpoolctl'):\n"
+        "    sys.modules[name] = None\n"
         "import risingsearch\n"
         "try:\n"
         "    risingsearch.RisingSearchCV\n"

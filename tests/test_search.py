@@ -765,7 +765,7 @@ class TestFailures:
             search.run()
 
     def test_all_scores_nan(self):
-        with pytest.raises(SearchFailedError, match="check what train returns"):
+        with pytest.raises(SearchFailedError, match="none has raised an error"):
             a_search([math.nan], [math.inf]).run()
 
 
@@ -1298,3 +1298,11 @@ class TestWhateverHappens:
             assert state.epochs == result.best_epoch
             assert str(state.curve) == str(curves[result.best_arm])
             assert state.curve[state.epochs - 1] == best
+
+
+def test_a_column_goes_by_its_name():
+    history = History([{"arm": 0, "score": 0.5}, {"arm": 1, "score": 0.7}])
+    assert history[:1]["score"] == [0.5]
+    assert math.isnan(history["seconds"][0])
+    with pytest.raises(UnknownNameError, match="did you mean 'score'"):
+        history["scroe"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,9 @@ def draw_candidates(
     InvalidParameterError
         If the space is empty or not a space, or there are more candidates than epochs.
     """
-    if not isinstance(space, (Mapping, list, tuple)) or len(space) == 0:
+    if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
+        space = list(space)  # such as a ParameterGrid
+    if not isinstance(space, (Mapping, list)) or len(space) == 0:
         msg = (
             "param_distributions must be a dict, a list of dicts or a list of "
             f"configurations, and not empty; got {space!r}"

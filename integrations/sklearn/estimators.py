@@ -31,6 +31,8 @@ import joblib
 import numpy as np
 import sklearn
 from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
@@ -69,7 +71,20 @@ _STOPPING: dict[Kind, tuple[str, ...]] = {
     "partial_fit": ("early_stopping",),
     "n_estimators": ("n_iter_no_change",),
     "max_iter": ("early_stopping",),
-    "boosting": ("early_stopping_rounds", "early_stopping_round"),
+    "boosting": ("early_stopping_rounds", "early_stopping_round", "n_iter_no_change"),
+}
+# other names of lightgbm for n_estimators
+_ROUNDS = {
+    "max_iter",
+    "n_iter",
+    "nrounds",
+    "num_boost_round",
+    "num_iteration",
+    "num_iterations",
+    "num_round",
+    "num_rounds",
+    "num_tree",
+    "num_trees",
 }
 # module of the class -> the keyword of its fit that continues from a fitted model
 _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model"}
@@ -520,9 +535,18 @@ def _check_parameters(estimator: Any, kind: Kind, params: dict[str, Any]) -> Non
     if kind == "partial_fit" and params.get("class_weight") == "balanced":
         advice = "partial_fit cannot count the classes, use a dict of weights"
         raise _not_trainable(estimator, advice, "class_weight")
-    if kind == "boosting" and params.get("boosting_type") == "rf":
-        advice = "a random forest cannot be continued, use 'gbdt'"
-        raise _not_trainable(estimator, advice, "boosting_type")
+    bagging = isinstance(estimator, (BaggingClassifier, BaggingRegressor))
+    if bagging and params.get("oob_score"):
+        advice = "it has no warm start with out-of-bag scores, turn them off"
+        raise _not_trainable(estimator, advice, "oob_score")
+    if kind == "boosting":
+        for parameter in ("boosting_type", "boosting", "boost"):
+            if params.get(parameter) in ("rf", "random_forest"):
+                advice = "a random forest cannot be continued, use 'gbdt'"
+                raise _not_trainable(estimator, advice, parameter)
+        for parameter in sorted(_ROUNDS & params.keys()):
+            advice = "it counts the epochs, which the search decides, set max_epochs"
+            raise _not_trainable(estimator, advice, parameter)
 
 
 def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:

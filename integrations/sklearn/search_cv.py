@@ -29,7 +29,11 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.errors import (
+    InvalidParameterError,
+    NotTrainableError,
+    SearchFailedError,
+)
 from risingsearch.integrations.sklearn.callbacks import (
     N_FRAMES,
     CallbackSupportMixin,
@@ -249,6 +253,10 @@ class RisingSearchCV(
             parameter that forbids it.
         SearchFailedError
             If no configuration has had a finite score.
+        KeyboardInterrupt
+            If it is interrupted: the results so far are kept, without a refit. The
+            configuration in training is given up, and ``continue_search`` goes on with
+            the others.
         """
         self._forget_results()
         folds, candidates, seed = self._prepare(X, y, params)
@@ -365,7 +373,7 @@ class RisingSearchCV(
         for params in candidates:
             try:
                 counter = epoch_parameter(configured(self.estimator, params))
-            except NotTrainableError as error:
+            except (NotTrainableError, ValueError) as error:
                 error.add_note(f"in the configuration {params}")
                 raise
             if counter in params:
@@ -454,8 +462,14 @@ class RisingSearchCV(
         try:
             result = self._search.run()
         except BaseException as error:
-            # An interrupt does not wait for the epochs in flight.
-            self._end_workers(kill=not isinstance(error, Exception))
+            # An interrupt does not wait for the epochs in flight, and keeps the rest.
+            interrupted = not isinstance(error, Exception)
+            self._end_workers(kill=interrupted)
+            if interrupted and self._search.scheduler.best_arm is not None:
+                self._keep(self._search.result())
+            elif isinstance(error, SearchFailedError) and error.__cause__ is None:
+                msg = f"{error}: scoring={self.scoring!r} gave no finite number"
+                raise SearchFailedError(msg) from None
             raise
         self._end_workers()
         tasks.search_done()
@@ -581,7 +595,8 @@ class RisingSearchCV(
         return float(score[self.refit] if isinstance(score, dict) else score)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "cv_results_")
+        done = "best_estimator_" if self.refit is not False else "cv_results_"
+        return hasattr(self, done)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

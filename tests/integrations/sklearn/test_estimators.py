@@ -559,3 +559,16 @@ def test_pickling_between_epochs_changes_nothing(estimator):
 def test_refuses_steps_that_are_no_count(steps_per_epoch):
     with pytest.raises(InvalidParameterError, match="steps_per_epoch"):
         EpochTrainer(SGDClassifier(), steps_per_epoch)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameter"),
+    [
+        (LGBMClassifier(num_iterations=3), "num_iterations"),
+        (LGBMClassifier(boosting="rf"), "boosting"),
+        (BaggingClassifier(oob_score=True), "oob_score"),
+    ],
+)
+def test_other_names_of_what_forbids_it(estimator, parameter):
+    with pytest.raises(NotTrainableError, match=parameter):
+        epoch_method(estimator)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import FitFailedWarning
+from sklearn.datasets import make_classification
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import SGDClassifier
 
 from risingsearch import RisingSearchCV
@@ -150,3 +151,43 @@ class TestAllFail:
         bad = np.full((40, 2), math.inf)
         with pytest.raises(ValueError, match="contains infinity"):
             search.fit(bad, Y)
+
+
+def test_an_interrupt_keeps_the_results_so_far():
+    class Interrupted(SGDClassifier):
+        n_calls = 0
+
+        def partial_fit(self, X, y, classes=None, sample_weight=None):
+            Interrupted.n_calls += 1
+            if Interrupted.n_calls == 6:
+                raise KeyboardInterrupt
+            return super().partial_fit(X, y, classes, sample_weight)
+
+    X, y = make_classification(80, 6, random_state=0)
+    search = RisingSearchCV(
+        Interrupted(random_state=0),
+        {"alpha": [1e-4, 1e-3, 1e-2]},
+        budget=12,
+        max_epochs=6,
+        cv=0.25,
+        random_state=0,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert search.best_params_["alpha"] in (1e-4, 1e-3, 1e-2)
+    assert sum(search.cv_results_["epochs"]) == 5
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+    assert search.continue_search(2).predict(X).shape == (80,)
+
+
+def test_a_scorer_that_only_gives_nan_is_named():
+    X, y = make_classification(80, 6, random_state=0)
+    search = RisingSearchCV(
+        SGDClassifier(),
+        {"alpha": [1e-4, 1e-3]},
+        budget=4,
+        scoring=lambda estimator, X, y: float("nan"),
+    )
+    with pytest.raises(SearchFailedError, match="gave no finite number"):
+        search.fit(X, y)
