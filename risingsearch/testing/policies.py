@@ -1,8 +1,4 @@
-"""Check that a policy or a trainable of your own keeps the contract of every search.
-
->>> from risingsearch.policies.stationary import RoundRobin
->>> check_policy(RoundRobin.create)
-"""
+"""What every policy must keep: one small check per rule."""
 
 from __future__ import annotations
 
@@ -10,13 +6,10 @@ import ast
 import builtins
 import inspect
 import json
-import math
 import random
-import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -24,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_int
 from risingsearch.policies import make_policy, policy_info, resolve_policy
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
@@ -34,14 +26,7 @@ from risingsearch.policies.base import (
     slice_length,
     state_dict,
 )
-from risingsearch.trainable import (
-    checked_score,
-    checked_trainable,
-    dump,
-    restore,
-)
-
-# ------------------------------------------------------------------------- policies
+from risingsearch.testing.require import require
 
 _HORIZON = 48
 _MAX_PULLS = 14
@@ -121,12 +106,12 @@ def check_policy(
 
 def _check_layout(subject: _Subject) -> None:
     policy = subject.new_policy()
-    _require(
+    require(
         isinstance(policy, tuple) and hasattr(policy, "_fields"),
         f"the factory returned a {type(policy).__name__}",
     )
     for name in ("select", "update"):
-        _require(hasattr(policy, name), f"it has no method {name}")
+        require(hasattr(policy, name), f"it has no method {name}")
     for name, dtype, start in (
         ("available", np.bool_, True),
         ("pulls_left", np.int64, _MAX_PULLS),
@@ -134,7 +119,7 @@ def _check_layout(subject: _Subject) -> None:
         ("pulls", np.int64, 0),
     ):
         array = getattr(policy, name, None)
-        _require(
+        require(
             isinstance(array, np.ndarray)
             and array.shape == (subject.n_arms,)
             and array.dtype == dtype
@@ -170,14 +155,14 @@ def _check_caller_arrays(subject: _Subject) -> None:
 def _check_global_random(subject: _Subject) -> None:
     before = _global_random()
     _Run(subject).play()
-    _require(
+    require(
         _global_random() == before, "the state of random or of np.random has changed"
     )
 
 
 def _check_pulls(subject: _Subject) -> None:
     run = _Run(subject).play()
-    _require(
+    require(
         np.array_equal(run.policy.pulls, run.taken),
         f"pulls is {run.policy.pulls.tolist()} after {run.taken.tolist()} rewards",
     )
@@ -321,12 +306,12 @@ class _Run:
             if arm != WAIT:
                 self.start(arm)
                 return True
-            _require(
+            require(
                 bool(self.in_flight) or not self.subject.adaptive,
                 f"an adaptive policy said WAIT at round {self.t} with nothing in "
                 f"flight, although it could choose from {self.choice()}",
             )
-            _require(
+            require(
                 bool(self.in_flight) or self.select() == WAIT,
                 f"select said WAIT at round {self.t}, and an arm when asked again",
             )
@@ -339,7 +324,7 @@ class _Run:
     def select(self) -> int:
         """Ask for an arm."""
         arm = _called(self.policy.select, self.t, self.rng)
-        _require(
+        require(
             isinstance(arm, Integral) and int(arm) in (WAIT, *self.choice()),
             f"select returned {arm!r} at round {self.t}; available are {self.choice()}",
         )
@@ -396,11 +381,11 @@ class _AskedTwice(_Run):
         state = state_dict(self.policy)
         self.rng.bit_generator.state = before
         second = super().select()
-        _require(
+        require(
             first == second,
             f"select returned {first} at round {self.t}, and {second} when asked again",
         )
-        _require(
+        require(
             state == state_dict(self.policy),
             f"asking again at round {self.t} has changed the state",
         )
@@ -410,7 +395,7 @@ class _AskedTwice(_Run):
 class _WatchedSlices(_Run):
     def start(self, arm: int) -> None:
         wanted = _called(slice_length, self.policy, arm)
-        _require(wanted >= 1, f"slice_length({arm}) is {wanted} at round {self.t}")
+        require(wanted >= 1, f"slice_length({arm}) is {wanted} at round {self.t}")
         super().start(arm)
 
 
@@ -431,7 +416,7 @@ class _WatchedArrays(_Run):
 
     def require_unchanged(self, method: str, before: dict[str, list[Any]]) -> None:
         for name, array in self.arrays().items():
-            _require(
+            require(
                 array == before[name],
                 f"{method} has changed {name} from {before[name]} to {array}",
             )
@@ -452,7 +437,7 @@ class _Questioned(_Run):
     def select(self) -> int:
         fixed = self.t <= self.fixed_until and self.policy.available[self.fixed_arm]
         arm = super().select()
-        _require(
+        require(
             not fixed or arm == self.fixed_arm,
             f"until promised arm {self.fixed_arm} up to round {self.fixed_until}; "
             f"select returned {arm} at round {self.t}",
@@ -460,18 +445,18 @@ class _Questioned(_Run):
         state = state_dict(self.policy)
         for i in range(self.subject.n_arms):
             parts = _called(explain, self.policy, i)
-            _require(
+            require(
                 all(isinstance(name, str) for name in parts),
                 f"explain({i}) returned the names {list(parts)}",
             )
         if hasattr(self.policy, "until"):
             self.fixed_arm = arm
             self.fixed_until = _called(self.policy.until, self.t)
-            _require(
+            require(
                 self.fixed_until >= self.t,
                 f"until({self.t}) is {self.fixed_until}, which is in the past",
             )
-        _require(
+        require(
             state == state_dict(self.policy),
             f"explain or until has changed the state at round {self.t}",
         )
@@ -495,19 +480,14 @@ def _called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise AssertionError(msg) from error
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)
-
-
 def _require_same(run: _Run, other: _Run) -> None:
     for i, (pulls, others) in enumerate(zip(run.chosen, other.chosen, strict=False)):
-        _require(
+        require(
             pulls == others,
             f"decision {i + 1} was {pulls.n} of arm {pulls.arm} in one run and "
             f"{others.n} of arm {others.arm} in the other",
         )
-    _require(
+    require(
         state_dict(run.policy) == state_dict(other.policy),
         "the two runs end in different states",
     )
@@ -582,188 +562,3 @@ def _banned_call(function: FunctionType, callee: ast.expr, methods: set[str]) ->
         if value is None and owner != "rng" and callee.attr in methods:
             return f"{owner}.{callee.attr}(); call a plain function"
     return ""
-
-
-# ----------------------------------------------------------------------- trainables
-
-
-def check_trainable(
-    trainable: Any, params: Mapping[str, Any], seed: int = 0, epochs: int = 4
-) -> None:
-    """Check that what you train can be paused, moved and repeated, as a search does.
-
-    Some short runs with the same parameters, compared score for score and bit for bit.
-    They train ``epochs * (epochs + 15) / 2`` epochs.
-
-    Parameters
-    ----------
-    trainable : Trainable
-        An object with ``start(params, seed)`` and ``train(state)``, optionally ``save``
-        and ``load``, as ``RisingSearch`` takes it.
-    params : mapping of str to object
-        The parameters of one arm.
-    seed : int, default 0
-        Its seed; a second arm gets the next one.
-    epochs : int, default 4
-        Epochs of a run, at least 2. An arm may end by itself before.
-
-    Raises
-    ------
-    AssertionError
-        If the trainable breaks a rule; the message says which one, and where.
-
-    Examples
-    --------
-    >>> import random
-    >>> from risingsearch.trainable import Functions
-    >>> def start(params, seed):
-    ...     return random.Random(seed)
-    >>> def train(state):
-    ...     return state.random()
-    >>> check_trainable(Functions(start, train), {})
-    >>> check_trainable(Functions(start, lambda state: random.random()), {})
-    Traceback (most recent call last):
-    ...
-    AssertionError: Functions breaks the rule "the seed decides, not the global...
-    """
-    epochs = checked_int("epochs", epochs, 2)
-    arm = _ArmUnderTest(trainable, params, seed)
-    other = arm._replace(seed=seed + 1)
-    with _global_random_kept():
-        with _rule(arm, "start and train work, and scores are finite numbers"):
-            expected = arm.scores(arm.start(), epochs)
-            _require(bool(expected), "train raised StopIteration in its first epoch")
-        with _rule(arm, "the same seed gives the same scores"):
-            first, again = (arm.scores_apart(epochs, global_seed=1) for _ in "12")
-            _require_same_scores(first, again, "when started again")
-        with _rule(arm, "the seed decides, not the global random states"):
-            scores = arm.scores_apart(epochs, global_seed=2)
-            _require_same_scores(first, scores, "with random and numpy seeded anew")
-        with _rule(arm, "saving a state leaves it as it is"):
-            scores, saved = arm.scores_and_checkpoints(epochs)
-            _require_same_scores(expected, scores, "when saved after every epoch")
-        with _rule(arm, "a state that was saved and loaded goes on as before"):
-            for k, checkpoint in enumerate(saved, start=1):
-                scores = arm.scores(arm.load(checkpoint), epochs - k)
-                what = f"when saved after epoch {k} and loaded"
-                _require_same_scores(expected, expected[:k] + scores, what)
-        with _rule(arm, "arms that train in turns leave each other alone"):
-            alone = other.scores(other.start(), epochs)
-            scores, others = arm.scores_in_turns(other, epochs)
-            _require_same_scores(expected, scores, "in turns with another arm")
-            _require_same_scores(alone, others, "in turns with another arm")
-
-
-class _ArmUnderTest(NamedTuple):
-    trainable: Any
-    params: Mapping[str, Any]
-    seed: int
-
-    def start(self) -> Any:
-        trainable = _tried("", checked_trainable, self.trainable)
-        return _tried("start", trainable.start, dict(self.params), self.seed)
-
-    def load(self, checkpoint: bytes) -> Any:
-        return _tried("loading the state", restore, self.trainable, checkpoint)
-
-    def scores(self, state: Any, n_epochs: int) -> list[float]:
-        """Train some epochs, or until the arm ends by itself."""
-        scores: list[float] = []
-        while len(scores) < n_epochs and self.train(state, scores):
-            pass
-        return scores
-
-    def train(self, state: Any, scores: list[float]) -> bool:
-        """Append the score of one more epoch; False where the arm has ended."""
-        try:
-            result = self.trainable.train(state)
-        except StopIteration:
-            return False
-        except Exception as error:
-            msg = f"train raised {error!r} in epoch {len(scores) + 1}"
-            raise AssertionError(msg) from error
-        scores.append(_tried("", checked_score, result)[0])
-        _require(math.isfinite(scores[-1]), f"epoch {len(scores)} scored {scores[-1]}")
-        return True
-
-    def scores_apart(self, n_epochs: int, global_seed: int) -> list[float]:
-        """Train with the global random states seeded before every call."""
-        _seed_globally(global_seed)
-        state = self.start()
-        scores: list[float] = []
-        for k in range(n_epochs):
-            _seed_globally(global_seed + k)
-            if not self.train(state, scores):
-                break
-        return scores
-
-    def scores_and_checkpoints(self, n_epochs: int) -> tuple[list[float], list[bytes]]:
-        """Train, and save the state after every epoch."""
-        state = self.start()
-        scores: list[float] = []
-        saved: list[bytes] = []
-        while len(scores) < n_epochs and self.train(state, scores):
-            saved.append(_tried("saving the state", dump, self.trainable, state))
-        return scores, saved
-
-    def scores_in_turns(
-        self, other: _ArmUnderTest, n_epochs: int
-    ) -> tuple[list[float], list[float]]:
-        """Train two arms, one epoch each in turn."""
-        states = self.start(), other.start()
-        scores: tuple[list[float], list[float]] = ([], [])
-        for _ in range(n_epochs):
-            for arm, state, own in zip((self, other), states, scores, strict=True):
-                arm.train(state, own)
-        return scores
-
-
-@contextmanager
-def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
-    try:
-        yield
-    except AssertionError as error:
-        name = type(arm.trainable).__name__
-        msg = f'{name} breaks the rule "{rule}": {error}'
-        raise AssertionError(msg) from error
-
-
-def _tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return function(*args)
-    except Exception as error:
-        msg = f"{what} raised {error!r}" if what else str(error)
-        raise AssertionError(msg) from error
-
-
-def _require_same_scores(expected: list[float], scores: list[float], what: str) -> None:
-    for epoch, (one, other) in enumerate(zip(expected, scores, strict=False), start=1):
-        _require(
-            one == other,
-            f"epoch {epoch} scored {one!r} at first, and {other!r} {what}",
-        )
-    _require(
-        len(expected) == len(scores),
-        f"it ended after {len(expected)} epochs at first, and {len(scores)} {what}",
-    )
-
-
-def _seed_globally(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002, it is what is checked
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(seed)
-
-
-@contextmanager
-def _global_random_kept() -> Iterator[None]:
-    states = random.getstate(), np.random.get_state()  # noqa: NPY002
-    torch = sys.modules.get("torch")
-    torch_state = torch and torch.get_rng_state()
-    try:
-        yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])  # noqa: NPY002
-        if torch:
-            torch.set_rng_state(torch_state)

@@ -1,0 +1,203 @@
+"""What every trainable must keep: one small check per rule."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from risingsearch.checks import checked_int
+from risingsearch.testing.require import require
+from risingsearch.trainable import (
+    checked_score,
+    checked_trainable,
+    dump,
+    restore,
+)
+
+
+def check_trainable(
+    trainable: Any, params: Mapping[str, Any], seed: int = 0, epochs: int = 4
+) -> None:
+    """Check that what you train can be paused, moved and repeated, as a search does.
+
+    Some short runs with the same parameters, compared score for score and bit for bit.
+    They train ``epochs * (epochs + 15) / 2`` epochs.
+
+    Parameters
+    ----------
+    trainable : Trainable
+        An object with ``start(params, seed)`` and ``train(state)``, optionally ``save``
+        and ``load``, as ``RisingSearch`` takes it.
+    params : mapping of str to object
+        The parameters of one arm.
+    seed : int, default 0
+        Its seed; a second arm gets the next one.
+    epochs : int, default 4
+        Epochs of a run, at least 2. An arm may end by itself before.
+
+    Raises
+    ------
+    AssertionError
+        If the trainable breaks a rule; the message says which one, and where.
+
+    Examples
+    --------
+    >>> import random
+    >>> from risingsearch.trainable import Functions
+    >>> def start(params, seed):
+    ...     return random.Random(seed)
+    >>> def train(state):
+    ...     return state.random()
+    >>> check_trainable(Functions(start, train), {})
+    >>> check_trainable(Functions(start, lambda state: random.random()), {})
+    Traceback (most recent call last):
+    ...
+    AssertionError: Functions breaks the rule "the seed decides, not the global...
+    """
+    epochs = checked_int("epochs", epochs, 2)
+    arm = _ArmUnderTest(trainable, params, seed)
+    other = arm._replace(seed=seed + 1)
+    with _global_random_kept():
+        with _rule(arm, "start and train work, and scores are finite numbers"):
+            expected = arm.scores(arm.start(), epochs)
+            require(bool(expected), "train raised StopIteration in its first epoch")
+        with _rule(arm, "the same seed gives the same scores"):
+            first, again = (arm.scores_apart(epochs, global_seed=1) for _ in "12")
+            _require_same_scores(first, again, "when started again")
+        with _rule(arm, "the seed decides, not the global random states"):
+            scores = arm.scores_apart(epochs, global_seed=2)
+            _require_same_scores(first, scores, "with random and numpy seeded anew")
+        with _rule(arm, "saving a state leaves it as it is"):
+            scores, saved = arm.scores_and_checkpoints(epochs)
+            _require_same_scores(expected, scores, "when saved after every epoch")
+        with _rule(arm, "a state that was saved and loaded goes on as before"):
+            for k, checkpoint in enumerate(saved, start=1):
+                scores = arm.scores(arm.load(checkpoint), epochs - k)
+                what = f"when saved after epoch {k} and loaded"
+                _require_same_scores(expected, expected[:k] + scores, what)
+        with _rule(arm, "arms that train in turns leave each other alone"):
+            alone = other.scores(other.start(), epochs)
+            scores, others = arm.scores_in_turns(other, epochs)
+            _require_same_scores(expected, scores, "in turns with another arm")
+            _require_same_scores(alone, others, "in turns with another arm")
+
+
+class _ArmUnderTest(NamedTuple):
+    trainable: Any
+    params: Mapping[str, Any]
+    seed: int
+
+    def start(self) -> Any:
+        trainable = _tried("", checked_trainable, self.trainable)
+        return _tried("start", trainable.start, dict(self.params), self.seed)
+
+    def load(self, checkpoint: bytes) -> Any:
+        return _tried("loading the state", restore, self.trainable, checkpoint)
+
+    def scores(self, state: Any, n_epochs: int) -> list[float]:
+        """Train some epochs, or until the arm ends by itself."""
+        scores: list[float] = []
+        while len(scores) < n_epochs and self.train(state, scores):
+            pass
+        return scores
+
+    def train(self, state: Any, scores: list[float]) -> bool:
+        """Append the score of one more epoch; False where the arm has ended."""
+        try:
+            result = self.trainable.train(state)
+        except StopIteration:
+            return False
+        except Exception as error:
+            msg = f"train raised {error!r} in epoch {len(scores) + 1}"
+            raise AssertionError(msg) from error
+        scores.append(_tried("", checked_score, result)[0])
+        require(math.isfinite(scores[-1]), f"epoch {len(scores)} scored {scores[-1]}")
+        return True
+
+    def scores_apart(self, n_epochs: int, global_seed: int) -> list[float]:
+        """Train with the global random states seeded before every call."""
+        _seed_globally(global_seed)
+        state = self.start()
+        scores: list[float] = []
+        for k in range(n_epochs):
+            _seed_globally(global_seed + k)
+            if not self.train(state, scores):
+                break
+        return scores
+
+    def scores_and_checkpoints(self, n_epochs: int) -> tuple[list[float], list[bytes]]:
+        """Train, and save the state after every epoch."""
+        state = self.start()
+        scores: list[float] = []
+        saved: list[bytes] = []
+        while len(scores) < n_epochs and self.train(state, scores):
+            saved.append(_tried("saving the state", dump, self.trainable, state))
+        return scores, saved
+
+    def scores_in_turns(
+        self, other: _ArmUnderTest, n_epochs: int
+    ) -> tuple[list[float], list[float]]:
+        """Train two arms, one epoch each in turn."""
+        states = self.start(), other.start()
+        scores: tuple[list[float], list[float]] = ([], [])
+        for _ in range(n_epochs):
+            for arm, state, own in zip((self, other), states, scores, strict=True):
+                arm.train(state, own)
+        return scores
+
+
+@contextmanager
+def _rule(arm: _ArmUnderTest, rule: str) -> Iterator[None]:
+    try:
+        yield
+    except AssertionError as error:
+        name = type(arm.trainable).__name__
+        msg = f'{name} breaks the rule "{rule}": {error}'
+        raise AssertionError(msg) from error
+
+
+def _tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except Exception as error:
+        msg = f"{what} raised {error!r}" if what else str(error)
+        raise AssertionError(msg) from error
+
+
+def _require_same_scores(expected: list[float], scores: list[float], what: str) -> None:
+    for epoch, (one, other) in enumerate(zip(expected, scores, strict=False), start=1):
+        require(
+            one == other,
+            f"epoch {epoch} scored {one!r} at first, and {other!r} {what}",
+        )
+    require(
+        len(expected) == len(scores),
+        f"it ended after {len(expected)} epochs at first, and {len(scores)} {what}",
+    )
+
+
+def _seed_globally(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002, it is what is checked
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+@contextmanager
+def _global_random_kept() -> Iterator[None]:
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    torch_state = torch and torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        if torch:
+            torch.set_rng_state(torch_state)
