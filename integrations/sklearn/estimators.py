@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
 from copy import deepcopy
@@ -337,7 +338,7 @@ class EpochTrainer:
         self._stepper.forget_rows()
 
 
-class _Stepper:
+class _Stepper(ABC):
     """One way of training, and what it must remember between epochs."""
 
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
@@ -345,8 +346,9 @@ class _Stepper:
         self.steps = steps
         self.classes = classes
 
+    @abstractmethod
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
-        raise NotImplementedError
+        """Train one epoch more."""
 
     @property
     def needs_rows(self) -> bool:
