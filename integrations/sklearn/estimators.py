@@ -354,7 +354,7 @@ class _Stepper(ABC):
     def needs_rows(self) -> bool:
         return True
 
-    def forget_rows(self) -> None:
+    def forget_rows(self) -> None:  # noqa: B027, most have nothing to forget
         """Keep nothing but the model; only a pipeline has more."""
 
 
