@@ -221,7 +221,12 @@ class Scheduler:
         return job
 
     def tell(
-        self, job: Job, scores: float | Iterable[float], cost: float | None = None
+        self,
+        job: Job,
+        scores: float | Iterable[float],
+        cost: float | None = None,
+        *,
+        ended: bool = True,
     ) -> None:
         """Take in what a job brought back.
 
@@ -234,6 +239,9 @@ class Scheduler:
             rest of its reservation returns to the budget.
         cost : float, optional
             What the job has cost; needed under a budget that is not in epochs.
+        ended : bool, default True
+            What fewer scores mean: False says that the job was cut short and the arm
+            can go on.
 
         Raises
         ------
@@ -246,7 +254,7 @@ class Scheduler:
         if cost is None and self._ledger.unit != "epochs":
             msg = f"the budget is in {self._ledger.unit}: tell needs the cost of {job}"
             raise InvalidParameterError(msg)
-        self._take(job, scores, cost, failure=None)
+        self._take(job, scores, cost, failure=None, ended=ended)
 
     def fail(
         self,
@@ -274,7 +282,7 @@ class Scheduler:
             As ``tell``.
         """
         failure = str(reason) or type(reason).__name__
-        self._take(job, scores, cost, failure=failure)
+        self._take(job, scores, cost, failure=failure, ended=False)
 
     @property
     def done(self) -> bool:
@@ -458,7 +466,7 @@ class Scheduler:
             ],
             "n_asked": self._n_asked,
             "told": [
-                [list(astuple(r.job)), as_json(r.scores), r.cost, r.failure]
+                [list(astuple(r.job)), as_json(r.scores), r.cost, r.failure, r.ended]
                 for r in self._told.values()
             ],
             "n_taken_in": self._n_taken_in,
@@ -507,8 +515,8 @@ class Scheduler:
         }
         self._n_asked = state["n_asked"]
         self._told = {
-            job[3]: _Result(Job(*job), tuple(from_json(scores)), cost, failure)
-            for job, scores, cost, failure in state["told"]
+            job[3]: _Result(Job(*job), tuple(from_json(scores)), *rest)
+            for job, scores, *rest in state["told"]
         }
         self._n_taken_in = state["n_taken_in"]
         self._rounds = state["rounds"]
@@ -659,13 +667,16 @@ class Scheduler:
         job: Job,
         scores: float | Iterable[float],
         cost: float | None,
+        *,
         failure: str | None,
+        ended: bool,
     ) -> None:
         result = _Result(
             self._checked_job(job),
             self._checked_scores(job, scores),
             None if cost is None else checked_float("cost", cost, 0.0, open_low=False),
             failure,
+            ended,
         )
         del self._in_flight[job.id]
         self._told[job.id] = result
@@ -682,14 +693,14 @@ class Scheduler:
         return True
 
     def _take_in(self, result: _Result) -> None:
-        job, scores, cost, failure = result
+        job, scores, cost, failure, ended = result
         at = self._standings
         charged = len(scores) if failure is None else job.n_epochs
         self._ledger.settle(job, charged, cost, failed=failure is not None)
         self._rounds -= job.n_epochs - charged
         self._waiting = False
         at.busy[job.arm] = False
-        at.ended[job.arm] = failure is None and charged < job.n_epochs
+        at.ended[job.arm] = ended and charged < job.n_epochs
         n_lost = sum(not math.isfinite(score) for score in scores)
         at.failures[job.arm] += n_lost + (failure is not None)
         at.failed[job.arm] = at.failures[job.arm] > self.max_failures
@@ -784,3 +795,4 @@ class _Result(NamedTuple):
     scores: tuple[float, ...]
     cost: float | None
     failure: str | None
+    ended: bool  # if there are fewer scores than epochs

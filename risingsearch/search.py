@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import math
 import pickle
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -289,13 +292,16 @@ class RisingSearch:
         self._snapshots: dict[tuple[int | None, int], tuple[float, bytes]] = {}
         self._reports: dict[int, Report] = {}  # by job
         self._n_calls = 0
-        self._stopping = False
+        self._stopping = self._interrupted = False
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
 
         After an exception of a callback, ``run`` goes on where it broke off; jobs still
-        in flight are taken in then. An interruption charges them and gives them up.
+        in flight are taken in then. Without an executor, Ctrl-C stops at the end of the
+        epoch in training, and nothing is lost; a second one does not wait. With an
+        executor, or at the second, the epochs in flight are charged and their arms
+        given up.
 
         Returns
         -------
@@ -307,9 +313,14 @@ class RisingSearch:
             If no arm has had a finite score; the first failure is the cause.
         ExecutorFailedError
             If the executor died; its ``result`` holds what was found before.
+        KeyboardInterrupt
+            On Ctrl-C; ``result`` returns what was found, and ``run`` goes on.
         """
-        self._stopping = False
-        with Progress(self.scheduler, enabled=self._progress) as progress:
+        self._stopping = self._interrupted = False
+        with (
+            _interrupts(self._interrupt if self._inline else None),
+            Progress(self.scheduler, enabled=self._progress) as progress,
+        ):
             try:
                 while not (self._stopping and not self._futures):
                     job = None if self._stopping else self.scheduler.ask()
@@ -326,6 +337,8 @@ class RisingSearch:
                 raise
         self.scheduler.flush()
         self._forget()
+        if self._interrupted:
+            raise KeyboardInterrupt
         if self.scheduler.best_arm is None:
             raise self._all_failed()
         return self.result()
@@ -333,6 +346,9 @@ class RisingSearch:
     def stop(self) -> None:
         """End the search once the jobs in flight are back; for callbacks."""
         self._stopping = True
+
+    def _interrupt(self) -> None:
+        self._stopping = self._interrupted = True
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget; ``run`` then goes on, and nothing is retrained."""
@@ -380,6 +396,8 @@ class RisingSearch:
             sign=self._sign,
             best_reward=self._best_reward(),
         )
+        if self._inline:
+            task = task._replace(interrupted=lambda: self._interrupted)
         try:
             future = self._executor.submit(run_task, self.trainable, task)
         except Exception as error:
@@ -409,7 +427,9 @@ class RisingSearch:
             reward = self._sign * report.scores[epoch - job.from_epoch - 1]
             self._snapshots[job.arm, epoch] = (reward, checkpoint)
         if report.failure is None:
-            self.scheduler.tell(job, report.scores, outcome.elapsed)
+            self.scheduler.tell(
+                job, report.scores, outcome.elapsed, ended=outcome.ended
+            )
         else:
             self.scheduler.fail(job, report.failure, report.scores, outcome.elapsed)
         self._forget()
@@ -506,6 +526,26 @@ class RisingSearch:
         error = SearchFailedError(f"{msg}; the first failure: {failures[0]!r}")
         error.__cause__ = failures[0]
         return error
+
+
+@contextlib.contextmanager
+def _interrupts(call: Callable[[], None] | None) -> Iterator[None]:
+    """Let the first Ctrl-C call instead of raise, where nobody else handles it."""
+    main = threading.current_thread() is threading.main_thread()
+    usual = signal.default_int_handler
+    if call is None or not main or signal.getsignal(signal.SIGINT) is not usual:
+        yield
+        return
+
+    def first(signum: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, usual)
+        call()
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _checked_candidates(

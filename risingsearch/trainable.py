@@ -147,12 +147,14 @@ class Task(NamedTuple):
     protected: bool  # keep the state of the last good epoch, for a retry
     sign: float  # +1 where higher scores are better, else -1
     best_reward: float  # a snapshot is taken of what beats it
+    interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
 
 
 class Outcome(NamedTuple):
     """What a worker brings back: the report, the state, the best state of the job."""
 
     report: Report
+    ended: bool  # the arm, by itself
     resume_from: Any  # the state, as in a task; None where nothing will resume
     snapshot: tuple[int, bytes] | None  # the arm's epoch, its state then
     n_calls: int  # of train; not those that have only said that the arm has ended
@@ -175,6 +177,7 @@ def run_task(trainable: Any, task: Task) -> Outcome:
     failure: Exception | None = None
     kept = task.state
     resume_from = None
+    ended = False
     n_calls = 0
     clock = _Clock()
     try:
@@ -182,12 +185,15 @@ def run_task(trainable: Any, task: Task) -> Outcome:
             state = _begin(trainable, task)
         last = job.from_epoch + job.n_epochs
         for epoch in range(job.from_epoch + 1, last + 1):
+            if scores and task.interrupted():
+                break
             n_calls += 1
             try:
                 with clock:
                     result = trainable.train(state)
             except StopIteration:
                 n_calls -= 1
+                ended = True
                 break
             score, more = checked_score(result)
             is_best = math.isfinite(score) and task.sign * score > best_reward
@@ -199,13 +205,13 @@ def run_task(trainable: Any, task: Task) -> Outcome:
             scores.append(score)
             seconds.append(clock.lap())
             metrics.append(more)
-        else:
+        if not ended:
             resume_from = kept if task.travels else state
     except Exception as error:
         failure = _portable(error) if task.travels else error
         resume_from = kept if task.protected else None
     report = Report(job, tuple(scores), tuple(seconds), tuple(metrics), failure)
-    return Outcome(report, resume_from, snapshot, n_calls, clock.total)
+    return Outcome(report, ended, resume_from, snapshot, n_calls, clock.total)
 
 
 class _Clock:

@@ -1569,3 +1569,12 @@ if TASKS:
         }
         assert regret["auto"] < regret["random-search"]
         assert regret["auto"] < 0.5
+
+
+def test_a_job_that_was_cut_short_leaves_its_arm_paused() -> None:
+    scheduler = Scheduler("round-robin", n_arms=2, budget=9, max_epochs=5, slice=3)
+    scheduler.tell(ask(scheduler), [0.5], ended=False)
+    first = scheduler.explain()[0]
+    assert (first.status, first.epochs, scheduler.spent) == ("paused", 1, 1)
+    finish(scheduler)
+    assert [arm.epochs for arm in scheduler.explain()] == [4, 5]

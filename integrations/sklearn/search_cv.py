@@ -254,9 +254,9 @@ class RisingSearchCV(
         SearchFailedError
             If no configuration has had a finite score.
         KeyboardInterrupt
-            If it is interrupted: the results so far are kept, without a refit. The
-            configuration in training is given up, and ``continue_search`` goes on with
-            the others.
+            If it is interrupted: at the end of the epoch in training, the results so
+            far are kept, without a refit, and ``continue_search`` goes on. Several
+            jobs at a time are not waited for: their configurations are given up.
         """
         self._forget_results()
         folds, candidates, seed = self._prepare(X, y, params)
