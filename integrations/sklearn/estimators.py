@@ -31,6 +31,7 @@ from typing import Any, Literal, NamedTuple
 import joblib
 import numpy as np
 import sklearn
+from sklearn.base import is_classifier
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -490,7 +491,13 @@ def _routed(pipeline: Any, params: Mapping[str, Any]) -> Any:
 
 def _takes_classes(estimator: Any) -> bool:
     method = getattr(estimator, "partial_fit", None)
-    return method is not None and "classes" in inspect.signature(method).parameters
+    if method is None:
+        return False
+    parameters = inspect.signature(method).parameters.values()
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return any(p.name == "classes" for p in parameters) or (
+        takes_any and is_classifier(estimator)
+    )
 
 
 def _data(X: Any, y: Any) -> tuple[Any, ...]:

@@ -572,3 +572,14 @@ def test_refuses_steps_that_are_no_count(steps_per_epoch):
 def test_other_names_of_what_forbids_it(estimator, parameter):
     with pytest.raises(NotTrainableError, match=parameter):
         epoch_method(estimator)
+
+
+def test_a_partial_fit_that_takes_anything_gets_the_classes():
+    class Wrapped(SGDClassifier):
+        def partial_fit(self, *args, **kwargs):
+            return super().partial_fit(*args, **kwargs)
+
+    X, y = make_classification(random_state=0)
+    trainer = EpochTrainer(Wrapped(random_state=0))
+    trainer.train(X, y)
+    assert trainer.estimator.classes_.tolist() == [0, 1]
