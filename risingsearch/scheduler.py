@@ -28,7 +28,10 @@ STATE_VERSION = 1
 
 
 class Scheduler:
-    """Decide which arm gets the next epochs, and never spend more than the budget.
+    """Decide which arm gets the next epochs, within a budget.
+
+    A budget in epochs is exact; one in seconds or any cost can be overrun by what the
+    jobs in flight cost above what was expected.
 
     Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
     jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
