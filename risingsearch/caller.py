@@ -19,6 +19,7 @@ from risingsearch.policies import (
     POLICIES,
     WAIT,
     Policy,
+    PolicyInfo,
     explain,
     make_policy,
     policy_info,
@@ -78,6 +79,7 @@ class PolicyCaller:
             self.plans_rounds = info.plans_rounds
             if reward_range is not None and "reward_range" in info.parameters:
                 self._params = {"reward_range": reward_range, **params}
+            _check_needs(info, self._params)
         self.policy: Any = None
 
     def build(self, horizon: int) -> None:
@@ -184,6 +186,18 @@ class PolicyCaller:
             )
             raise PolicyError(msg)
         return policy
+
+
+def _check_needs(info: PolicyInfo, params: dict[str, Any]) -> None:
+    for name in info.needs:
+        if name not in params:
+            msg = (
+                f"the default {name} of {info.name} fits simulated rewards only: give "
+                f"policy_params={{{name!r}: ...}}"
+            )
+            if name == "reward_range":
+                msg += ", or a score_range, with the lowest and the highest score"
+            raise InvalidParameterError(msg)
 
 
 def _name_or_factory(given: Any) -> Any:

@@ -60,6 +60,15 @@ def checked_range(name: str, value: Any) -> tuple[float, float]:
     raise InvalidParameterError(msg)
 
 
+def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
+    """Return ``value`` as (lowest, highest), both finite, or raise what is wrong."""
+    low, high = checked_range(name, value)
+    if not math.isfinite(high - low):
+        msg = f"{name} must be finite on both sides; got {value!r}"
+        raise InvalidParameterError(msg)
+    return low, high
+
+
 def checked_order(
     name: str, value: Any, n_arms: int
 ) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -5,6 +5,7 @@ import pytest
 
 from risingsearch.checks import (
     checked_choice,
+    checked_finite_range,
     checked_float,
     checked_int,
     checked_order,
@@ -64,6 +65,13 @@ def test_ranges_go_up():
     for wrong in [(1, 0), (1, 1), (0, math.nan), (0,), 3, "ab"]:
         with pytest.raises(InvalidParameterError, match=r"must be \(lowest, highest\)"):
             checked_range("score_range", wrong)
+
+
+def test_ranges_may_have_to_be_finite():
+    assert checked_finite_range("reward_range", (0, 1)) == (0.0, 1.0)
+    assert checked_range("reward_range", (0, math.inf)) == (0.0, math.inf)
+    with pytest.raises(InvalidParameterError, match="must be finite on both sides"):
+        checked_finite_range("reward_range", (0, math.inf))
 
 
 def test_orders_name_each_arm_once():

@@ -186,14 +186,37 @@ def test_arms_are_opened_in_the_given_order() -> None:
 
 
 @pytest.mark.parametrize("policy", INFOS)
-def test_an_opening_order_only_renames_the_arms(policy: str) -> None:
+def test_an_opening_order_only_renames_the_arms(policy: str, live_params: Any) -> None:
     order = [3, 0, 4, 1, 2]
-    plain = Scheduler(policy, 5, 40, 12, seed=3)
-    renamed = Scheduler(policy, 5, 40, 12, seed=3, opening_order=order)
+    plain = Scheduler(policy, 5, 40, 12, seed=3, policy_params=live_params(policy))
+    renamed = Scheduler(
+        policy,
+        5,
+        40,
+        12,
+        seed=3,
+        opening_order=order,
+        policy_params=live_params(policy),
+    )
     there = finish(plain)
     here = finish(renamed, lambda arm, epoch: rising(order.index(arm), epoch))
     assert [job.arm for job in here] == [order[job.arm] for job in there]
     assert renamed.best_arm == order[plain.best_arm or 0]
+
+
+@pytest.mark.parametrize("name", [n for n, info in INFOS.items() if info.needs])
+def test_a_default_that_fits_simulated_rewards_only_is_refused(
+    name: str, live_params: Any
+) -> None:
+    for missing in INFOS[name].needs:
+        params = {key: p for key, p in live_params(name).items() if key != missing}
+        with pytest.raises(InvalidParameterError, match=f"the default {missing} of"):
+            Scheduler(name, 2, 10, policy_params=params)
+
+
+def test_a_score_range_is_the_reward_range() -> None:
+    kl = Scheduler("kl-ucb", 2, 10, score_range=(0.0, 1.0))
+    assert kl.ask() == Job(id=0, arm=0, from_epoch=0, n_epochs=1)
 
 
 # ------------------------------------------------------------------------------- budget
@@ -210,17 +233,20 @@ def test_epochs_are_reserved_at_once() -> None:
 @pytest.mark.parametrize("policy", ADAPTIVE)
 @pytest.mark.parametrize("max_epochs", [None, 9])
 def test_an_adaptive_policy_spends_every_epoch(
-    policy: str, max_epochs: int | None
+    policy: str, live_params: Any, max_epochs: int | None
 ) -> None:
-    scheduler = Scheduler(policy, n_arms=4, budget=31, max_epochs=max_epochs)
+    params = live_params(policy)
+    scheduler = Scheduler(policy, 4, 31, max_epochs, policy_params=params)
     finish(scheduler)
     assert scheduler.spent == scheduler.n_epochs == scheduler.budget == 31
     assert scheduler.stop_reason == "the budget of 31 epochs is spent"
 
 
 @pytest.mark.parametrize("policy", ADAPTIVE)
-def test_an_adaptive_policy_stops_early_only_when_no_arm_can_train(policy: str) -> None:
-    scheduler = Scheduler(policy, n_arms=4, budget=31, max_epochs=5)
+def test_an_adaptive_policy_stops_early_only_when_no_arm_can_train(
+    policy: str, live_params: Any
+) -> None:
+    scheduler = Scheduler(policy, 4, 31, 5, policy_params=live_params(policy))
     finish(scheduler)
     assert scheduler.spent == 20
     assert scheduler.stop_reason == ("no arm can train any more, 11 of 31 epochs left")
@@ -437,10 +463,29 @@ def test_a_missing_cost_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("policy", INFOS)
-def test_minimising_is_maximising_the_negated_scores(policy: str) -> None:
-    up = Scheduler(policy, 5, 40, 12, seed=1, score_range=(0.0, 3.0))
+def test_minimising_is_maximising_the_negated_scores(
+    policy: str, live_params: Any
+) -> None:
+    params = live_params(policy)
+    params.pop("reward_range", None)  # taken from the score range
+    up = Scheduler(
+        policy,
+        5,
+        40,
+        12,
+        seed=1,
+        score_range=(0.0, 3.0),
+        policy_params=params,
+    )
     down = Scheduler(
-        policy, 5, 40, 12, seed=1, score_range=(-3.0, 0.0), direction="minimize"
+        policy,
+        5,
+        40,
+        12,
+        seed=1,
+        score_range=(-3.0, 0.0),
+        direction="minimize",
+        policy_params=params,
     )
     assert finish(up) == finish(down, lambda arm, epoch: -rising(arm, epoch))
     assert down.best_score == -up.best_score
@@ -545,8 +590,8 @@ def test_a_search_goes_on_until_every_arm_has_failed() -> None:
 
 
 @pytest.mark.parametrize("policy", INFOS)
-def test_any_finite_score_is_taken(policy: str) -> None:
-    scheduler = Scheduler(policy, 4, 30, 10, seed=0)
+def test_any_finite_score_is_taken(policy: str, live_params: Any) -> None:
+    scheduler = Scheduler(policy, 4, 30, 10, seed=0, policy_params=live_params(policy))
     finish(scheduler, lambda arm, epoch: (-1) ** (arm + epoch) * 1e300)
     assert scheduler.best_score == 1e300
     json.dumps(scheduler.state_dict(), allow_nan=False)
@@ -660,19 +705,32 @@ def test_in_ask_order_the_run_equals_one_driven_by_hand(
 @pytest.mark.parametrize("policy", INFOS)
 @pytest.mark.parametrize("n_jobs", [2, 5])
 def test_in_ask_order_it_does_not_matter_what_finishes_first(
-    policy: str, n_jobs: int
+    policy: str, live_params: Any, n_jobs: int
 ) -> None:
     def run(seed: int | None) -> tuple[list[Job], dict[str, Any]]:
-        scheduler = Scheduler(policy, 6, 50, 15, seed=2, order="ask", n_jobs=n_jobs)
+        scheduler = Scheduler(
+            policy,
+            6,
+            50,
+            15,
+            seed=2,
+            order="ask",
+            n_jobs=n_jobs,
+            policy_params=live_params(policy),
+        )
         return run_shuffled(scheduler, seed), scheduler.state_dict()
 
     assert run(None) == run(0) == run(1)
 
 
 @pytest.mark.parametrize("policy", INFOS)
-def test_in_completion_order_the_same_tells_give_the_same_run(policy: str) -> None:
+def test_in_completion_order_the_same_tells_give_the_same_run(
+    policy: str, live_params: Any
+) -> None:
     def run() -> tuple[list[Job], dict[str, Any]]:
-        scheduler = Scheduler(policy, 6, 50, 15, seed=2, n_jobs=3)
+        scheduler = Scheduler(
+            policy, 6, 50, 15, seed=2, n_jobs=3, policy_params=live_params(policy)
+        )
         return run_shuffled(scheduler, seed=0), scheduler.state_dict()
 
     assert run() == run()
@@ -826,9 +884,12 @@ def test_a_failed_job_costs_what_it_took_or_what_was_expected() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n, info in INFOS.items() if info.plans_rounds])
-def test_a_policy_that_plans_rounds_needs_a_budget_in_epochs(name: str) -> None:
+def test_a_policy_that_plans_rounds_needs_a_budget_in_epochs(
+    name: str, live_params: Any
+) -> None:
+    params = live_params(name)
     with pytest.raises(InvalidParameterError) as raised:
-        Scheduler(name, 2, Budget(seconds=9), max_epochs=5)
+        Scheduler(name, 2, Budget(seconds=9), max_epochs=5, policy_params=params)
     assert str(raised.value) == (
         f"{name} plans all its rounds ahead, so its budget must be in epochs; "
         "got a budget in seconds"
@@ -871,8 +932,12 @@ def test_an_extended_search_equals_one_with_the_larger_budget(
 
 @pytest.mark.parametrize("policy", INFOS)
 @pytest.mark.parametrize("max_epochs", [None, 12])
-def test_an_extension_retrains_nothing(policy: str, max_epochs: int | None) -> None:
-    scheduler = Scheduler(policy, 5, 20, max_epochs, seed=0)
+def test_an_extension_retrains_nothing(
+    policy: str, live_params: Any, max_epochs: int | None
+) -> None:
+    scheduler = Scheduler(
+        policy, 5, 20, max_epochs, seed=0, policy_params=live_params(policy)
+    )
     jobs = finish(scheduler)
     for _ in range(2):
         scheduler.extend(9)
@@ -939,11 +1004,19 @@ def test_an_arm_that_ended_stays_ended_after_an_extension() -> None:
 @pytest.mark.parametrize("policy", INFOS)
 @pytest.mark.parametrize("order", ["completion", "ask"])
 def test_a_saved_search_goes_on_as_if_never_interrupted(
-    policy: str, order: str
+    policy: str, live_params: Any, order: str
 ) -> None:
     def build() -> Scheduler:
         return Scheduler(
-            policy, 6, 45, 12, seed=4, order=order, n_jobs=3, max_failures=1
+            policy,
+            6,
+            45,
+            12,
+            seed=4,
+            order=order,
+            n_jobs=3,
+            max_failures=1,
+            policy_params=live_params(policy),
         )
 
     rng = np.random.default_rng(1)
@@ -1016,9 +1089,13 @@ def test_a_look_at_done_between_tell_and_save_repeats_no_draw() -> None:
     ids=["done", "stop_reason", "explain", "statuses", "best", "history", "state"],
 )
 @pytest.mark.parametrize("policy", [*INFOS, Drawing])
-def test_looking_changes_nothing(policy: Any, look: Callable[[Scheduler], Any]) -> None:
+def test_looking_changes_nothing(
+    policy: Any, live_params: Any, look: Callable[[Scheduler], Any]
+) -> None:
     def run(look: Callable[[Scheduler], Any]) -> tuple[list[Job], dict[str, Any]]:
-        scheduler = Scheduler(policy, 6, 40, 12, seed=4, n_jobs=2)
+        scheduler = Scheduler(
+            policy, 6, 40, 12, seed=4, n_jobs=2, policy_params=live_params(policy)
+        )
         rng = np.random.default_rng(1)
         jobs = []
         while True:

@@ -58,17 +58,18 @@ class Gambler(NamedTuple):
 INFOS = {info.name: info for info in list_policies()}
 POLICIES = [*INFOS, Gambler]
 BY_COST = [*(name for name, info in INFOS.items() if not info.plans_rounds), Gambler]
-# The others wait for the last results of a sweep or rung.
-NEVER_WAITING = [
-    "asha",
-    "cure-ucb",
-    "epsilon-greedy",
-    "r-ed-ucb",
-    "random",
-    "random-search",
-    "round-robin",
-    "screened-damped-slope",
-]
+# These wait for the last results of a sweep, a phase or a rung.
+WAITING = {
+    "be",
+    "hyperband",
+    "median-stopping",
+    "r-ed-ae",
+    "r-sr",
+    "rising-bandits-cash",
+    "successive-halving",
+    "ucb-improved",
+}
+NEVER_WAITING = [name for name in INFOS if name not in WAITING]
 
 
 def is_adaptive(policy: Any) -> bool:
@@ -257,8 +258,9 @@ def look_at(search: Scheduler) -> None:
     ),
 )
 def test_promises_hold_whatever_happens(
-    policy: Any, arguments: dict[str, Any], events: list[Event]
+    policy: Any, live_params: Any, arguments: dict[str, Any], events: list[Event]
 ) -> None:
+    arguments = arguments | {"policy_params": live_params(policy)}
     drive = Drive(policy, arguments)
     for event in events:
         drive.play(event)
@@ -288,6 +290,7 @@ def test_promises_hold_whatever_happens(
 )
 def test_in_ask_order_it_does_not_matter_what_finishes_first(
     policy: Any,
+    live_params: Any,
     arguments: dict[str, Any],
     n_jobs: int,
     results: list[Event],
@@ -295,6 +298,7 @@ def test_in_ask_order_it_does_not_matter_what_finishes_first(
     eager: bool,
 ) -> None:
     arguments = arguments | {"order": "ask", "n_jobs": n_jobs}
+    arguments["policy_params"] = live_params(policy)
 
     def run(next_to_finish: Callable[[int], int], ask_first: bool) -> Scheduler:
         search = Scheduler(policy, **arguments)
@@ -322,8 +326,9 @@ def test_in_ask_order_it_does_not_matter_what_finishes_first(
     events=st.lists(an_event(*ASKS, *RESULTS, "extend"), min_size=15, max_size=60),
 )
 def test_minimising_is_maximising_the_negated_scores(
-    policy: Any, arguments: dict[str, Any], events: list[Event]
+    policy: Any, live_params: Any, arguments: dict[str, Any], events: list[Event]
 ) -> None:
+    arguments = arguments | {"policy_params": live_params(policy)}
     mirrored = dict(arguments)
     mirrored["direction"] = (
         "minimize" if arguments["direction"] == "maximize" else "maximize"
@@ -352,9 +357,10 @@ def test_minimising_is_maximising_the_negated_scores(
     events=st.lists(an_event("ask", *RESULTS, "extend"), min_size=15, max_size=60),
 )
 def test_in_completion_order_no_worker_waits(
-    policy: str, arguments: dict[str, Any], events: list[Event]
+    policy: str, live_params: Any, arguments: dict[str, Any], events: list[Event]
 ) -> None:
-    drive = Drive(policy, arguments | {"order": "completion", "n_jobs": None})
+    params = {"policy_params": live_params(policy)}
+    drive = Drive(policy, arguments | params | {"order": "completion", "n_jobs": None})
     for event in events:
         drive.play(event)
         while drive.ask() is not None:
@@ -373,12 +379,17 @@ def test_in_completion_order_no_worker_waits(
 )
 def test_a_job_starts_only_while_its_expected_cost_fits(
     policy: Any,
+    live_params: Any,
     arguments: dict[str, Any],
     budget: float,
     max_epochs: int,
     events: list[Event],
 ) -> None:
-    own = {"budget": Budget(cost=budget), "max_epochs": max_epochs}
+    own = {
+        "budget": Budget(cost=budget),
+        "max_epochs": max_epochs,
+        "policy_params": live_params(policy),
+    }
     search = Scheduler(policy, **(arguments | own | {"order": "completion"}))
     n_epochs = [0] * search.n_arms
     paid = [0.0] * search.n_arms

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.errors import unknown_name
+from risingsearch.policies.adversarial import Rexp3
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
     WAIT,
@@ -22,9 +23,15 @@ from risingsearch.policies.base import (
     explain,
     slice_length,
 )
+from risingsearch.policies.converging import TIUCB
+from risingsearch.policies.discounted import DUCB, FDSWTS
+from risingsearch.policies.elimination import RSR, ImprovedUCB, REdAE, RisingBandits
 from risingsearch.policies.extrapolating import ScreenedDampedSlope
+from risingsearch.policies.extreme import MaxUCB
 from risingsearch.policies.halving import ASHA, Hyperband, SuccessiveHalving
-from risingsearch.policies.rising import CureUCB, REdUCB
+from risingsearch.policies.regression import WLSOptimisticTS
+from risingsearch.policies.restarting import SER4
+from risingsearch.policies.rising import RUCBE, CureUCB, REdUCB
 from risingsearch.policies.smooth import BudgetedExploration
 from risingsearch.policies.stationary import (
     EpsilonGreedy,
@@ -33,25 +40,51 @@ from risingsearch.policies.stationary import (
     UniformRandom,
 )
 from risingsearch.policies.stopping import MedianStopping
+from risingsearch.policies.thompson import ThompsonBeta, ThompsonGaussian
+from risingsearch.policies.ucb import CCB, KLUCB, UCB1, UCBV, RavenUCB
+from risingsearch.policies.windowed import ETSWGTS, SWKLUCB, SWTS, SWUCB
 
 __all__ = [
     "ASHA",
     "CALLER_ARRAYS",
+    "CCB",
+    "DUCB",
+    "ETSWGTS",
+    "FDSWTS",
+    "KLUCB",
     "POLICIES",
+    "RSR",
+    "RUCBE",
+    "SER4",
+    "SWKLUCB",
+    "SWTS",
+    "SWUCB",
+    "TIUCB",
+    "UCB1",
+    "UCBV",
     "WAIT",
     "BudgetedExploration",
     "CureUCB",
     "EpsilonGreedy",
     "Hyperband",
+    "ImprovedUCB",
+    "MaxUCB",
     "MedianStopping",
     "Policy",
     "PolicyInfo",
+    "REdAE",
     "REdUCB",
     "RandomSearch",
+    "RavenUCB",
+    "Rexp3",
+    "RisingBandits",
     "RoundRobin",
     "ScreenedDampedSlope",
     "SuccessiveHalving",
+    "ThompsonBeta",
+    "ThompsonGaussian",
     "UniformRandom",
+    "WLSOptimisticTS",
     "explain",
     "list_policies",
     "make_policy",
@@ -62,6 +95,7 @@ __all__ = [
 
 PAPER = "formula of the paper"
 STANDARD = "standard formula"
+RECONSTRUCTION = "reconstruction"
 OWN = "own rule"
 
 
@@ -83,6 +117,9 @@ class PolicyInfo(NamedTuple):
     plans_rounds : bool
         True if it plans the whole horizon in rounds before it starts, so that it needs
         a budget in epochs.
+    needs : tuple of str
+        Parameters that a live search must give, because only simulated rewards fit
+        their defaults; empty for most policies.
     summary : str
         The first line of its documentation.
     """
@@ -93,6 +130,7 @@ class PolicyInfo(NamedTuple):
     provenance: str
     adaptive: bool
     plans_rounds: bool
+    needs: tuple[str, ...]
     summary: str
 
 
@@ -102,6 +140,7 @@ class _Entry(NamedTuple):
     provenance: str
     adaptive: bool = True
     plans_rounds: bool = False
+    needs: tuple[str, ...] = ()
 
 
 _ENTRIES: dict[str, _Entry] = {
@@ -112,25 +151,104 @@ _ENTRIES: dict[str, _Entry] = {
         PAPER,
         plans_rounds=True,
     ),
+    "ccb": _Entry(CCB, "Liu, Tsuruoka 2016, as run by Fang et al., section 4.3", PAPER),
     "cure-ucb": _Entry(CureUCB, "Song et al., arXiv 2602.10727", PAPER),
+    "d-ucb": _Entry(
+        DUCB,
+        "Garivier, Moulines 2011, ALT; Kocsis, Szepesvari 2006",
+        STANDARD,
+        plans_rounds=True,
+    ),
     "epsilon-greedy": _Entry(
         EpsilonGreedy, "Sutton, Barto, section 2.2; Fang et al., section 4.3", STANDARD
     ),
+    "et-swgts": _Entry(
+        ETSWGTS, "Fiandri et al., arXiv 2505.12092 and 2409.05181", RECONSTRUCTION
+    ),
+    "f-dsw-ts": _Entry(
+        FDSWTS,
+        "Cavenaghi et al. 2021, Entropy 23(3):380",
+        STANDARD,
+        needs=("reward_range",),
+    ),
     "hyperband": _Entry(Hyperband, "Li et al. 2018, JMLR", STANDARD),
+    "kl-ucb": _Entry(
+        KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, needs=("reward_range",)
+    ),
+    "max-ucb": _Entry(MaxUCB, "Balef et al., arXiv 2505.05226", PAPER),
     "median-stopping": _Entry(
         MedianStopping, "Golovin et al. 2017, KDD", STANDARD, adaptive=False
     ),
+    "r-ed-ae": _Entry(REdAE, "Amichay, Mansour, arXiv 2501.04403", RECONSTRUCTION),
     "r-ed-ucb": _Entry(REdUCB, "Metelli et al. 2022, ICML", PAPER),
+    "r-sr": _Entry(RSR, "Mussi et al., arXiv 2302.07510", PAPER, plans_rounds=True),
+    "r-ucbe": _Entry(RUCBE, "Mussi et al., arXiv 2302.07510", PAPER),
     "random": _Entry(UniformRandom, "baseline", STANDARD),
     "random-search": _Entry(RandomSearch, "Bergstra, Bengio 2012, JMLR", STANDARD),
+    "raven-ucb": _Entry(
+        RavenUCB, "Fang et al., From Theory to Practice with RAVEN-UCB", PAPER
+    ),
+    "rexp3": _Entry(
+        Rexp3,
+        "Besbes, Gur, Zeevi 2014, NIPS",
+        STANDARD,
+        plans_rounds=True,
+        needs=("reward_range",),
+    ),
+    "rising-bandits-cash": _Entry(
+        RisingBandits, "Li et al. 2020, AAAI", PAPER, needs=("reward_range",)
+    ),
     "round-robin": _Entry(RoundRobin, "baseline", STANDARD),
     "screened-damped-slope": _Entry(ScreenedDampedSlope, "risingsearch", OWN),
+    "ser4": _Entry(
+        SER4,
+        "Allesiardo, Feraud, Maillard 2017, IJDSA",
+        STANDARD,
+        plans_rounds=True,
+        needs=("reward_range",),
+    ),
     "successive-halving": _Entry(
         SuccessiveHalving,
         "Karnin et al. 2013, ICML; Jamieson, Talwalkar 2016, AISTATS",
         STANDARD,
         adaptive=False,
         plans_rounds=True,
+    ),
+    "sw-kl-ucb": _Entry(
+        SWKLUCB,
+        "Garivier, Cappe 2011, COLT; Combes, Proutiere 2014, ICML",
+        STANDARD,
+        needs=("reward_range",),
+    ),
+    "sw-ts": _Entry(
+        SWTS,
+        "Trovo et al. 2020, JAIR",
+        STANDARD,
+        plans_rounds=True,
+        needs=("reward_range",),
+    ),
+    "sw-ucb": _Entry(
+        SWUCB, "Garivier, Moulines 2011, ALT", STANDARD, plans_rounds=True
+    ),
+    "thompson-beta": _Entry(
+        ThompsonBeta,
+        "Thompson 1933; Agrawal, Goyal 2012, COLT",
+        STANDARD,
+        needs=("reward_range",),
+    ),
+    "thompson-gaussian": _Entry(
+        ThompsonGaussian, "Agrawal, Goyal 2013, AISTATS", STANDARD
+    ),
+    "ti-ucb": _Entry(TIUCB, "Xia et al., arXiv 2403.07213", RECONSTRUCTION),
+    "ucb-improved": _Entry(
+        ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD
+    ),
+    "ucb-v": _Entry(
+        UCBV, "Audibert et al. 2009, Theoretical Computer Science", STANDARD
+    ),
+    "ucb1": _Entry(UCB1, "Auer et al. 2002, Machine Learning", STANDARD),
+    "wls-ots": _Entry(
+        WLSOptimisticTS, "Fang et al., section 4.3 (its public script)", PAPER
     ),
 }
 
@@ -254,6 +372,7 @@ def policy_info(name: str) -> PolicyInfo:
         provenance=entry.provenance,
         adaptive=entry.adaptive,
         plans_rounds=entry.plans_rounds,
+        needs=entry.needs,
         summary=(inspect.getdoc(entry.policy) or "").splitlines()[0],
     )
 

@@ -65,6 +65,16 @@ CALLER_ARRAYS = ("available", "pulls_left", "horizon")
 class Policy(Protocol):
     """What every policy offers; see the module's first lines for the rules."""
 
+    @property
+    def available(self) -> NDArray[np.bool_]:
+        """Arms that may be chosen, of shape (n_arms,)."""
+        ...
+
+    @property
+    def pulls_left(self) -> NDArray[np.int64]:
+        """Rewards each arm can still give, of shape (n_arms,)."""
+        ...
+
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
         ...

@@ -7,7 +7,8 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, make_policy
-from risingsearch.policies.rising import CureUCB, REdUCB, window_length
+from risingsearch.policies.rising import RUCBE, CureUCB, REdUCB, window_length
+from risingsearch.testing import check_policy
 
 
 def windows(rewards, eps):
@@ -28,17 +29,29 @@ def cure_index(rewards, t, *, horizon, eps, sigma):
     return a / h + rest / 2 * (a - b) / h**2 + bonus
 
 
-def r_ed_index(rewards, t, *, horizon, eps, sigma, delta=0.001, alpha=None):
-    """Eq. 7-8 of the R-ed-UCB paper, by its definition as a mean of projections."""
+def projection(rewards, t, eps):
+    """Return the mean of the window's rewards, each projected to round ``t``."""
     last, before, h = windows(rewards, eps)
-    n = len(rewards)
-    confidence = math.log(1 / delta) if alpha is None else alpha * math.log(t)
     projections = [
         x + (t - number) * (x - x_before) / h
         for (number, x), (_, x_before) in zip(last, before, strict=True)
     ]
+    return sum(projections) / h
+
+
+def r_ed_index(rewards, t, *, horizon, eps, sigma, delta=0.001, alpha=None):
+    """Eq. 7-8 of the R-ed-UCB paper."""
+    n, (_, _, h) = len(rewards), windows(rewards, eps)
+    confidence = math.log(1 / delta) if alpha is None else alpha * math.log(t)
     bonus = sigma * (t - n + h - 1) * math.sqrt(10 * confidence / h**3)
-    return sum(projections) / h + bonus
+    return projection(rewards, t, eps) + bonus
+
+
+def r_ucbe_index(rewards, t, *, horizon, eps, sigma, exploration=69.0):
+    """The index of R-UCBE, which does not look at the round."""
+    n, (_, _, h) = len(rewards), windows(rewards, eps)
+    bonus = sigma * (horizon - n + h - 1) * math.sqrt(exploration / h**3)
+    return projection(rewards, horizon, eps) + bonus
 
 
 def estimated_sigma(rewards):
@@ -46,12 +59,12 @@ def estimated_sigma(rewards):
     return math.sqrt(np.mean(bends**2) / 6) if len(bends) else 0.0
 
 
-def direct_run(index, curves, horizon, *, sigma, **parameters):
+def direct_run(index, curves, horizon, *, sigma, first=2, **parameters):
     """Return the arms of a whole run, with every index taken from the raw rewards."""
     seen = [[] for _ in curves]
     arms = []
     for t in range(1, horizon + 1):
-        fresh = [i for i in range(len(curves)) if len(seen[i]) < 2]
+        fresh = [i for i in range(len(curves)) if len(seen[i]) < first]
         if fresh:
             arm = min(fresh, key=lambda i: (len(seen[i]), i))
         else:
@@ -82,6 +95,33 @@ def test_index_equals_direct_sums(name, eps):
             assert value == pytest.approx(direct, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("eps", [0.05, 0.25, 0.5])
+def test_projection_equals_the_incremental_sums_of_the_public_code(eps):
+    """a, b, c, d updated reward by reward, with a window that grows by one at times."""
+    rng = np.random.default_rng(6)
+    policy = REdUCB.create(1, 300, eps=eps, sigma=0.0)
+    X = np.concatenate([[0.0], rng.normal(0.5, 0.4, 250)])
+    a = b = c = d = 0.0
+    before = 0
+    for n in range(1, 251):
+        policy.update(n, 0, X[n], rng)
+        h = math.floor(eps * n)
+        if h == before:
+            a += X[n] - X[n - h]
+            b += X[n - h] - X[n - 2 * h]
+            c += n * X[n] - (n - h) * X[n - h]
+            d += n * X[n - h] - (n - h) * X[n - 2 * h]
+        else:
+            a += X[n]
+            b += X[n - 2 * h + 1]
+            c += n * X[n]
+            d += (n - h) * X[n - 2 * h + 1] + b
+        before = h
+        if h > 0:
+            incremental = (a + (n + 1) * (a - b) / h - (c - d) / h) / h
+            assert sum(explain(policy, 0).values()) == pytest.approx(incremental)
+
+
 @pytest.mark.parametrize("name", list(INDICES))
 @pytest.mark.parametrize("sigma", [0.0, 0.01, None])
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
@@ -106,6 +146,63 @@ def test_deterministic_form_is_sigma_zero_and_a_window_of_one(name, play, concav
     policy = make_policy(name, 4, 300, deterministic=True)
     direct = direct_run(INDICES[name], curves, 300, eps=1e-9, sigma=0.0)
     assert play(policy, curves, 300) == direct
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.003, None])
+@pytest.mark.parametrize(("eps", "first"), [(0.1, 10), (0.25, 4), (0.4, 3), (0.5, 2)])
+def test_r_ucbe_equals_the_direct_policy(eps, first, sigma, play, concave):
+    for seed in range(3):
+        curves = concave(4, 200, seed)
+        policy = RUCBE.create(4, 200, eps=eps, sigma=sigma, exploration=5.0)
+        direct = direct_run(
+            r_ucbe_index, curves, 200, first=first, eps=eps, sigma=sigma, exploration=5
+        )
+        assert play(policy, curves, 200) == direct
+
+
+def test_r_ucbe_recommends_by_the_reward_it_expects_at_the_horizon(concave):
+    rng = np.random.default_rng(0)
+    policy = RUCBE.create(1, 90, sigma=0.1)
+    rewards = concave(1, 60, seed=8)[0]
+    for n, reward in enumerate(rewards, start=1):
+        policy.update(n, 0, reward, rng)
+    parts = explain(policy, 0)
+    index = r_ucbe_index(list(rewards), 61, horizon=90, eps=0.25, sigma=0.1)
+    assert list(parts) == ["final_reward", "bonus"]
+    assert parts["final_reward"] == pytest.approx(projection(list(rewards), 90, 0.25))
+    assert sum(parts.values()) == pytest.approx(index)
+
+
+@pytest.mark.parametrize("exploration", [69.0, 873.0])
+def test_r_ucbe_finds_the_late_bloomer_of_its_authors_first_setting(exploration):
+    n = np.arange(1, 251)
+    top = np.array([1.00, 0.88, 0.78, 0.70, 0.50])[:, None]
+    half = np.array([37.0, 10.0, 1.0, 10.0, 20.0])[:, None]
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rewards = top * n / (n + half) + rng.normal(0.0, 0.005, (5, 250))
+        policy = RUCBE.create(5, 250, sigma=0.005, exploration=exploration)
+        for t in range(1, 251):
+            arm = policy.select(t, rng)
+            policy.update(t, arm, rewards[arm, policy.pulls[arm]], rng)
+        final = [explain(policy, arm)["final_reward"] for arm in range(5)]
+        assert np.argmax(final) == 0
+
+
+def test_r_ucbe_projects_every_arm_to_its_own_horizon():
+    rng = np.random.default_rng(0)
+    policy = RUCBE.create(2, 40, eps=0.5, sigma=0.0)
+    for arm, reward in [(0, 0.5), (1, 0.1), (0, 0.6), (1, 0.3)]:
+        policy.update(1, arm, reward, rng)
+    assert policy.select(5, rng) == 1
+    policy.horizon[1] = 3
+    assert policy.select(5, rng) == 0
+
+
+def test_r_ucbe_is_given_as_many_arms_as_it_can_pull_first_in_half_of_the_budget():
+    assert RUCBE.recommended_arms(400, 50) == 50
+    assert RUCBE.recommended_arms(400, 50, eps=0.1) == 20
+    assert RUCBE.recommended_arms(5, 5) == 2
 
 
 def test_sigma_is_estimated_from_second_differences():
@@ -167,6 +264,29 @@ def test_parameters_outside_their_range_are_refused(name, parameters):
 def test_confidence_outside_its_range_is_refused(parameters):
     with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
         REdUCB.create(2, 10, **parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"eps": 0.0}, {"eps": 0.6}, {"sigma": -1}, {"exploration": -1.0}],
+)
+def test_r_ucbe_refuses_parameters_outside_their_range(parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        RUCBE.create(2, 10, **parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"eps": 0.5, "sigma": 0.01}, {"eps": 0.03}, {"exploration": 0.0}],
+)
+def test_r_ucbe_keeps_the_contract(parameters):
+    check_policy(RUCBE.create, **parameters)
+
+
+def test_one_arm_is_pulled_to_the_end(play, concave):
+    for create in (CureUCB.create, REdUCB.create, RUCBE.create):
+        assert play(create(1, 9), concave(1, 9, seed=0), 9) == [0] * 9
+        assert play(create(1, 1), concave(1, 1, seed=0), 1) == [0]
 
 
 # ------------------------------------------------ the figures of the CURE-UCB paper

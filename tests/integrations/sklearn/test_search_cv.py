@@ -110,8 +110,11 @@ QUALITIES = [{"quality": quality} for quality in (0.2, 0.4, 0.6, 0.8)]
 
 class TestBudget:
     @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
-    def test_epochs_are_counted_by_the_calls_made(self, calls, policy):
-        search = rising(Recorder(), QUALITIES, policy=policy, refit=False)
+    def test_epochs_are_counted_by_the_calls_made(self, calls, policy, live_params):
+        params = live_params(policy)
+        search = rising(
+            Recorder(), QUALITIES, policy=policy, policy_params=params, refit=False
+        )
         search.fit(ROWS, HALVES)
         assert search.n_epochs_ == len(trained(calls))
         assert search.n_epochs_ == len(search.history_)

@@ -1,0 +1,21 @@
+import numpy as np
+import pytest
+
+from risingsearch.policies import POLICIES, policy_info
+
+NEEDED = {
+    "reward_range": (-3.0, 3.0),
+    "models": [np.linspace(1.0, end, 200).tolist() for end in (0.2, 0.5, 0.9)],
+}
+
+
+@pytest.fixture(scope="session")
+def live_params():
+    """Return a function: the parameters that a live search must give a policy."""
+
+    def params(policy):
+        if policy not in POLICIES:
+            return {}
+        return {name: NEEDED[name] for name in policy_info(policy).needs}
+
+    return params
