@@ -14,6 +14,7 @@ __all__ = [
     "POLICIES",
     "Arm",
     "Budget",
+    "Comparison",
     "ExecutorFailedError",
     "Functions",
     "InvalidParameterError",
@@ -30,16 +31,22 @@ __all__ = [
     "Scheduler",
     "SearchFailedError",
     "SearchResult",
+    "SimulationResult",
     "StateError",
     "UnknownNameError",
+    "compare",
+    "list_environments",
     "list_policies",
+    "make_environment",
     "make_policy",
+    "simulate",
 ]
 
 # A literal, because importing typing would cost more than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from risingsearch.arms import Arm, Budget, Job, Report
+    from risingsearch.curves import list_environments, make_environment
     from risingsearch.errors import (
         ExecutorFailedError,
         InvalidParameterError,
@@ -61,12 +68,19 @@ if TYPE_CHECKING:
     )
     from risingsearch.scheduler import Scheduler
     from risingsearch.search import RisingSearch, SearchResult
+    from risingsearch.simulation import (
+        Comparison,
+        SimulationResult,
+        compare,
+        simulate,
+    )
     from risingsearch.trainable import Functions
 
 _MODULES = {
     "POLICIES": "risingsearch.policies",
     "Arm": "risingsearch.arms",
     "Budget": "risingsearch.arms",
+    "Comparison": "risingsearch.simulation",
     "ExecutorFailedError": "risingsearch.errors",
     "Functions": "risingsearch.trainable",
     "InvalidParameterError": "risingsearch.errors",
@@ -83,10 +97,15 @@ _MODULES = {
     "Scheduler": "risingsearch.scheduler",
     "SearchFailedError": "risingsearch.errors",
     "SearchResult": "risingsearch.search",
+    "SimulationResult": "risingsearch.simulation",
     "StateError": "risingsearch.errors",
     "UnknownNameError": "risingsearch.errors",
+    "compare": "risingsearch.simulation",
+    "list_environments": "risingsearch.curves",
     "list_policies": "risingsearch.policies",
+    "make_environment": "risingsearch.curves",
     "make_policy": "risingsearch.policies",
+    "simulate": "risingsearch.simulation",
 }
 
 

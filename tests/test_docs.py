@@ -136,7 +136,9 @@ def test_the_facts_of_a_policy_are_those_it_states(info):
     names = ", ".join(f"`{name}`" for name in info.parameters)
     assert parameters == (names or "none")
     whole = "the budget" if info.adaptive else "its own rule"
-    assert ends == whole + ("; budget in epochs only" if info.plans_rounds else "")
+    limits = ["; budget in epochs only"] if info.plans_rounds else []
+    limits += [f"; needs `{name}`" for name in info.needs]
+    assert ends == whole + "".join(limits)
     assert source == f"{info.paper} ({info.provenance})"
 
 

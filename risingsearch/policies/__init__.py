@@ -29,9 +29,11 @@ from risingsearch.policies.elimination import RSR, ImprovedUCB, REdAE, RisingBan
 from risingsearch.policies.extrapolating import ScreenedDampedSlope
 from risingsearch.policies.extreme import MaxUCB
 from risingsearch.policies.halving import ASHA, Hyperband, SuccessiveHalving
+from risingsearch.policies.parametric import DCTOUCB, CTOSim, DCTOSimUCB
 from risingsearch.policies.regression import WLSOptimisticTS
 from risingsearch.policies.restarting import SER4
 from risingsearch.policies.rising import RUCBE, CureUCB, REdUCB
+from risingsearch.policies.rotting import FEWA, RAWUCB, SWA, WSWA
 from risingsearch.policies.smooth import BudgetedExploration
 from risingsearch.policies.stationary import (
     EpsilonGreedy,
@@ -48,14 +50,18 @@ __all__ = [
     "ASHA",
     "CALLER_ARRAYS",
     "CCB",
+    "DCTOUCB",
     "DUCB",
     "ETSWGTS",
     "FDSWTS",
+    "FEWA",
     "KLUCB",
     "POLICIES",
+    "RAWUCB",
     "RSR",
     "RUCBE",
     "SER4",
+    "SWA",
     "SWKLUCB",
     "SWTS",
     "SWUCB",
@@ -63,8 +69,11 @@ __all__ = [
     "UCB1",
     "UCBV",
     "WAIT",
+    "WSWA",
     "BudgetedExploration",
+    "CTOSim",
     "CureUCB",
+    "DCTOSimUCB",
     "EpsilonGreedy",
     "Hyperband",
     "ImprovedUCB",
@@ -152,7 +161,16 @@ _ENTRIES: dict[str, _Entry] = {
         plans_rounds=True,
     ),
     "ccb": _Entry(CCB, "Liu, Tsuruoka 2016, as run by Fang et al., section 4.3", PAPER),
+    "cto-sim": _Entry(
+        CTOSim, "Levine et al. 2017, NIPS, Algorithm 2", PAPER, needs=("models",)
+    ),
     "cure-ucb": _Entry(CureUCB, "Song et al., arXiv 2602.10727", PAPER),
+    "d-cto-sim-ucb": _Entry(
+        DCTOSimUCB, "Levine et al. 2017, NIPS, D-CTO-SIM-UCB", PAPER, needs=("models",)
+    ),
+    "d-cto-ucb": _Entry(
+        DCTOUCB, "Levine et al. 2017, NIPS, Algorithm 3", PAPER, needs=("models",)
+    ),
     "d-ucb": _Entry(
         DUCB,
         "Garivier, Moulines 2011, ALT; Kocsis, Szepesvari 2006",
@@ -171,6 +189,7 @@ _ENTRIES: dict[str, _Entry] = {
         STANDARD,
         needs=("reward_range",),
     ),
+    "fewa": _Entry(FEWA, "Seznec et al. 2019, AISTATS", PAPER),
     "hyperband": _Entry(Hyperband, "Li et al. 2018, JMLR", STANDARD),
     "kl-ucb": _Entry(
         KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, needs=("reward_range",)
@@ -188,6 +207,7 @@ _ENTRIES: dict[str, _Entry] = {
     "raven-ucb": _Entry(
         RavenUCB, "Fang et al., From Theory to Practice with RAVEN-UCB", PAPER
     ),
+    "raw-ucb": _Entry(RAWUCB, "Seznec et al. 2020, AISTATS", PAPER),
     "rexp3": _Entry(
         Rexp3,
         "Besbes, Gur, Zeevi 2014, NIPS",
@@ -230,6 +250,9 @@ _ENTRIES: dict[str, _Entry] = {
     "sw-ucb": _Entry(
         SWUCB, "Garivier, Moulines 2011, ALT", STANDARD, plans_rounds=True
     ),
+    "swa": _Entry(
+        SWA, "Levine et al. 2017, NIPS, Algorithm 1", PAPER, plans_rounds=True
+    ),
     "thompson-beta": _Entry(
         ThompsonBeta,
         "Thompson 1933; Agrawal, Goyal 2012, COLT",
@@ -250,6 +273,7 @@ _ENTRIES: dict[str, _Entry] = {
     "wls-ots": _Entry(
         WLSOptimisticTS, "Fang et al., section 4.3 (its public script)", PAPER
     ),
+    "wswa": _Entry(WSWA, "Levine et al. 2017, NIPS, Corollary 3.1.1", PAPER),
 }
 
 POLICIES: dict[str, Callable[..., Policy]] = {

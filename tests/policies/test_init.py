@@ -23,7 +23,7 @@ def test_public_names_exist():
 
 def test_policies_are_listed_by_name():
     assert sorted(POLICIES) == NAMES
-    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in NAMES)
+    assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name) for name in NAMES)
 
 
 @pytest.mark.parametrize("info", list_policies(), ids=NAMES)

@@ -1,0 +1,89 @@
+"""The contract of environments, on one page: what a pull pays.
+
+An environment is a ``NamedTuple`` of numbers and arrays, compiled as well as
+interpreted, by the rules of ``risingsearch.policies.base``. Arms and pulls are those of
+the policy; ``n`` counts an arm's own pulls, ``t`` the rounds, both from 1. *Rested*
+arms look at ``n`` (a training run moves when it trains), *restless* ones at ``t``.
+
+``n_arms : int``
+    A property or a field, as is ``reference : str``.
+``mean(self, arm, n, t) -> float``
+    The expected reward of the arm's ``n``-th pull, were it made at round ``t``.
+``draw(self, mean, arm, n, t, rng) -> float``
+    The reward of that pull.
+``optimal(self, rounds) -> (len(rounds),) float64``
+    The sum of means, over each number of rounds, of the policy that knows everything.
+    Never compiled. What it is compared with is the environment's ``reference``:
+    ``"best-arm"`` (the best single arm: optimal where means never fall), ``"greedy"``
+    (the best next mean: optimal where they never rise), ``"allocation"`` (the best
+    numbers of pulls, whatever the curves), ``"dynamic"`` (the best mean of every
+    round), or ``"static"`` (a constant per round).
+
+Optional, with what stands in for them:
+
+``pulls : (n_arms,) int64``
+    Pulls each arm can give (no limit).
+``span(self, arm, n, t, last) -> float``
+    The sum of the means of the pulls from ``n`` on, at rounds ``t`` to ``last``; in
+    closed form, so that a policy's committed stretches cost nothing (adds them up).
+``presence(self, t, available, pulls_left) -> int``
+    Arms that appear and vanish: bring the two arrays of the policy to round ``t``, and
+    return the round of the next change, or ``NEVER`` (never). Called at round 1, before
+    anything is pulled, and at every round it returned. An arm that is not there has
+    ended, as far as the policy can tell: not available, no pulls left.
+``fresh(self)``
+    The environment with mutable arrays of its own, for a run beside others (itself).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+NEVER = 2**62
+"""A round that never comes."""
+
+
+class Environment(Protocol):
+    """What every environment offers; see the module's first lines for the rules."""
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        ...
+
+    @property
+    def reference(self) -> str:
+        """What ``optimal`` is, by its name."""
+        ...
+
+    def mean(self, arm: int, n: int, t: int) -> float:
+        """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""
+        ...
+
+    def draw(
+        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
+    ) -> float:
+        """Return the reward of a pull whose mean is ``mean``."""
+        ...
+
+    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sum of means of the best policy, per number of rounds."""
+        ...
+
+
+def fresh(environment: Any) -> Any:
+    """Return the environment for a run of its own."""
+    own = getattr(environment, "fresh", None)
+    return environment if own is None else own()
+
+
+def pull_limits(environment: Any, rounds: int) -> NDArray[np.int64]:
+    """Return the pulls each arm can give within a number of rounds."""
+    own = getattr(environment, "pulls", None)
+    if own is None:
+        return np.full(environment.n_arms, rounds, dtype=np.int64)
+    limits: NDArray[np.int64] = np.minimum(own, rounds)
+    return limits

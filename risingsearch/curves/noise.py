@@ -1,0 +1,113 @@
+"""What separates a reward from its mean: nothing, Gaussian, Bernoulli, heavy tails."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from risingsearch.checks import checked_choice, checked_float, checked_int
+from risingsearch.errors import InvalidParameterError
+
+NONE, GAUSSIAN, BERNOULLI, STUDENT = range(4)
+_KINDS = ("none", "gaussian", "bernoulli", "student")
+
+
+class Noise(NamedTuple):
+    """A noise model; ``make_noise`` builds one.
+
+    Good for saying explicitly what a published experiment often leaves open, and what
+    decides its ranking.
+    """
+
+    kind: int
+    sigma: float
+    shape: float  # degrees of freedom (Student), observations per pull (Bernoulli)
+
+
+def make_noise(
+    kind: str = "gaussian",
+    sigma: float = 1.0,
+    *,
+    batch: int = 1,
+    degrees_of_freedom: float = 3.0,
+) -> Noise:
+    """Return a noise model.
+
+    Parameters
+    ----------
+    kind : {"none", "gaussian", "bernoulli", "student"}, default "gaussian"
+        ``"none"``: the reward is its mean. ``"gaussian"``: normal. ``"bernoulli"``: the
+        share of successes among ``batch`` trials whose probability is the mean, so
+        means must lie between 0 and 1. ``"student"``: heavy tails, Student's t scaled
+        to the standard deviation ``sigma``.
+    sigma : float, default 1.0
+        Standard deviation of the Gaussian and the Student noise, in units of the
+        reward, at least 0. Where an environment has standard deviations of its own, per
+        arm or per round, it multiplies them.
+    batch : int, default 1
+        Trials per Bernoulli pull, at least 1; e.g. 100 for a mini-batch of 100 reviews.
+    degrees_of_freedom : float, default 3.0
+        Of the Student noise, above 2, so that its variance exists.
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noisy(make_noise("gaussian", 0.1), 0.5, 1.0, rng)
+    0.5126
+    >>> noisy(make_noise("bernoulli", batch=100), 0.5, 1.0, rng)
+    0.55
+    """
+    code = _KINDS.index(checked_choice("kind", kind, _KINDS))
+    sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+    if code == STUDENT:
+        shape = checked_float(
+            "degrees_of_freedom", degrees_of_freedom, 2.0, open_low=True
+        )
+        return Noise(code, sigma * math.sqrt((shape - 2.0) / shape), shape)
+    return Noise(code, sigma, float(checked_int("batch", batch, 1)))
+
+
+def checked_noise(noise: object, lowest: float, highest: float) -> Noise:
+    """Return ``noise`` for means in a range, or raise what is wrong with it.
+
+    A number stands for Gaussian noise of that standard deviation, a word for the noise
+    model of that name.
+    """
+    if isinstance(noise, str):
+        noise = make_noise(noise)
+    elif not isinstance(noise, Noise):
+        sigma = checked_float("noise", noise, 0.0, open_low=False)
+        noise = make_noise("gaussian" if sigma > 0.0 else "none", sigma)
+    if noise.kind == BERNOULLI and not 0.0 <= lowest <= highest <= 1.0:
+        msg = (
+            "Bernoulli noise needs means from 0 to 1; these reach from "
+            f"{lowest:g} to {highest:g}: rescale them or choose another noise"
+        )
+        raise InvalidParameterError(msg)
+    return noise
+
+
+def noisy(noise: Noise, mean: float, scale: float, rng: np.random.Generator) -> float:
+    """Return a reward of this mean; ``scale`` multiplies the standard deviation."""
+    if noise.kind == GAUSSIAN:
+        return mean + noise.sigma * scale * rng.standard_normal()
+    if noise.kind == BERNOULLI:
+        if noise.shape > 1.0:
+            # A mean of exactly 0 or 1 may have been rounded across the limit.
+            p = min(1.0, max(0.0, mean))
+            return rng.binomial(int(noise.shape), p) / noise.shape
+        return 1.0 if rng.random() < mean else 0.0
+    if noise.kind == STUDENT:
+        return mean + noise.sigma * scale * rng.standard_t(noise.shape)
+    return mean

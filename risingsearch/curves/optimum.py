@@ -1,0 +1,118 @@
+"""What the best policy would have collected, exactly.
+
+For rested arms every function takes the curves as a table of means, NaN after the last
+pull of an arm, and returns the best sum of means per number of rounds; ``upper_sums``
+is for restless ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def best_arm(
+    means: NDArray[np.float64], rounds: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the largest sum of a single arm: optimal where means never fall.
+
+    An arm whose curve is shorter than the number of rounds stops there.
+
+    Examples
+    --------
+    >>> best_arm(np.array([[0.5, 0.5, 0.5], [0.1, 0.6, 0.9]]), np.array([1, 2, 3]))
+    array([0.5, 1. , 1.6])
+    """
+    sums = np.cumsum(np.nan_to_num(means), axis=1)
+    column = np.minimum(rounds, sums.shape[1]) - 1
+    highest: NDArray[np.float64] = sums[:, column].max(axis=0)
+    return highest
+
+
+def greedy(
+    means: NDArray[np.float64], rounds: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the sum of the largest means: optimal where means never rise.
+
+    Then the largest means that are left are always the next of some arms (Levine,
+    Crammer, Mannor 2017, section 2).
+
+    Examples
+    --------
+    >>> greedy(np.array([[0.5, 0.5, 0.5], [1.0, 0.4, 0.2]]), np.array([1, 2, 4]))
+    array([1. , 1.5, 2.5])
+    """
+    flat = means[np.isfinite(means)]
+    sums = np.cumsum(np.sort(flat)[::-1])
+    best: NDArray[np.float64] = sums[np.minimum(rounds, len(sums)) - 1]
+    return best
+
+
+def allocation(
+    means: NDArray[np.float64], rounds: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the best sum over all ways to share the rounds among the arms.
+
+    A dynamic programme over arms and rounds, for curves of any shape; the order of the
+    pulls does not matter to rested arms. Its time grows with the number of means times
+    the number of rounds.
+
+    Examples
+    --------
+    >>> allocation(np.array([[0.5, 0.1], [0.1, 0.9]]), np.array([1, 2, 3, 4]))
+    array([0.5, 1. , 1.5, 1.6])
+    """
+    most = int(rounds.max())
+    best = np.full(most + 1, -np.inf)
+    best[0] = 0.0
+    for curve in means:
+        sums = np.cumsum(curve[np.isfinite(curve)])
+        with_arm = best.copy()
+        for n, gained in enumerate(sums[:most], start=1):
+            np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
+        best = with_arm
+    last = int(np.isfinite(best).nonzero()[0][-1])
+    shares: NDArray[np.float64] = best[np.minimum(rounds, last)]
+    return shares
+
+
+def upper_sums(
+    starts: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+    lengths: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return, per row, the sum of the highest of several lines over whole rounds.
+
+    Row ``i`` stands for the rounds 0, ..., ``lengths[i] - 1``. The line that leads
+    keeps the lead until a steeper one is above it, so that a row takes as many steps as
+    lines lead in turn, however long it is.
+
+    Parameters
+    ----------
+    starts, slopes : array of shape (n_rows, n_arms)
+        Each line's value at round 0, minus infinity where there is none, and its change
+        per round.
+    lengths : array of shape (n_rows,)
+        Rounds of each row, at least 1.
+
+    Examples
+    --------
+    >>> upper_sums(np.array([[0.0, 2.5]]), np.array([[1.0, 0.0]]), np.array([5]))
+    array([14.5])
+    """
+    sums = np.zeros(len(lengths))
+    done = np.zeros(len(lengths), dtype=np.int64)
+    rows = np.flatnonzero(np.isfinite(starts).any(axis=1))
+    while len(rows):
+        slope = slopes[rows]
+        values = starts[rows] + slope * done[rows, None]
+        top = values.max(axis=1, keepdims=True)
+        lead = np.where(values == top, slope, -np.inf).max(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            overtaken = np.floor((top - values) / (slope - lead)) + 1.0
+        overtaken[slope <= lead] = np.inf
+        steps = np.minimum(overtaken.min(axis=1), lengths[rows] - done[rows])
+        sums[rows] += steps * (top[:, 0] + 0.5 * lead[:, 0] * (steps - 1.0))
+        done[rows] += steps.astype(np.int64)
+        rows = rows[done[rows] < lengths[rows]]
+    return sums

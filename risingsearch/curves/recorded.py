@@ -1,0 +1,118 @@
+"""Rested curves in a table: recorded ones, and any formula written out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from risingsearch.checks import checked_choice
+from risingsearch.curves import optimum
+from risingsearch.curves.noise import Noise, checked_noise, noisy
+from risingsearch.errors import InvalidParameterError
+
+REFERENCES = ("allocation", "best-arm", "greedy")
+
+
+class CurveTable(NamedTuple):
+    """Rested arms whose means stand in a table, one row per arm.
+
+    Good for replaying recorded learning curves, of equal lengths or not: an arm ends
+    with its curve.
+
+    Examples
+    --------
+    >>> arms = CurveTable.create([[0.5, 0.6, 0.6], [0.1, 0.7, np.nan]])
+    >>> arms.pulls
+    array([3, 2])
+    >>> arms.optimal(np.array([2, 3, 5]))  # at best
+    array([1.1, 1.7, 2.5])
+    """
+
+    means: NDArray[np.float64]  # (n_arms, n_pulls), NaN after an arm's last pull
+    pulls: NDArray[np.int64]  # (n_arms,)
+    noise: Noise
+    reference: str
+
+    @classmethod
+    def create(
+        cls,
+        means: ArrayLike,
+        noise: Noise | str | float = 0.0,
+        reference: str = "allocation",
+    ) -> CurveTable:
+        """Return the environment.
+
+        Parameters
+        ----------
+        means : array-like of shape (n_arms, n_pulls)
+            The mean of every pull, higher is better; NaN after an arm's last pull.
+        noise : Noise, str or float, default 0.0
+            A noise model, its kind, or the standard deviation of Gaussian noise, on top
+            of the means.
+        reference : {"allocation", "best-arm", "greedy"}, default "allocation"
+            What regret is measured against: the best numbers of pulls, exact for curves
+            of any shape; the best single arm, which is the same where means never fall
+            and no curve ends; the best next mean, which is the same where they never
+            rise.
+
+        Returns
+        -------
+        CurveTable
+
+        Raises
+        ------
+        InvalidParameterError
+            If the table is empty, an arm has no mean, or NaN stands within a curve.
+        """
+        table = np.array(means, dtype=float, ndmin=2, order="C")
+        known = ~np.isnan(table)
+        pulls = known.sum(axis=1)
+        within = np.arange(table.shape[1]) < pulls[:, None]
+        if table.ndim != 2 or table.size == 0 or not np.all(known == within):
+            msg = (
+                "means must be a table of one row per arm, with NaN only after an "
+                f"arm's last pull; got shape {table.shape}" + _first_gap(known, within)
+            )
+            raise InvalidParameterError(msg)
+        if not np.all(pulls > 0) or np.any(np.isinf(table)):
+            msg = "every arm needs at least one mean, and all must be finite"
+            raise InvalidParameterError(msg)
+        return cls(
+            table,
+            pulls.astype(np.int64),
+            checked_noise(noise, float(np.nanmin(table)), float(np.nanmax(table))),
+            checked_choice("reference", reference, REFERENCES),
+        )
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self.means)
+
+    def mean(self, arm: int, n: int, t: int) -> float:
+        """Return the mean of the arm's ``n``-th pull."""
+        return float(self.means[arm, n - 1])
+
+    def draw(
+        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
+    ) -> float:
+        """Return the mean with noise."""
+        return noisy(self.noise, mean, 1.0, rng)
+
+    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the best sum of means, by the ``reference``."""
+        best = {
+            "allocation": optimum.allocation,
+            "best-arm": optimum.best_arm,
+            "greedy": optimum.greedy,
+        }[self.reference]
+        return best(self.means, rounds)
+
+
+def _first_gap(known: NDArray[np.bool_], within: NDArray[np.bool_]) -> str:
+    if known.ndim != 2 or known.size == 0:
+        return ""
+    arm = int(np.argmax(np.any(known != within, axis=1)))
+    return f", where arm {arm} has a gap"

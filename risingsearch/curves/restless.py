@@ -1,0 +1,422 @@
+"""Restless arms: their means move with the rounds, whether they are pulled or not."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from risingsearch.checks import checked_choice, checked_float
+from risingsearch.curves import optimum
+from risingsearch.curves.base import NEVER
+from risingsearch.curves.noise import Noise, checked_noise, noisy
+from risingsearch.errors import InvalidParameterError
+
+BETWEEN = ("held", "linear", "mixture")
+REFERENCES = ("dynamic", "static")
+BLOCK = 512
+
+
+class DriftingMeans(NamedTuple):
+    """Means and variances given at a few rounds, held or interpolated between them.
+
+    Good for arms that jump, drift or repeat themselves over any number of rounds, and
+    for arms that appear and vanish: memory grows with the knots, not with the rounds.
+
+    Examples
+    --------
+    >>> arms = DriftingMeans.create([[0.5, 0.5], [0.0, 1.0]], [1, 11], between="linear")
+    >>> [arms.mean(1, 1, t) for t in (1, 6, 11, 20)]
+    [0.0, 0.5, 1.0, 1.0]
+    >>> arms.optimal(np.array([6, 11]))  # arm 0, and from round 7 on arm 1
+    array([3., 7.])
+    """
+
+    rounds: NDArray[np.int64]  # (n_knots,), from 1, increasing
+    means: NDArray[np.float64]  # (n_knots, n_arms)
+    variances: NDArray[np.float64]  # (n_knots, n_arms)
+    rates: NDArray[np.float64]  # (n_knots,), part of the way to the next per round
+    mixing: bool
+    arrivals: NDArray[np.int64]  # (n_arms,), first round
+    departures: NDArray[np.int64]  # (n_arms,), first round without the arm
+    noise: Noise
+    reference: str
+    constant: float  # per round; of the static reference
+    knot: NDArray[np.int64]  # (1,), the last knot looked at
+    withheld: NDArray[np.int64]  # (n_arms,), pulls left of the arms to come
+
+    @classmethod
+    def create(
+        cls,
+        means: ArrayLike,
+        rounds: ArrayLike = (1,),
+        *,
+        deviations: ArrayLike = 1.0,
+        between: str = "held",
+        arrivals: ArrayLike | None = None,
+        departures: ArrayLike | None = None,
+        noise: Noise | str | float = 1.0,
+        reference: str = "dynamic",
+        constant: float | None = None,
+    ) -> DriftingMeans:
+        """Return the environment.
+
+        Parameters
+        ----------
+        means : array-like of shape (n_arms, n_knots)
+            The mean of every arm at every knot.
+        rounds : array-like of shape (n_knots,), default (1,)
+            The round of every knot: whole numbers, increasing, from 1. What the last
+            knot says holds for good.
+        deviations : float or array-like of shape (n_arms,) or (n_arms, n_knots), \
+default 1.0
+            Standard deviation of the rewards; the noise's own ``sigma`` multiplies it.
+        between : {"held", "linear", "mixture"}, default "held"
+            From a knot to the next, mean and variance stay; or change by the same
+            amount every round; or a reward comes from the next knot's distribution with
+            a probability that grows from 0 to 1 by the same amount every round.
+        arrivals, departures : array-like of shape (n_arms,), optional
+            First round with the arm, and first round without it; by default it is
+            always there.
+        noise : Noise, str or float, default 1.0
+            A noise model, its kind, or a factor on the deviations of Gaussian noise.
+        reference : {"dynamic", "static"}, default "dynamic"
+            What regret is measured against: the best mean of every round, among the
+            arms that are there; or the same ``constant`` every round.
+        constant : float, optional
+            Of the static reference, in units of the reward; by default the best mean at
+            round 1.
+
+        Returns
+        -------
+        DriftingMeans
+
+        Raises
+        ------
+        InvalidParameterError
+            If shapes do not match or a value is outside its range.
+        """
+        table = np.array(means, dtype=float, ndmin=2)
+        knots = np.array(rounds)
+        if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
+            msg = (
+                "means must be a table of finite numbers, one row per arm and one "
+                f"column per knot; got shape {table.shape}"
+            )
+            raise InvalidParameterError(msg)
+        n_arms, n_knots = table.shape
+        whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
+        if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
+            msg = (
+                f"rounds must be {n_knots} whole numbers, one per column of means, "
+                f"increasing from 1; got {rounds!r}"
+            )
+            raise InvalidParameterError(msg)
+        checked_choice("between", between, BETWEEN)
+        rates = np.zeros(n_knots)
+        if between != "held":
+            rates[:-1] = 1.0 / np.diff(knots)
+        first = _checked_rounds("arrivals", arrivals, 1, n_arms)
+        last = _checked_rounds("departures", departures, NEVER, n_arms)
+        if np.any(last <= first):
+            msg = f"every arm must depart after it arrives; got {first} and {last}"
+            raise InvalidParameterError(msg)
+        if constant is None:
+            there = first == 1
+            constant = float(table[there, 0].max()) if there.any() else 0.0
+        return cls(
+            rounds=knots.astype(np.int64),
+            means=np.ascontiguousarray(table.T),
+            variances=_checked_variances(deviations, n_arms, n_knots),
+            rates=rates,
+            mixing=between == "mixture",
+            arrivals=first,
+            departures=last,
+            noise=checked_noise(noise, float(table.min()), float(table.max())),
+            reference=checked_choice("reference", reference, REFERENCES),
+            constant=checked_float("constant", constant, -math.inf, open_low=False),
+            knot=np.zeros(1, dtype=np.int64),
+            withheld=np.zeros(n_arms, dtype=np.int64),
+        )
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, whenever they are there."""
+        return len(self.arrivals)
+
+    def fresh(self) -> DriftingMeans:
+        """Return the environment with a place of its own in the same tables."""
+        return self._replace(
+            knot=np.zeros_like(self.knot), withheld=np.zeros_like(self.withheld)
+        )
+
+    def mean(self, arm: int, n: int, t: int) -> float:
+        """Return the mean of the arm at round ``t``."""
+        k = last_knot(self.rounds, self.knot, t)
+        part = (t - self.rounds[k]) * self.rates[k]
+        after = following(self.rounds, k)
+        return between(self.means[k, arm], self.means[after, arm], part)
+
+    def draw(
+        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
+    ) -> float:
+        """Return the mean with noise, or a reward from one of the two knots."""
+        k = last_knot(self.rounds, self.knot, t)
+        part = (t - self.rounds[k]) * self.rates[k]
+        after = following(self.rounds, k)
+        if self.mixing:
+            if part > 0.0 and rng.random() < part:
+                k = after
+            part = 0.0
+            mean = self.means[k, arm]
+        variance = between(self.variances[k, arm], self.variances[after, arm], part)
+        return noisy(self.noise, mean, math.sqrt(variance), rng)
+
+    def span(self, arm: int, n: int, t: int, last: int) -> float:
+        """Return the sum of the means of rounds ``t`` to ``last``, knot by knot."""
+        total = 0.0
+        while t <= last:
+            k = last_knot(self.rounds, self.knot, t)
+            after = following(self.rounds, k)
+            end = last
+            if after > k:
+                end = min(last, self.rounds[after] - 1)
+            part = (0.5 * (t + end) - self.rounds[k]) * self.rates[k]
+            average = between(self.means[k, arm], self.means[after, arm], part)
+            total += (end - t + 1) * average
+            t = end + 1
+        return total
+
+    def presence(
+        self, t: int, available: NDArray[np.bool_], pulls_left: NDArray[np.int64]
+    ) -> int:
+        """Let arms in and out; return the round of the next arrival or departure."""
+        change = NEVER
+        for arm in range(len(self.arrivals)):
+            if t < self.arrivals[arm]:
+                change = min(change, self.arrivals[arm])
+                if pulls_left[arm] > 0:
+                    self.withheld[arm] = pulls_left[arm]
+                    pulls_left[arm] = 0
+                    available[arm] = False
+            elif t < self.departures[arm]:
+                change = min(change, self.departures[arm])
+                if self.withheld[arm] > 0:
+                    pulls_left[arm] = self.withheld[arm]
+                    self.withheld[arm] = 0
+                    available[arm] = True
+            else:
+                pulls_left[arm] = 0
+                available[arm] = False
+        return change
+
+    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sum of the best means or of the constant, in closed form."""
+        if self.reference == "static":
+            return np.multiply(self.constant, rounds, dtype=np.float64)
+        bounds = np.unique(
+            np.concatenate([self.rounds, self.arrivals, self.departures, rounds + 1])
+        )
+        bounds = bounds[bounds <= rounds.max() + 1]
+        first = bounds[:-1]
+        k = np.searchsorted(self.rounds, first, side="right") - 1
+        after = np.minimum(k + 1, len(self.rounds) - 1)
+        slopes = self.rates[k, None] * (self.means[after] - self.means[k])
+        starts = self.means[k] + slopes * (first - self.rounds[k])[:, None]
+        there = (self.arrivals <= first[:, None]) & (first[:, None] < self.departures)
+        starts[~there] = -np.inf
+        sums = optimum.upper_sums(starts, slopes, np.diff(bounds))
+        best: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(sums)])
+        return best[np.searchsorted(bounds, rounds + 1)]
+
+
+class Sinusoid(NamedTuple):
+    r"""One-armed: a constant arm, and one that swings around it.
+
+    :math:`r_0(t) = A`, :math:`r_1(t) = A - A \sin(\omega t + \phi)`: the arms of the
+    smooth non-stationary bandits of Jia et al., section 7.2.
+    ``make_environment("sinusoid")`` draws random instances.
+
+    The sine is that of the last multiple of 512 rounds turned by the rest of the angle:
+    two products in place of a sine, and the same value whatever was asked before.
+
+    References
+    ----------
+    Jia, Xie, Kallus, Frazier: "Smooth Non-Stationary Bandits", section 7.2.
+
+    Examples
+    --------
+    >>> arms = Sinusoid.create(amplitude=0.1, frequency=math.pi / 4)
+    >>> [round(arms.mean(1, 1, t), 3) for t in (2, 4, 6)]
+    [0.0, 0.1, 0.2]
+    >>> arms.optimal(np.array([4, 8]))
+    array([0.4 , 1.041])
+    """
+
+    amplitude: float
+    frequency: float  # radians per round
+    phase: float
+    noise: Noise
+    turns: NDArray[np.float64]  # (BLOCK, 2), cosine and sine of so many rounds
+    block: NDArray[np.int64]  # (1,), the block that the next one belongs to
+    anchor: NDArray[np.float64]  # (2,), sine and cosine where the block begins
+
+    @classmethod
+    def create(
+        cls,
+        amplitude: float,
+        frequency: float,
+        phase: float = 0.0,
+        noise: Noise | str | float = 1.0,
+    ) -> Sinusoid:
+        r"""Return the environment.
+
+        Parameters
+        ----------
+        amplitude : float
+            The constant mean, and the height of the swing, in units of the reward.
+        frequency : float
+            Radians per round, above 0 and at most :math:`\pi`.
+        phase : float, default 0.0
+            Angle at round 0, in radians.
+        noise : Noise, str or float, default 1.0
+            A noise model, its kind, or the standard deviation of Gaussian noise.
+
+        Returns
+        -------
+        Sinusoid
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        amplitude = checked_float("amplitude", amplitude, -math.inf, open_low=False)
+        frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)
+        angles = frequency * np.arange(BLOCK)
+        return cls(
+            amplitude,
+            frequency,
+            checked_float("phase", phase, -math.inf, open_low=False),
+            checked_noise(noise, min(0.0, 2.0 * amplitude), max(0.0, 2.0 * amplitude)),
+            turns=np.stack([np.cos(angles), np.sin(angles)], axis=1),
+            block=np.full(1, -1, dtype=np.int64),
+            anchor=np.zeros(2),
+        )
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms: 2."""
+        return 2
+
+    @property
+    def reference(self) -> str:
+        """What ``optimal`` is: the sum of the best means of every round."""
+        return "dynamic"
+
+    def fresh(self) -> Sinusoid:
+        """Return the environment with an anchor of its own."""
+        return self._replace(block=np.full(1, -1, dtype=np.int64), anchor=np.zeros(2))
+
+    def mean(self, arm: int, n: int, t: int) -> float:
+        """Return the mean of the arm at round ``t``."""
+        if arm == 0:
+            return self.amplitude
+        block = t // BLOCK
+        if self.block[0] != block:
+            angle = self.frequency * (block * BLOCK) + self.phase
+            self.anchor[0] = math.sin(angle)
+            self.anchor[1] = math.cos(angle)
+            self.block[0] = block
+        i = t - block * BLOCK
+        sine = self.anchor[0] * self.turns[i, 0] + self.anchor[1] * self.turns[i, 1]
+        return float(self.amplitude - self.amplitude * sine)
+
+    def draw(
+        self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
+    ) -> float:
+        """Return the mean with noise."""
+        return noisy(self.noise, mean, 1.0, rng)
+
+    def span(self, arm: int, n: int, t: int, last: int) -> float:
+        """Return the sum of the means of rounds ``t`` to ``last``, in closed form."""
+        total = self.amplitude * (last - t + 1)
+        if arm == 1:
+            half = 0.5 * self.frequency
+            middle = math.sin(half * (t + last) + self.phase)
+            share = math.sin(half * (last - t + 1)) / math.sin(half)
+            total -= self.amplitude * middle * share
+        return total
+
+    def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sum of the best means, one term per half of a swing."""
+        # The swinging arm leads where its sine is below 0; for a negative amplitude
+        # that is where the sine of the angle plus pi is.
+        phase = self.phase + (math.pi if self.amplitude < 0.0 else 0.0)
+        most = (phase + self.frequency * float(rounds.max())) / (2.0 * math.pi)
+        swing = np.arange(math.floor(phase / (2.0 * math.pi)) - 1, math.ceil(most) + 1)
+        begin = np.ceil((math.pi * (2 * swing + 1) - phase) / self.frequency)
+        end = np.floor((math.pi * (2 * swing + 2) - phase) / self.frequency)
+        begin = np.maximum(begin, 1.0)
+        end = np.minimum(end, rounds[:, None])
+        half = 0.5 * self.frequency
+        share = np.sin(half * np.maximum(end - begin + 1.0, 0.0)) / math.sin(half)
+        sines = (np.sin(half * (begin + end) + phase) * share).sum(axis=1)
+        best: NDArray[np.float64] = (
+            self.amplitude * rounds - abs(self.amplitude) * sines
+        )
+        return best
+
+
+# These take arrays: a NamedTuple is copied where the compiler does not inline the call.
+
+
+def last_knot(rounds: NDArray[np.int64], knot: NDArray[np.int64], t: int) -> int:
+    """Return the last knot up to round ``t``, from the one looked at before."""
+    k = knot[0]
+    if t < rounds[k]:
+        k = 0
+    while k + 1 < len(rounds) and t >= rounds[k + 1]:
+        k += 1
+    knot[0] = k
+    return int(k)
+
+
+def following(rounds: NDArray[np.int64], k: int) -> int:
+    """Return the knot after the ``k``-th, or the last one itself."""
+    return k + 1 if k + 1 < len(rounds) else k
+
+
+def between(left: float, right: float, part: float) -> float:
+    """Return what lies that part of the way from left to right."""
+    return float(left + part * (right - left))
+
+
+def _checked_rounds(
+    name: str, rounds: ArrayLike | None, default: int, n_arms: int
+) -> NDArray[np.int64]:
+    if rounds is None:
+        return np.full(n_arms, default, dtype=np.int64)
+    given = np.array(rounds)
+    whole = np.issubdtype(given.dtype, np.integer) and given.shape == (n_arms,)
+    if not whole or np.any(given < 1):
+        msg = f"{name} must be one round of at least 1 per arm; got {rounds!r}"
+        raise InvalidParameterError(msg)
+    return given.astype(np.int64)
+
+
+def _checked_variances(
+    deviations: ArrayLike, n_arms: int, n_knots: int
+) -> NDArray[np.float64]:
+    given = np.array(deviations, dtype=float)
+    allowed: tuple[tuple[int, ...], ...] = ((), (n_arms,), (n_arms, n_knots))
+    if given.shape not in allowed or not np.all((given >= 0.0) & (given < np.inf)):
+        msg = (
+            "deviations must be finite numbers of at least 0: one, one per arm, or one "
+            f"per arm and knot; got {deviations!r}"
+        )
+        raise InvalidParameterError(msg)
+    # The transpose of a number or of a list is itself, and it spreads over the knots.
+    return np.array(np.broadcast_to(given.T**2, (n_knots, n_arms)), order="C")

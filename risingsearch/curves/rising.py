@@ -1,0 +1,288 @@
+"""Rising arms: the environments of the CURE-UCB paper, and the IMDB curves it uses.
+
+Rested: an arm rises with its own pulls. Every generator takes ``(rng, horizon)`` and
+returns an environment; ``make_environment`` calls them by name.
+"""
+
+from __future__ import annotations
+
+import math
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_choice, checked_int
+from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.curves.noise import Noise, make_noise
+from risingsearch.curves.recorded import CurveTable
+from risingsearch.errors import InvalidParameterError
+
+N_ARMS = (2, 3, 4, 5)
+
+# Where each growth function has reached 75 % after a fifth of the reference horizon:
+# largest k / T0 for the rational one, smallest k T0 for the two others.
+RATIONAL_LIMIT = 1 / 11
+EXPONENTIAL_LIMIT = 6.917
+ARCTAN_LIMIT = 9.885
+
+IMDB_FILE = Path("imdb_curves", "imdb_online_curves.npz")
+IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
+
+
+def two_arm(
+    rng: np.random.Generator, horizon: int, *, noise: Noise | str | float = 0.01
+) -> LinearThenFlat:
+    r"""Two arms whose order depends on the horizon: 0.4, or slowly up to 1.
+
+    Good for seeing at a glance whether a policy knows when time is short:
+    :math:`\mu_A(n) = 0.4`, :math:`\mu_B(n) = \min(1, n / 20000)`; arm A is the better
+    one below 16,000 rounds, arm B above.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Not used: the arms are always the same.
+    horizon : int
+        Number of rounds; not used.
+    noise : Noise, str or float, default 0.01
+        A noise model, its kind, or the standard deviation of Gaussian noise. The paper
+        does not state it.
+
+    Returns
+    -------
+    LinearThenFlat
+
+    References
+    ----------
+    Song et al., arXiv 2602.10727, figure 1.
+
+    Examples
+    --------
+    >>> arms = two_arm(np.random.default_rng(0), 30_000)
+    >>> [round(arms.mean(arm, 10_000, 1), 6) for arm in (0, 1)]
+    [0.4, 0.5]
+    >>> arms.optimal(np.array([10_000, 30_000]))
+    array([ 4000. , 20000.5])
+    """
+    return LinearThenFlat.create([0.4, 1 / 20_000], [0.4, 1.0], noise)
+
+
+def ltf(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    n_arms: int | None = None,
+    reference_horizon: int = 50_000,
+    noise: Noise | str | float = 0.01,
+) -> LinearThenFlat:
+    r"""Linear-then-flat arms: each rises in a line to its plateau, drawn at random.
+
+    Good for policies that must tell an arm that is still rising from one that is done:
+    :math:`\mu_i(n) = \min(b_i, a_i n)` with :math:`b_i \sim U[0.1, 1]`, reached after
+    :math:`U[0.05, 1] \cdot T_0` pulls.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Draws the arms.
+    horizon : int
+        Number of rounds; the same arms come out for every horizon.
+    n_arms : int, optional
+        Number of arms, at least 1; by default drawn uniformly from 2 to 5 (the paper
+        names the set, not the distribution).
+    reference_horizon : int, default 50000
+        The :math:`T_0` in which the arms reach their plateaus, at least 1.
+    noise : Noise, str or float, default 0.01
+        A noise model, its kind, or the standard deviation of Gaussian noise. The paper
+        does not state it, although the ranking of policies depends on it.
+
+    Returns
+    -------
+    LinearThenFlat
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    Song et al., arXiv 2602.10727, appendix A.1.1.
+
+    Examples
+    --------
+    >>> arms = ltf(np.random.default_rng(0), 10_000)
+    >>> arms.n_arms, round(arms.mean(0, 50_000, 1), 3)
+    (5, 0.343)
+    """
+    n = _arms(rng, n_arms)
+    reference_horizon = checked_int("reference_horizon", reference_horizon, 1)
+    plateaus = rng.uniform(0.1, 1.0, n)
+    saturation = rng.uniform(0.05, 1.0, n) * reference_horizon
+    return LinearThenFlat.create(plateaus / saturation, plateaus, noise)
+
+
+def concave(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    n_arms: int | None = None,
+    reference_horizon: int = 50_000,
+    noise: Noise | str | float = 0.01,
+) -> CurveTable:
+    r"""Concave arms: a late bloomer, an early peaker, and others between them.
+
+    Good for policies that should not give up on an arm that starts low:
+    :math:`\mu(n) = s + (L - s) g(n)` with a growth function :math:`g` that goes from 0
+    to 1 at :math:`T_0`. Arm 0, the late bloomer, goes from 0.1 to 0.95, arm 1, the
+    early peaker, from 0.55 to 0.58; for the others :math:`s \sim U[0.05, 0.35]` and
+    :math:`L \sim U[0.9, 0.99]`, so that one of them may end above the late bloomer.
+
+    The paper leaves open which :math:`g` the first two arms have and how its parameter
+    :math:`k` is drawn. Here :math:`g` is one of n / (n + k), 1 - exp(-k n) and
+    arctan(k n), each divided by its value at :math:`T_0`, with equal probability for
+    every arm; :math:`k` is log-uniform over the one decade next to the bound that the
+    paper's rule gives: three quarters of the growth after :math:`T_0 / 5` pulls. Beyond
+    :math:`T_0` the formulas go on.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Draws the arms.
+    horizon : int
+        Number of rounds; the same arms come out for every horizon, in a table of so
+        many columns.
+    n_arms : int, optional
+        Number of arms, at least 2; by default drawn uniformly from 2 to 5.
+    reference_horizon : int, default 50000
+        The :math:`T_0` of the growth functions, at least 1.
+    noise : Noise, str or float, default 0.01
+        A noise model, its kind, or the standard deviation of Gaussian noise. The paper
+        does not state it.
+
+    Returns
+    -------
+    CurveTable
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    Song et al., arXiv 2602.10727, appendix A.1.2.
+
+    Examples
+    --------
+    >>> arms = concave(np.random.default_rng(0), 50_000)
+    >>> arms.means[:2, -1]
+    array([0.95, 0.58])
+    """
+    n = _arms(rng, n_arms, at_least=2)
+    length = checked_int("reference_horizon", reference_horizon, 1)
+    starts = np.r_[0.1, 0.55, rng.uniform(0.05, 0.35, n - 2)]
+    ends = np.r_[0.95, 0.58, rng.uniform(0.9, 0.99, n - 2)]
+    kinds, decades = rng.integers(3, size=n), rng.uniform(0.0, 1.0, n)
+    pulls = np.arange(1, horizon + 1) / length
+    grown = np.array([_growth(kinds[i], decades[i], pulls) for i in range(n)])
+    means = starts[:, None] + (ends - starts)[:, None] * grown
+    return CurveTable.create(means, noise, "best-arm")
+
+
+def imdb_replay(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    data_dir: str | PathLike[str],
+    arms: str = "paper",
+    batch: int = 1,
+    noise: Noise | str | float | None = None,
+) -> CurveTable:
+    """Online learners on IMDB reviews, replayed from recorded accuracy curves.
+
+    Good for testing on curves that no formula made: pulling an arm lets a learner
+    predict the next review, or the next ``batch`` of them, and then train on it; the
+    curves are means over 1,000 runs of 50,000 reviews. Regret is measured against the
+    best single arm; below 5,694 reviews that is online gradient descent, above it the
+    network of two hidden units.
+
+    The CURE-UCB paper gives neither its arms nor its reward noise; these are the seven
+    of the published experiment on rising bandits, with one Bernoulli trial per review.
+    Single reviews make the outcome a matter of luck and of tie rules: run many seeds,
+    or use ``batch=100``.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Not used: the arms are always the same.
+    horizon : int
+        Number of rounds; with it, pulls per arm, at most 50,000 / ``batch``.
+    data_dir : str or path
+        The folder with ``imdb_curves/imdb_online_curves.npz``.
+    arms : {"paper", "all"}, default "paper"
+        The seven arms of the published experiment, or all 29 of the recording.
+    batch : int, default 1
+        Reviews per pull, at least 1: one point of the curve is the mean of so many.
+    noise : Noise, str or float, optional
+        A noise model, its kind, or the standard deviation of Gaussian noise; by default
+        ``batch`` Bernoulli trials.
+
+    Returns
+    -------
+    CurveTable
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range or the file is not there.
+
+    References
+    ----------
+    Metelli, Trovo, Pirola, Restelli: "Stochastic Rising Bandits", ICML 2022; Song et
+    al., arXiv 2602.10727, section 6.3.
+    """
+    checked_choice("arms", arms, ("all", "paper"))
+    batch = checked_int("batch", batch, 1)
+    path = Path(data_dir) / IMDB_FILE
+    if not path.is_file():
+        msg = f"data_dir must hold {IMDB_FILE}; there is no {path}"
+        raise InvalidParameterError(msg)
+    with np.load(path, allow_pickle=False) as recorded:
+        means, codes = recorded["mean"], recorded["codes"].tolist()
+    if arms == "paper":
+        means = means[[codes.index(code) for code in IMDB_ARMS]]
+    n_pulls = min(horizon, means.shape[1] // batch)
+    if n_pulls == 0:
+        msg = f"batch must be at most {means.shape[1]}, the reviews; got {batch}"
+        raise InvalidParameterError(msg)
+    means = means[:, : n_pulls * batch].astype(float)
+    means = means.reshape(len(means), n_pulls, batch).mean(axis=2)
+    if noise is None:
+        noise = make_noise("bernoulli", batch=batch)
+    return CurveTable.create(means, noise, "best-arm")
+
+
+def _arms(rng: np.random.Generator, n_arms: int | None, at_least: int = 1) -> int:
+    if n_arms is None:
+        return int(rng.choice(N_ARMS))
+    return checked_int("n_arms", n_arms, at_least)
+
+
+def _growth(
+    kind: int, decade: float, pulls: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a growth function at pulls counted in reference horizons, 1 at 1."""
+    further = 10.0**decade
+    if kind == 0:
+        k = RATIONAL_LIMIT / further
+        grown: NDArray[np.float64] = pulls / (pulls + k) * (1.0 + k)
+    elif kind == 1:
+        k = EXPONENTIAL_LIMIT * further
+        grown = np.expm1(-k * pulls) / math.expm1(-k)
+    else:
+        k = ARCTAN_LIMIT * further
+        grown = np.arctan(k * pulls) / math.atan(k)
+    return grown

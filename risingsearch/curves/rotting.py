@@ -1,0 +1,193 @@
+"""Rotting arms: the environments of the rotting bandits paper.
+
+Rested: an arm falls with its own pulls. Rewards may be negative. Every generator takes
+``(rng, horizon)`` and returns an environment; ``make_environment`` calls them by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_float, checked_int
+from risingsearch.curves.noise import Noise
+from risingsearch.curves.recorded import CurveTable
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.parametric import EXPONENTS, plateau_models
+
+SIGMA = math.sqrt(0.2)
+
+
+def rotting_np(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    good_pulls: int = 7_500,
+    noise: Noise | str | float = SIGMA,
+) -> CurveTable:
+    """Two rotting arms: 0.5 for ever, or 1 for 7,500 pulls and then 0.4.
+
+    Good for policies that assume nothing about how arms rot: the better arm turns bad
+    all at once. The best policy takes the best next mean.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Not used: the arms are always the same.
+    horizon : int
+        Number of rounds; 30,000 in the paper.
+    good_pulls : int, default 7500
+        Pulls before the second arm drops, at least 0.
+    noise : Noise, str or float, default 0.447
+        A noise model, its kind, or the standard deviation of Gaussian noise; by default
+        the paper's, of variance 0.2.
+
+    Returns
+    -------
+    CurveTable
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5, non-parametric.
+
+    Examples
+    --------
+    >>> rotting_np(np.random.default_rng(0), 30_000).optimal(np.array([30_000]))
+    array([18750.])
+    """
+    good_pulls = checked_int("good_pulls", good_pulls, 0)
+    means = np.full((2, horizon), 0.5)
+    means[1] = np.where(np.arange(1, horizon + 1) <= good_pulls, 1.0, 0.4)
+    return CurveTable.create(means, noise, "greedy")
+
+
+def rotting_av(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    exponents: Sequence[float] = EXPONENTS,
+    plateau: int = 100,
+    noise: Noise | str | float = SIGMA,
+) -> CurveTable:
+    r"""Rotting arms of a known family that all vanish in the end.
+
+    Good for policies that know the family and find out the exponent:
+    :math:`\mu_i(n) = (\lfloor n / 100 \rfloor + 1)^{-\theta_i}` with :math:`\theta_i`
+    drawn from seven values, with replacement. The pulls are counted from 1, so the
+    first plateau is one pull shorter than the others.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Draws the arms; the paper draws them anew for each of its 100 runs.
+    horizon : int
+        Number of rounds; 30,000 in the paper. The same arms come out for every horizon.
+    n_arms : int, default 10
+        Number of arms, at least 1.
+    exponents : sequence of float, default (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+        The exponents to draw from, at least 0.
+    plateau : int, default 100
+        Pulls between two steps of a curve, at least 1.
+    noise : Noise, str or float, default 0.447
+        A noise model, its kind, or the standard deviation of Gaussian noise; by default
+        the paper's, of variance 0.2.
+
+    Returns
+    -------
+    CurveTable
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5, AV.
+
+    Examples
+    --------
+    >>> arms = rotting_av(np.random.default_rng(0), 30_000)
+    >>> arms.n_arms, arms.means[0, [0, 98, 99, 199]].round(3).tolist()
+    (10, [1.0, 1.0, 0.785, 0.681])
+    """
+    means = _plateaus(rng, horizon, n_arms, exponents, plateau)
+    return CurveTable.create(means, noise, "greedy")
+
+
+def rotting_anv(
+    rng: np.random.Generator,
+    horizon: int,
+    *,
+    n_arms: int = 10,
+    exponents: Sequence[float] = EXPONENTS,
+    plateau: int = 100,
+    highest_offset: float = 0.5,
+    noise: Noise | str | float = SIGMA,
+) -> CurveTable:
+    r"""Rotting arms of a known family, each above an unknown constant of its own.
+
+    As ``rotting_av``, with :math:`c_i \sim U[0, 0.5]` added to every arm: it rots, but
+    does not vanish.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Draws the arms; the paper draws them anew for each of its 100 runs.
+    horizon : int
+        Number of rounds; 30,000 in the paper. The same arms come out for every horizon.
+    n_arms, exponents, plateau
+        As ``rotting_av``.
+    highest_offset : float, default 0.5
+        Upper end of the range of the constants, at least 0.
+    noise : Noise, str or float, default 0.447
+        A noise model, its kind, or the standard deviation of Gaussian noise; by default
+        the paper's, of variance 0.2.
+
+    Returns
+    -------
+    CurveTable
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5, ANV.
+
+    Examples
+    --------
+    >>> arms = rotting_anv(np.random.default_rng(0), 30_000)
+    >>> arms.means[:2, 0].round(3).tolist()  # at first: 1 and the constant
+    [1.456, 1.303]
+    """
+    highest = checked_float("highest_offset", highest_offset, 0.0, open_low=False)
+    means = _plateaus(rng, horizon, n_arms, exponents, plateau)
+    offsets = rng.uniform(0.0, highest, len(means))
+    return CurveTable.create(offsets[:, None] + means, noise, "greedy")
+
+
+def _plateaus(
+    rng: np.random.Generator,
+    horizon: int,
+    n_arms: int,
+    exponents: Sequence[float],
+    plateau: int,
+) -> NDArray[np.float64]:
+    models = plateau_models(horizon, exponents, plateau)
+    if not len(models) or min(exponents) < 0.0:
+        msg = f"exponents must be at least one number of at least 0; got {exponents!r}"
+        raise InvalidParameterError(msg)
+    drawn = rng.integers(len(models), size=checked_int("n_arms", n_arms, 1))
+    return models[drawn]

@@ -1,0 +1,235 @@
+"""Several policies on the same runs: mean regret, ranks, wins, paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.errors import InvalidParameterError, missing, unknown_name
+from risingsearch.simulation.runs import Plan, Player, checked_checkpoints, name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Policies compared on the same arms with the same luck, run by run.
+
+    Parameters
+    ----------
+    policies, environments : list of str
+        Their names.
+    horizons : list of int
+        Numbers of rounds; every policy is told and started anew for each.
+    regret : ndarray of shape (n_environments, n_horizons, n_policies, n_runs)
+        The regret at the end of every run.
+    best_mean : ndarray of the same shape
+        Mean of the pull with the highest reward: how good the model is that a tuner
+        would keep.
+    """
+
+    policies: list[str]
+    environments: list[str]
+    horizons: list[int]
+    regret: NDArray[np.float64]
+    best_mean: NDArray[np.float64]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per environment, horizon and policy.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns environment, horizon, policy, mean_regret, low and high (the 95 %
+            interval of the mean, Student's t over the runs; NaN for a single run),
+            average_rank (1 is the lowest regret; ties share), best_mean, n_runs.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas or scipy is not installed.
+        """
+        pd, stats = _libraries()
+        n_runs = self.regret.shape[-1]
+        half = np.full(self.regret.shape[:-1], np.nan)
+        if n_runs > 1:
+            error = self.regret.std(axis=-1, ddof=1) / np.sqrt(n_runs)
+            half = stats.t.ppf(0.975, n_runs - 1) * error
+        ranks = stats.rankdata(self.regret, axis=2).mean(axis=-1)
+        mean, best = self.regret.mean(axis=-1), self.best_mean.mean(axis=-1)
+        rows = [
+            {
+                "environment": self.environments[e],
+                "horizon": self.horizons[h],
+                "policy": self.policies[p],
+                "mean_regret": mean[e, h, p],
+                "low": mean[e, h, p] - half[e, h, p],
+                "high": mean[e, h, p] + half[e, h, p],
+                "average_rank": ranks[e, h, p],
+                "best_mean": best[e, h, p],
+                "n_runs": n_runs,
+            }
+            for e, h, p in np.ndindex(mean.shape)
+        ]
+        return pd.DataFrame(rows)
+
+    def wins(self, environment: str, horizon: int) -> pd.DataFrame:
+        """Return how often each policy beat each other one.
+
+        Parameters
+        ----------
+        environment : str
+            One of ``environments``.
+        horizon : int
+            One of ``horizons``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Share of the runs, from 0 to 1, in which the policy of the row had less
+            regret than that of the column; a tie counts half, the diagonal is NaN.
+        """
+        pd, _ = _libraries()
+        regret = self._at(environment, horizon)
+        less = regret[:, None] < regret[None, :]
+        equal = regret[:, None] == regret[None, :]
+        shares = (less + 0.5 * equal).mean(axis=-1)
+        np.fill_diagonal(shares, np.nan)
+        return pd.DataFrame(shares, self.policies, self.policies)
+
+    def t_tests(self, environment: str, horizon: int) -> pd.DataFrame:
+        """Return the p-values of paired t-tests between the policies' regrets.
+
+        Parameters
+        ----------
+        environment : str
+            One of ``environments``.
+        horizon : int
+            One of ``horizons``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Two-sided p-values, row against column; not corrected for their number. NaN
+            on the diagonal and where two policies never differ.
+        """
+        pd, stats = _libraries()
+        regret = self._at(environment, horizon)
+        n = len(regret)
+        p_values = np.full((n, n), np.nan)
+        for i in range(n):
+            for j in range(i):
+                if np.any(regret[i] != regret[j]) and regret.shape[1] > 1:
+                    p = stats.ttest_rel(regret[i], regret[j]).pvalue
+                    p_values[i, j] = p_values[j, i] = p
+        return pd.DataFrame(p_values, self.policies, self.policies)
+
+    def _at(self, environment: str, horizon: int) -> NDArray[np.float64]:
+        if environment not in self.environments:
+            raise unknown_name("environment", environment, self.environments)
+        if horizon not in self.horizons:
+            msg = f"horizon must be one of {self.horizons}; got {horizon!r}"
+            raise InvalidParameterError(msg)
+        e, h = self.environments.index(environment), self.horizons.index(horizon)
+        at: NDArray[np.float64] = self.regret[e, h]
+        return at
+
+
+def compare(
+    policies: Mapping[str, Any] | Sequence[Any],
+    environments: Mapping[str, Any] | Sequence[Any],
+    horizons: Sequence[int],
+    n_runs: int = 1,
+    seed: int = 0,
+    jobs: int | None = None,
+    *,
+    compiled: bool | None = None,
+) -> Comparison:
+    """Play several policies on the same runs of several environments.
+
+    Every policy meets the same arms and starts from the same generator in run ``k``, so
+    that differences are paired. A run is the one that ``simulate`` plays.
+
+    Parameters
+    ----------
+    policies : mapping or sequence
+        What ``simulate`` takes as policy, or a pair of that and a dict of its
+        parameters; a mapping gives them names.
+    environments : mapping or sequence
+        The same for environments.
+    horizons : sequence of int
+        Numbers of rounds, each at least 1.
+    n_runs : int, default 1
+        Runs per environment and horizon, at least 1.
+    seed, jobs, compiled
+        As in ``simulate``.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InvalidParameterError, MissingDependencyError, PolicyError
+        As in ``simulate``.
+
+    Examples
+    --------
+    >>> result = compare(["cure-ucb", "random"], ["ltf"], [1000], n_runs=20)
+    >>> result.wins("ltf", 1000).loc["cure-ucb", "random"]
+    0.95
+    """
+    named_policies, named_environments = _named(policies), _named(environments)
+    players = [Player(*pair) for pair in named_policies.values()]
+    regret = np.empty((len(named_environments), len(horizons), len(players), n_runs))
+    best_mean = np.empty_like(regret)
+    for e, (environment, params) in enumerate(named_environments.values()):
+        plan = Plan(players, environment, params, compiled)
+        for h, horizon in enumerate(horizons):
+            last = checked_checkpoints(None, horizon)
+            for k, run in enumerate(plan.play(last, horizon, n_runs, seed, jobs)):
+                for p, record in enumerate(run.records):
+                    regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
+                    best_mean[e, h, p, k] = record.best_mean[-1]
+    return Comparison(
+        list(named_policies),
+        list(named_environments),
+        list(horizons),
+        regret,
+        best_mean,
+    )
+
+
+def _named(given: Mapping[str, Any] | Sequence[Any]) -> dict[str, tuple[Any, Any]]:
+    if not isinstance(given, Mapping):
+        if isinstance(given, str):
+            given = [given]
+        named = {name_of(_pair(item)[0]): item for item in given}
+        if len(named) < len(given):
+            msg = (
+                f"two have the same name in {list(named)}: "
+                "give a mapping with names of your own"
+            )
+            raise InvalidParameterError(msg)
+        given = named
+    return {name: _pair(item) for name, item in given.items()}
+
+
+def _pair(item: Any) -> tuple[Any, Any]:
+    # A policy is a tuple too, but has names.
+    is_pair = isinstance(item, tuple) and not hasattr(item, "_fields")
+    return item if is_pair else (item, None)
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import pandas as pd
+        from scipy import stats
+    except ImportError as error:
+        raise missing(str(error.name).partition(".")[0], "sim") from error
+    return pd, stats

@@ -1,0 +1,363 @@
+"""One loop plays a policy in an environment: interpreted, or compiled to machine code.
+
+The only module that names numba. The policies and environments are plain Python; on
+first use the loop is compiled for the two classes, whose methods are found through the
+small functions at the end. Two things make it as fast as C and keep it honest:
+
+* the loop runs without reference counting (numba's private ``_nrt=False``), inside an
+  ordinary compiled function that holds the references;
+* a digest of the sources is part of the cache key, so that an edited policy is
+  compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.curves.base import NEVER, Environment
+from risingsearch.errors import MissingDependencyError, PolicyError, missing
+from risingsearch.policies.base import Policy
+
+
+def play(
+    policy: Policy,
+    environment: Environment,
+    rounds: int,
+    rng: np.random.Generator,
+    checkpoints: NDArray[np.int64],
+    pulls: NDArray[np.int64],
+    reward: NDArray[np.float64],
+    found: NDArray[np.float64],
+    arms: NDArray[np.int64],
+    rewards: NDArray[np.float64],
+) -> int:
+    """Play one run, and return the number of rounds in which an arm was pulled.
+
+    Filled in are: the ``pulls`` per arm; at every checkpoint the sum of the means so
+    far, ``reward``, and the mean behind the highest reward seen, ``found``; and per
+    round ``arms`` and ``rewards``, where these two are not empty.
+    """
+    available, pulls_left = policy.available, policy.pulls_left
+    traced = len(arms) > 0
+    total = 0.0
+    highest = -math.inf
+    mean_of_highest = math.nan
+    n_played = 0
+    j = 0
+    checkpoint = checkpoints[0]
+    change = presence(environment, 1, available, pulls_left)
+    playable = some(available)
+    t = 1
+    while t <= rounds:
+        if t == change:
+            change = presence(environment, t, available, pulls_left)
+            playable = some(available)
+        arm = -1
+        if playable:
+            arm = select(policy, t, rng)
+        if arm < 0:  # nothing to pull before another arm appears
+            t = min(change, rounds + 1)
+            while checkpoint < t:
+                reward[j] = total
+                found[j] = mean_of_highest
+                j += 1
+                checkpoint = checkpoints[j]
+        elif until(policy, t) > t:
+            last = min(until(policy, t), rounds, change - 1, t + pulls_left[arm] - 1)
+            n_played += last - t + 1
+            while t <= last:
+                end = min(last, checkpoint)
+                total += span(environment, arm, pulls[arm] + 1, t, end)
+                pulls[arm] += end - t + 1
+                pulls_left[arm] -= end - t + 1
+                if traced:
+                    for s in range(t - 1, end):
+                        arms[s] = arm
+                t = end + 1
+                if end == checkpoint:
+                    reward[j] = total
+                    found[j] = mean_of_highest
+                    j += 1
+                    checkpoint = checkpoints[j]
+            if pulls_left[arm] == 0:
+                available[arm] = False
+                playable = some(available)
+        else:
+            left = slice_length(policy, arm)
+            while left > 0:
+                left -= 1
+                n = pulls[arm] + 1
+                pulls[arm] = n
+                n_played += 1
+                expected = mean(environment, arm, n, t)
+                total += expected
+                x = draw(environment, expected, arm, n, t, rng)
+                if x > highest:
+                    highest = x
+                    mean_of_highest = expected
+                pulls_left[arm] -= 1
+                if pulls_left[arm] == 0:
+                    available[arm] = False
+                    playable = some(available)
+                    left = 0
+                update(policy, t, arm, x, rng)
+                if traced:
+                    arms[t - 1] = arm
+                    rewards[t - 1] = x
+                if t == checkpoint:
+                    reward[j] = total
+                    found[j] = mean_of_highest
+                    j += 1
+                    checkpoint = checkpoints[j]
+                t += 1
+                if t > rounds or t == change:
+                    left = 0
+    return n_played
+
+
+def some(flags: NDArray[np.bool_]) -> bool:
+    """Return whether any flag is set."""
+    for i in range(len(flags)):  # noqa: SIM110 - numba compiles no generator
+        if flags[i]:
+            return True
+    return False
+
+
+# How the loop reaches a class's own methods: these are what numba is taught to resolve.
+
+
+def select(policy: Policy, t: int, rng: np.random.Generator) -> int:
+    """Return the arm to pull at round ``t``, or ``WAIT``."""
+    return policy.select(t, rng)
+
+
+def update(policy: Policy, t: int, arm: int, reward: float, rng: Any) -> None:
+    """Give the policy a reward."""
+    policy.update(t, arm, reward, rng)
+
+
+def slice_length(policy: Policy, arm: int) -> int:
+    """Return the pulls until the policy decides again."""
+    return int(_method(policy, "slice_length")(policy, arm))
+
+
+def until(policy: Policy, t: int) -> int:
+    """Return the round up to which the choice made at ``t`` is fixed."""
+    return int(_method(policy, "until")(policy, t))
+
+
+def mean(environment: Environment, arm: int, n: int, t: int) -> float:
+    """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""
+    return environment.mean(arm, n, t)
+
+
+def draw(
+    environment: Environment, mean: float, arm: int, n: int, t: int, rng: Any
+) -> float:
+    """Return the reward of a pull whose mean is ``mean``."""
+    return environment.draw(mean, arm, n, t, rng)
+
+
+def span(environment: Environment, arm: int, n: int, t: int, last: int) -> float:
+    """Return the sum of the means of pulls ``n``, ... at rounds ``t`` to ``last``."""
+    return float(_method(environment, "span")(environment, arm, n, t, last))
+
+
+def presence(
+    environment: Environment,
+    t: int,
+    available: NDArray[np.bool_],
+    pulls_left: NDArray[np.int64],
+) -> int:
+    """Bring the caller's arrays to round ``t``; return when they change next."""
+    own = _method(environment, "presence")
+    return int(own(environment, t, available, pulls_left))
+
+
+def _one_pull(policy: Any, arm: int) -> int:
+    return 1
+
+
+def _this_round(policy: Any, t: int) -> int:
+    return t
+
+
+def _sum_of_means(environment: Any, arm: int, n: int, t: int, last: int) -> float:
+    total = 0.0
+    for s in range(t, last + 1):
+        total += mean(environment, arm, n + s - t, s)
+    return total
+
+
+def _always_there(environment: Any, t: int, available: Any, pulls_left: Any) -> int:
+    return NEVER
+
+
+_STUBS: dict[Any, Any] = {
+    select: None,
+    update: None,
+    slice_length: _one_pull,
+    until: _this_round,
+    mean: None,
+    draw: None,
+    span: _sum_of_means,
+    presence: _always_there,
+}
+"""Each with what stands in where a class has no such method."""
+
+_STAND_INS = {stub.__name__: stand_in for stub, stand_in in _STUBS.items()}
+
+
+def _method(owner: object, name: str) -> Any:
+    return getattr(type(owner), name, _STAND_INS[name])
+
+
+def loop_for(
+    policy: Any, environment: Any, compiled: bool | None
+) -> Callable[..., int]:
+    """Return ``play`` for the classes of these two: compiled, or as it stands.
+
+    Parameters
+    ----------
+    policy, environment
+        What will be played; nothing is pulled, but the two should not be used again.
+    compiled : bool or None
+        False: interpreted. True: compiled, or an error. None: compiled where that is
+        possible; where it is not, a warning says why, once.
+
+    Raises
+    ------
+    MissingDependencyError
+        If ``compiled`` is True and numba is not installed.
+    PolicyError
+        If ``compiled`` is True and one of the two cannot be compiled.
+    """
+    if compiled is False:
+        return play
+    try:
+        return _ready(policy, environment)
+    except (MissingDependencyError, PolicyError) as error:
+        if compiled:
+            raise
+        _say_once(str(error))
+        return play
+
+
+def _ready(policy: Any, environment: Any) -> Callable[..., int]:
+    """Return the compiled loop, once it has played no round with these two."""
+    for owner in (policy, environment):
+        if not (isinstance(owner, tuple) and hasattr(owner, "_fields")):
+            msg = f"{type(owner).__name__} is not a NamedTuple"
+            raise PolicyError(msg)
+    try:
+        from numba.core.errors import NumbaError
+    except ImportError as error:
+        raise missing("numba", "sim") from error
+    integers, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
+    rng, never = np.random.default_rng(0), np.array([NEVER])
+    classes: Any = (type(policy), type(environment))
+    loop: Callable[..., int] = _compiled(*classes)
+    arrays = (never, integers, floats, floats, integers, floats)
+    try:
+        loop(policy, environment, 0, rng, *arrays)
+    except NumbaError as error:
+        msg = (
+            f"numba cannot compile {type(policy).__name__} in "
+            f"{type(environment).__name__}; risingsearch.testing.check_policy looks "
+            "for the usual reasons, compiled=True shows what numba says"
+        )
+        raise PolicyError(msg) from error
+    return loop
+
+
+@cache
+def _say_once(reason: str) -> None:
+    msg = f"simulating without compiling, some 200 times slower: {reason}"
+    warnings.warn(msg, RuntimeWarning, stacklevel=2)
+
+
+@cache
+def _compiled(policy_class: Any, environment_class: Any) -> Any:
+    """Return ``play``, compiled for the two classes on first use.
+
+    Numba keeps it on disk, unless a later process could not know the classes again.
+    """
+    numba = _taught_numba()
+    digest = _digest(policy_class, environment_class)
+
+    def run(*arguments: Any) -> int:
+        digest  # noqa: B018 - a closure cell is a part of numba's cache key
+        result: int = _compiled_play(*arguments)  # type: ignore[name-defined]  # noqa: F821
+        return result
+
+    classes = (policy_class, environment_class)
+    names = [f"{owner.__module__}.{owner.__qualname__}" for owner in classes]
+    run.__qualname__ = "-".join(names)  # so that numba keeps a file for each pair
+    known_again = not any("__main__" in name or "<locals>" in name for name in names)
+    return numba.njit(run, nogil=True, cache=known_again)
+
+
+@cache
+def _taught_numba() -> Any:
+    """Return numba, once it knows how to resolve the methods of our classes."""
+    numba: Any = import_module("numba")
+    from numba.extending import overload, register_jitable
+
+    known: set[FunctionType] = set()
+
+    def jitable(function: Any) -> Any:
+        for called in _called(function):
+            if called not in known and called not in _STUBS:
+                known.add(called)
+                register_jitable(jitable(called))
+        return function
+
+    def resolve(stub: Any) -> None:
+        def implementation(owner: Any, *_: Any) -> Any:
+            owner_class = owner.instance_class
+            return jitable(getattr(owner_class, stub.__name__, _STUBS[stub]))
+
+        overload(stub, strict=False)(implementation)
+
+    for stub in _STUBS:
+        resolve(stub)
+    jitable(play)
+    # A module's global, because a dispatcher in a closure cell defeats the disk cache.
+    globals()["_compiled_play"] = numba.njit(play, nogil=True, _nrt=False)
+    return numba
+
+
+def _called(function: Any) -> Iterator[FunctionType]:
+    """Yield the plain functions that a function names."""
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            yield value
+
+
+def _digest(*classes: type) -> str:
+    """Return a digest of the package's policies and curves, and of foreign classes."""
+    package = Path(__file__).parents[1]
+    files = {Path(__file__)}
+    for folder in ("policies", "curves"):
+        files.update((package / folder).glob("*.py"))
+    for owner in classes:
+        source = getattr(sys.modules.get(owner.__module__), "__file__", None)
+        if source is not None:
+            files.add(Path(source))
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,190 @@
+"""Seven ways of shifting, each against its definition."""
+
+import re
+
+import numpy as np
+import pytest
+
+from risingsearch.curves import shifting
+from risingsearch.curves.base import NEVER
+from risingsearch.errors import InvalidParameterError
+
+T = 10_000
+SCENARIOS = [
+    shifting.incremental,
+    shifting.variance_drift,
+    shifting.gradual,
+    shifting.localised_jump,
+    shifting.periodic,
+    shifting.blip,
+]
+
+
+def make(scenario, horizon=T, seed=0, **options):
+    return scenario(np.random.default_rng(seed), horizon, **options)
+
+
+def means(arms, t):
+    return np.array([arms.mean(arm, 1, t) for arm in range(arms.n_arms)])
+
+
+def state(arms, t):
+    """Return means and variances at a round."""
+    at = np.interp(t, arms.rounds, np.arange(len(arms.rounds)))
+    if not arms.rates.any():
+        at = np.floor(at)
+    k, part = int(at), at - int(at)
+    after = min(k + 1, len(arms.rounds) - 1)
+    variances = (1.0 - part) * arms.variances[k] + part * arms.variances[after]
+    return means(arms, t), variances
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_arms_start_in_the_suggested_ranges(scenario):
+    for seed in range(10):
+        arms = make(scenario, seed=seed)
+        assert arms.n_arms == 10
+        assert 0.3 <= arms.means[0].min() < arms.means[0].max() <= 0.8
+        assert 0.01 <= arms.variances[0].min() < arms.variances[0].max() <= 0.0901
+        assert arms.reference == "dynamic"
+
+
+@pytest.mark.parametrize("scenario", [*SCENARIOS, shifting.add_remove])
+def test_every_horizon_and_number_of_arms_will_do(scenario):
+    for horizon in (1, 2, 3, 7):
+        arms = make(scenario, horizon, n_arms=1)
+        assert arms.optimal(np.array([horizon]))[0] >= horizon * 0.29
+
+
+def test_incremental_means_take_equal_steps():
+    arms = make(shifting.incremental)
+    steps = np.array([means(arms, t + 1) - means(arms, t) for t in (1, 777, T - 1)])
+    np.testing.assert_allclose(steps, np.broadcast_to(steps[0], (3, 10)), atol=1e-12)
+    assert 1.5e-5 < np.abs(steps).max() <= 2e-5
+    assert steps.min() < 0.0 < steps.max()
+    np.testing.assert_array_equal(arms.variances[0], arms.variances[1])
+
+
+def test_variances_grow_and_means_stay():
+    arms = make(shifting.variance_drift)
+    start, middle, end = (state(arms, t) for t in (1, (T + 1) / 2, T))
+    np.testing.assert_array_equal(start[0], end[0])
+    growth = end[1] - start[1]
+    assert 0.0 <= growth.min() < growth.max() <= 0.08
+    np.testing.assert_allclose(middle[1] - start[1], growth / 2)
+
+
+def test_gradual_drift_mixes_between_a_third_and_two_thirds():
+    arms = make(shifting.gradual)
+    assert arms.mixing
+    assert arms.rounds.tolist() == [1, 3_333, 6_666]
+    np.testing.assert_array_equal(means(arms, 1), means(arms, 3_333))
+    np.testing.assert_array_equal(means(arms, 6_666), means(arms, T))
+    assert np.all(means(arms, 1) != means(arms, T))
+    np.testing.assert_array_equal(arms.variances[0], arms.variances[1])
+    arms = make(shifting.gradual, start=10, end=20)
+    assert arms.rounds.tolist() == [1, 10, 20]
+
+
+def test_a_third_of_the_arms_jumps_at_a_time():
+    arms = make(shifting.localised_jump)
+    assert arms.rounds.tolist() == [1, 2_001, 4_001, 6_001, 8_001]
+    for table in (arms.means, arms.variances):
+        assert (np.diff(table, axis=0) != 0.0).sum(axis=1).tolist() == [3] * 4
+    one = make(shifting.localised_jump, every=5_000, n_jumping=1)
+    assert (np.diff(one.means, axis=0) != 0.0).sum() == 1
+
+
+def test_periods_repeat():
+    arms = make(shifting.periodic, period=1_001, n_phases=3)
+    for t in (1, 2, 500, 1_001):
+        for later in (t + 1_001, t + 8 * 1_001):
+            for own, other in zip(state(arms, t), state(arms, later), strict=True):
+                np.testing.assert_allclose(own, other)
+    assert np.all(means(arms, 1) != means(arms, 400))
+    assert arms.rounds[-1] > T
+
+
+def test_a_blip_passes():
+    arms = make(shifting.blip)
+    assert arms.rounds.tolist() == [1, 5_000, 5_100]
+    for own, other in zip(state(arms, 4_999), state(arms, 5_100), strict=True):
+        np.testing.assert_array_equal(own, other)
+    assert np.all(means(arms, 5_000) != means(arms, 4_999))
+    assert make(shifting.blip, start=7, length=3).rounds.tolist() == [1, 7, 10]
+
+
+def test_an_arm_appears_and_the_best_of_the_others_vanishes():
+    arms = make(shifting.add_remove)
+    assert arms.n_arms == 11
+    assert arms.arrivals.tolist() == [1] * 10 + [3_334]
+    best = arms.means[0, :10].argmax()
+    assert arms.departures[best] == 6_667
+    assert (arms.departures == NEVER).sum() == 10
+    arms = make(shifting.add_remove, n_arms=2, added=5, removed=9)
+    first, second, third = arms.means[0]
+    total = 4 * max(first, second) + 4 * max(first, second, third)
+    total += 2 * max(min(first, second), third)
+    assert arms.optimal(np.array([10]))[0] == pytest.approx(total)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options", "message"),
+    [
+        (shifting.incremental, {"n_arms": 0}, "n_arms must be a whole number of at"),
+        (shifting.incremental, {"drift": -1.0}, "drift must be a finite number of at"),
+        (shifting.incremental, {"mean_range": 0.5}, "mean_range must be (lowest, high"),
+        (
+            shifting.incremental,
+            {"mean_range": (0.0, np.inf)},
+            "mean_range must be finite on both sides; got (0.0, inf)",
+        ),
+        (
+            shifting.variance_drift,
+            {"variance_range": (-0.1, 0.1)},
+            "variance_range must start at 0 or above; got (-0.1, 0.1)",
+        ),
+        (shifting.variance_drift, {"drift": -1.0}, "drift must be a finite number of"),
+        (shifting.gradual, {"start": 1}, "start must be a whole number of at least 2"),
+        (
+            shifting.gradual,
+            {"start": 5, "end": 5},
+            "end must be a whole number of at le",
+        ),
+        (
+            shifting.localised_jump,
+            {"every": 0},
+            "every must be a whole number of at lea",
+        ),
+        (
+            shifting.localised_jump,
+            {"n_jumping": 11},
+            "n_jumping must be at most the 10",
+        ),
+        (
+            shifting.periodic,
+            {"n_phases": 0},
+            "n_phases must be a whole number of at le",
+        ),
+        (
+            shifting.periodic,
+            {"period": 3},
+            "period must be a whole number of at least 4",
+        ),
+        (shifting.blip, {"start": 1}, "start must be a whole number of at least 2"),
+        (shifting.blip, {"length": 0}, "length must be a whole number of at least 1"),
+        (
+            shifting.add_remove,
+            {"added": 1},
+            "added must be a whole number of at least 2",
+        ),
+        (
+            shifting.add_remove,
+            {"added": 5, "removed": 5},
+            "removed must be a whole numb",
+        ),
+    ],
+)
+def test_they_say_what_is_wrong(scenario, options, message):
+    with pytest.raises(InvalidParameterError, match=re.escape(message)):
+        make(scenario, **options)

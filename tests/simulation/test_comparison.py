@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.simulation import compare, simulate
+
+POLICIES = {
+    "cure": ("cure-ucb", {"sigma": 0.01}),
+    "even": "round-robin",
+    "chance": "random",
+}
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare(POLICIES, ["ltf"], [200, 1000], n_runs=12, seed=3)
+
+
+def test_runs_are_those_that_simulate_plays(comparison):
+    alone = simulate("cure-ucb", "ltf", 1000, 12, 3, policy_params={"sigma": 0.01})
+    np.testing.assert_array_equal(comparison.regret[0, 1, 0], alone.regret[:, -1])
+    np.testing.assert_array_equal(comparison.best_mean[0, 1, 0], alone.best_mean[:, -1])
+
+
+def test_frame_has_mean_interval_and_rank(comparison):
+    frame = comparison.to_frame().set_index(["horizon", "policy"])
+    row = frame.loc[1000, "cure"]
+    regret = comparison.regret[0, 1, 0]
+    interval = stats.t.interval(0.95, 11, regret.mean(), stats.sem(regret))
+    assert (row.low, row.high) == pytest.approx(interval)
+    assert row.mean_regret == pytest.approx(regret.mean())
+    ranks = frame.loc[1000].average_rank
+    assert ranks.sum() == pytest.approx(6.0)
+    assert ranks.idxmin() == "cure"
+
+
+def test_wins_are_shares_of_the_runs(comparison):
+    wins = comparison.wins("ltf", 1000)
+    regret = comparison.regret[0, 1]
+    assert wins.loc["cure", "even"] == np.mean(regret[0] < regret[1])
+    assert wins.loc["cure", "even"] + wins.loc["even", "cure"] == pytest.approx(1.0)
+    assert np.isnan(wins.loc["cure", "cure"])
+
+
+def test_ties_count_half():
+    flat = LinearThenFlat.create([1.0, 1.0], [0.5, 0.5])
+    tied = compare(["random", "round-robin"], {"flat": flat}, [30], n_runs=3)
+    assert tied.wins("flat", 30).loc["random", "round-robin"] == 0.5
+    assert tied.to_frame().average_rank.tolist() == [1.5, 1.5]
+    assert tied.t_tests("flat", 30).isna().all(axis=None)
+
+
+def test_t_tests_are_paired(comparison):
+    p = comparison.t_tests("ltf", 200)
+    regret = comparison.regret[0, 0]
+    assert p.loc["cure", "chance"] == stats.ttest_rel(regret[0], regret[2]).pvalue
+    assert p.loc["cure", "chance"] == p.loc["chance", "cure"]
+
+
+def test_a_single_run_has_no_interval():
+    single = compare(["random"], ["two-arm"], [50]).to_frame()
+    assert single[["low", "high"]].isna().all(axis=None)
+
+
+def test_environments_may_have_parameters():
+    quiet, loud = ("two-arm", {"noise": 0.0}), ("two-arm", {"noise": 5.0})
+    result = compare(["cure-ucb"], {"quiet": quiet, "loud": loud}, [200], n_runs=5)
+    assert result.environments == ["quiet", "loud"]
+    assert result.regret[1].mean() != result.regret[0].mean()
+
+
+def test_the_same_name_twice_is_refused():
+    pair = [("cure-ucb", {"eps": 0.25}), ("cure-ucb", {"eps": 0.5})]
+    with pytest.raises(InvalidParameterError, match="names of your own"):
+        compare(pair, ["ltf"], [100])
+
+
+def test_unknown_environment_or_horizon(comparison):
+    with pytest.raises(UnknownNameError, match="Known: ltf"):
+        comparison.wins("concave", 200)
+    with pytest.raises(InvalidParameterError, match=r"one of \[200, 1000\]; got 300"):
+        comparison.t_tests("ltf", 300)

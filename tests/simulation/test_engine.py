@@ -1,0 +1,313 @@
+import inspect
+import math
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from risingsearch.curves.base import NEVER, fresh, pull_limits
+from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.restless import DriftingMeans
+from risingsearch.errors import PolicyError
+from risingsearch.policies import WAIT, list_policies, make_policy
+from risingsearch.policies.base import arm_arrays, least_pulled
+from risingsearch.simulation.engine import loop_for, play
+
+ROUNDS = 20_000
+
+
+def rising():
+    """Five concave arms with Gaussian noise."""
+    n = np.arange(1, ROUNDS + 1)
+    half = np.array([50.0, 400.0, 1500.0, 4000.0, 9000.0])[:, None]
+    end = np.array([0.5, 0.6, 0.7, 0.85, 0.95])[:, None]
+    return CurveTable.create(end * n / (n + half), 0.05, "best-arm")
+
+
+def rotting():
+    """Four falling arms of different lengths, with Bernoulli rewards."""
+    n = np.arange(1, ROUNDS + 1)
+    means = np.exp(-n / np.array([800.0, 3000.0, 9000.0, 30_000.0])[:, None])
+    means[1, 6000:] = np.nan
+    means[2, 9000:] = np.nan
+    return CurveTable.create(means, "bernoulli", "greedy")
+
+
+def restless():
+    """Four drifting arms, of which one comes late and one leaves early."""
+    return DriftingMeans.create(
+        rounds=[1, 5000, 12_000, ROUNDS],
+        means=[
+            [0.2, 0.5, 0.6, 0.9],
+            [0.7, 0.4, 0.6, 0.9],
+            [0.1, 0.8, 0.5, 0.9],
+            [0.6, 0.6, 0.4, 0.9],
+        ],
+        deviations=[0.1, 0.2, 0.3, 0.1],
+        between="linear",
+        arrivals=[1, 1, 3000, 1],
+        departures=[NEVER, NEVER, NEVER, 7000],
+    )
+
+
+ENVIRONMENTS = {"rising": rising(), "rotting": rotting(), "restless": restless()}
+
+
+def run(loop, policy, environment, rounds=ROUNDS, checkpoints=(), seed=3):
+    """Play one run and return everything that it leaves behind."""
+    rng = np.random.default_rng(seed)
+    policy.pulls_left[:] = pull_limits(environment, rounds)
+    pulls = np.zeros(environment.n_arms, dtype=np.int64)
+    reward, found = np.zeros(len(checkpoints)), np.zeros(len(checkpoints))
+    arms, rewards = np.full(rounds, -1), np.full(rounds, np.nan)
+    marks = np.array([*checkpoints, NEVER])
+    with np.errstate(over="ignore", invalid="ignore"):
+        n = loop(
+            policy,
+            fresh(environment),
+            rounds,
+            rng,
+            marks,
+            pulls,
+            reward,
+            found,
+            arms,
+            rewards,
+        )
+    return {
+        "played": n,
+        "pulls": pulls,
+        "reward": reward,
+        "found": found,
+        "arms": arms,
+        "rewards": rewards.view(np.int64),  # bit for bit
+        "generator": str(rng.bit_generator.state),
+        "policy": [value for value in policy if isinstance(value, np.ndarray)],
+    }
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=list(ENVIRONMENTS))
+@pytest.mark.parametrize("name", [info.name for info in list_policies()])
+def test_compiled_and_interpreted_runs_are_identical(name, environment):
+    def make():
+        return make_policy(name, environment.n_arms, ROUNDS)
+
+    loop = loop_for(make(), fresh(environment), compiled=True)
+    checkpoints = (1, 77, ROUNDS // 2, ROUNDS)
+    compiled = run(loop, make(), environment, checkpoints=checkpoints)
+    interpreted = run(play, make(), environment, checkpoints=checkpoints)
+    assert compiled["played"] == compiled["pulls"].sum() > 0
+    for part, value in interpreted.items():
+        np.testing.assert_equal(compiled[part], value, err_msg=part)
+
+
+class OneByOne(NamedTuple):
+    """Round-robin; with ``stint`` pulls at a time, or held for that many rounds."""
+
+    available: np.ndarray
+    pulls_left: np.ndarray
+    horizon: np.ndarray
+    pulls: np.ndarray
+    stint: int
+
+    @classmethod
+    def create(cls, n_arms, horizon, max_pulls=None, *, stint=1):
+        return cls(*arm_arrays(n_arms, horizon, max_pulls), stint)
+
+    def select(self, t, rng):
+        return least_pulled(self.available, self.pulls, 2**62)
+
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+
+
+class InSlices(OneByOne):
+    def slice_length(self, arm):
+        return self.stint
+
+
+class Committed(OneByOne):
+    def select(self, t, rng):
+        return ((t - 1) // self.stint) % len(self.pulls)
+
+    def until(self, t):
+        return ((t - 1) // self.stint + 1) * self.stint
+
+
+def test_reward_is_the_sum_of_means_and_found_the_mean_of_the_highest_reward():
+    table = np.array([[0.1, 0.5, 0.2], [0.3, 0.4, 0.9]])
+    environment = CurveTable.create(table)
+    seen = run(play, OneByOne.create(2, 6), environment, 6, (1, 2, 3, 6))
+    assert seen["arms"].tolist() == [0, 1, 0, 1, 0, 1]
+    assert seen["reward"] == pytest.approx([0.1, 0.4, 0.9, 2.4])
+    assert seen["found"] == pytest.approx([0.1, 0.3, 0.5, 0.9])
+
+
+def test_slices_are_played_through():
+    environment = CurveTable.create(np.ones((2, 9)))
+    seen = run(play, InSlices.create(2, 12, stint=3), environment, 12, (2, 4))
+    assert seen["arms"].tolist() == [0, 0, 0, 1, 1, 1] * 2
+
+
+def test_an_arm_ends_with_its_curve_even_within_a_slice():
+    table = np.array([[1.0, 1.0, np.nan, np.nan], [1.0, 1.0, 1.0, 1.0]])
+    environment = CurveTable.create(table)
+    seen = run(play, InSlices.create(2, 9, stint=3), environment, 9, (9,))
+    assert seen["arms"].tolist() == [0, 0, 1, 1, 1, 1, -1, -1, -1]
+    assert seen["played"] == 6
+    assert seen["reward"].tolist() == [6.0]
+
+
+@pytest.mark.parametrize("checkpoints", [(), (3,), (1, 2, 5, 10, 12)])
+def test_a_committed_stretch_is_jumped_over(checkpoints):
+    table = np.cumsum(np.full((2, 12), 0.1), axis=1)
+    environment = CurveTable.create(table, noise=0.1)
+    seen = run(play, Committed.create(2, 12, stint=4), environment, 12, checkpoints)
+    assert seen["arms"].tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0]
+    order = [0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7]  # pulls of the arm before
+    sums = np.cumsum(table[0, order])
+    assert seen["reward"] == pytest.approx([sums[c - 1] for c in checkpoints])
+    assert np.isnan(seen["rewards"].view(float)).all()  # nothing was drawn
+
+
+def test_absent_arms_are_not_pulled_and_rounds_without_arms_pay_nothing():
+    environment = DriftingMeans.create(
+        rounds=[1], means=[[1.0], [1.0]], arrivals=[1, 8], departures=[4, NEVER]
+    )
+    seen = run(play, OneByOne.create(2, 10), environment, 10, (5, 10))
+    assert seen["arms"].tolist() == [0, 0, 0, -1, -1, -1, -1, 1, 1, 1]
+    assert seen["reward"].tolist() == [3.0, 6.0]
+
+
+def test_a_policy_that_stops_leaves_the_rest_unplayed():
+    class Stops(OneByOne):
+        def select(self, t, rng):
+            return WAIT if t > 2 else 0
+
+    environment = CurveTable.create(np.ones((2, 9)))
+    seen = run(play, Stops.create(2, 9), environment, 9, (1, 9))
+    assert seen["played"] == 2
+    assert seen["reward"].tolist() == [1.0, 2.0]
+
+
+def test_a_class_of_ones_own_is_compiled():
+    environment = rising()
+    loop = loop_for(OneByOne.create(5, ROUNDS), environment, compiled=True)
+    own = run(loop, OneByOne.create(5, 100), environment, 100)
+    known = run(play, make_policy("round-robin", 5, 100), environment, 100)
+    assert own["arms"].tolist() == known["arms"].tolist()
+
+
+class Sorts(OneByOne):
+    def select(self, t, rng):
+        return sorted({0: t})[0]
+
+
+class Ordinary:
+    def __init__(self):
+        self.available = np.ones(5, dtype=bool)
+        self.pulls_left = np.full(5, ROUNDS)
+
+    def select(self, t, rng):
+        return 0
+
+    def update(self, t, arm, reward, rng):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (Sorts.create(5, ROUNDS), "numba cannot compile Sorts in CurveTable"),
+        (Ordinary(), "Ordinary is not a NamedTuple"),
+    ],
+)
+def test_what_cannot_be_compiled_is_interpreted_and_the_reason_given_once(
+    policy, reason, recwarn
+):
+    with pytest.raises(PolicyError, match=reason):
+        loop_for(policy, rising(), compiled=True)
+    assert loop_for(policy, rising(), None) is play
+    assert loop_for(policy, rising(), None) is play
+    assert [reason in str(w.message) for w in recwarn] == [True]
+
+
+def test_compiled_can_be_refused():
+    assert loop_for(make_policy("random", 5, 10), rising(), compiled=False) is play
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None
+from risingsearch.errors import MissingDependencyError
+from risingsearch.simulation import simulate
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        result = simulate("cure-ucb", "two-arm", 500, seed=1)
+print(result.regret[0, 0])
+print([str(w.message) for w in caught])
+try:
+    simulate("cure-ucb", "two-arm", 500, compiled=True)
+except MissingDependencyError as error:
+    print(error)
+"""
+
+
+def test_without_numba_the_same_run_is_interpreted_and_said_so_once():
+    from risingsearch.simulation import simulate
+
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NUMBA],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    regret, said, refused = done.stdout.splitlines()
+    assert float(regret) == simulate("cure-ucb", "two-arm", 500, seed=1).regret[0, 0]
+    assert said.count("slower") == 1
+    assert "numba is not installed" in said
+    assert "risingsearch[sim]" in refused
+
+
+EDITED = """
+import sys
+import numpy as np
+from risingsearch.curves.recorded import CurveTable
+from risingsearch.simulation import simulate
+from edited import Edited
+result = simulate(Edited, CurveTable.create(np.ones((3, 5))), 5, compiled=True)
+print(result.pulls[0].tolist())
+"""
+
+
+def test_an_edited_policy_is_compiled_anew(tmp_path):
+    source = inspect.getsource(OneByOne).replace("OneByOne", "Edited")
+    head = (
+        "from typing import NamedTuple\nimport numpy as np\n"
+        "from risingsearch.policies.base import arm_arrays, least_pulled\n"
+    )
+    chosen = "return least_pulled(self.available, self.pulls, 2**62)"
+    assert chosen in source
+    seen = []
+    for choice in (0, 2):
+        edited = source.replace(chosen, f"return {choice}")
+        (tmp_path / "edited.py").write_text(head + edited)
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", EDITED],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+        )
+        seen.append(done.stdout.strip())
+    assert seen == ["[5, 0, 0]", "[0, 0, 5]"]
+
+
+def test_infinite_sums_are_no_error():
+    environment = CurveTable.create(np.full((2, 50), 1e308))
+    seen = run(play, make_policy("cure-ucb", 2, 50), environment, 50, (50,))
+    assert math.isinf(seen["reward"][0])

@@ -1,0 +1,176 @@
+from functools import partial
+
+import numpy as np
+import pytest
+
+from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.curves.recorded import CurveTable
+from risingsearch.errors import InvalidParameterError, PolicyError, UnknownNameError
+from risingsearch.policies import make_policy
+from risingsearch.policies.rising import CureUCB
+from risingsearch.simulation import simulate
+
+TWO_ARMS = LinearThenFlat.create([1.0, 1 / 200], [0.4, 1.0], noise=0.01)
+
+
+def test_shapes_and_what_the_rows_mean():
+    result = simulate("cure-ucb", TWO_ARMS, 300, n_runs=4, checkpoints=[10, 150, 300])
+    assert result.regret.shape == result.reward.shape == (4, 3)
+    assert result.optimal.shape == result.best_mean.shape == (4, 3)
+    assert result.pulls.shape == (4, 2)
+    assert result.pulls.sum(axis=1).tolist() == [300] * 4
+    assert result.n_played.tolist() == [300] * 4
+    np.testing.assert_array_equal(result.regret, result.optimal - result.reward)
+    np.testing.assert_allclose(
+        result.optimal[0], TWO_ARMS.optimal(np.array([10, 150, 300]))
+    )
+    assert result.arms is None
+    assert result.rewards is None
+    assert "cure-ucb in LinearThenFlat, 300 rounds, 4 runs" in repr(result)
+
+
+def test_reward_adds_up_the_means_of_the_arms_pulled():
+    result = simulate("random", TWO_ARMS, 50, trace=True, seed=4)
+    n = np.zeros(2, dtype=int)
+    total = 0.0
+    for arm in result.arms[0]:
+        n[arm] += 1
+        total += TWO_ARMS.mean(arm, n[arm], 0)
+    assert result.reward[0, 0] == pytest.approx(total)
+    assert result.pulls[0].tolist() == n.tolist()
+
+
+@pytest.mark.parametrize("policy", ["random", "cure-ucb"])
+def test_runs_do_not_depend_on_jobs_nor_on_how_many_there_are(policy):
+    two = simulate(policy, "ltf", 400, n_runs=7, seed=5, jobs=2, trace=True)
+    one = simulate(policy, "ltf", 400, n_runs=3, seed=5, jobs=1, trace=True)
+    np.testing.assert_array_equal(two.regret[:3], one.regret)
+    np.testing.assert_array_equal(two.arms[:3], one.arms)
+    np.testing.assert_array_equal(two.rewards[:3], one.rewards)
+    other = simulate(policy, "ltf", 400, n_runs=3, seed=6)
+    assert not np.array_equal(other.regret, one.regret)
+
+
+def test_compiled_and_interpreted_results_are_the_same():
+    compiled, interpreted = (
+        simulate("cure-ucb", "ltf", 300, 3, checkpoints=5, trace=True, compiled=how)
+        for how in (True, False)
+    )
+    for part in ("regret", "reward", "best_mean", "pulls", "n_played", "arms"):
+        np.testing.assert_array_equal(
+            getattr(compiled, part), getattr(interpreted, part)
+        )
+
+
+def test_arms_of_a_run_are_the_same_for_every_policy_and_horizon():
+    long = simulate("random", "ltf", 500, n_runs=5, checkpoints=[100, 500])
+    short = simulate("round-robin", "ltf", 100, n_runs=5)
+    np.testing.assert_array_equal(long.optimal[:, 0], short.optimal[:, 0])
+
+
+def test_a_policy_may_be_a_name_a_class_a_factory_or_ready_made():
+    given = [
+        simulate("cure-ucb", TWO_ARMS, 80, policy_params={"sigma": 0.1}),
+        simulate(CureUCB, TWO_ARMS, 80, policy_params={"sigma": 0.1}),
+        simulate(CureUCB.create, TWO_ARMS, 80, policy_params={"sigma": 0.1}),
+        simulate(partial(make_policy, "cure-ucb", sigma=0.1), TWO_ARMS, 80),
+        simulate(make_policy("cure-ucb", 2, 80, sigma=0.1), TWO_ARMS, 80),
+    ]
+    assert len({result.regret[0, 0] for result in given}) == 1
+    names = [result.policy for result in given]
+    assert names == ["cure-ucb", "CureUCB", "CureUCB", "make_policy", "CureUCB"]
+
+
+def test_a_ready_made_policy_is_copied_for_every_run():
+    policy = make_policy("round-robin", 2, 80)
+    simulate(policy, TWO_ARMS, 80, n_runs=3)
+    assert policy.pulls.tolist() == [0, 0]
+
+
+def test_an_environment_may_be_a_name_a_generator_or_ready_made():
+    def pair(rng, horizon, *, gap=0.1):
+        return CurveTable.create([[0.5] * horizon, [0.5 + gap] * horizon])
+
+    named = simulate("round-robin", "two-arm", 10, environment_params={"noise": 0.0})
+    assert named.environment == "two-arm"
+    made = simulate("round-robin", pair, 10, environment_params={"gap": 0.2})
+    assert made.environment == "pair"
+    assert made.regret[0, 0] == pytest.approx(1.0)
+    ready = simulate("round-robin", pair(None, 10), 10)
+    assert ready.regret[0, 0] == pytest.approx(0.5)
+
+
+def test_policies_are_told_how_long_the_curves_are():
+    table = np.full((3, 4), 0.5)
+    table[1, 2:] = np.nan
+    result = simulate("random-search", CurveTable.create(table), 100)
+    assert result.pulls[0].tolist() == [4, 2, 4]
+    assert result.n_played[0] == 10
+    assert result.regret[0, 0] == pytest.approx(0.0)
+
+
+def test_pulls_are_padded_where_runs_have_different_numbers_of_arms():
+    result = simulate("round-robin", "ltf", 60, n_runs=12)
+    assert result.pulls.shape[1] == 5
+    assert result.pulls.sum(axis=1).tolist() == [60] * 12
+
+
+@pytest.mark.parametrize(
+    ("given", "rounds"),
+    [(None, [90]), (3, [30, 60, 90]), ([1, 90], [1, 90]), (200, list(range(1, 91)))],
+)
+def test_checkpoints(given, rounds):
+    result = simulate("random", TWO_ARMS, 90, checkpoints=given)
+    assert result.checkpoints.tolist() == rounds
+
+
+def test_checkpoints_do_not_change_the_run():
+    few = simulate("successive-halving", TWO_ARMS, 200, checkpoints=[200])
+    many = simulate("successive-halving", TWO_ARMS, 200, checkpoints=200)
+    assert few.regret[0, -1] == pytest.approx(many.regret[0, -1])
+    assert np.all(np.diff(many.reward[0]) > 0)
+
+
+def test_to_frame():
+    frame = simulate("random", TWO_ARMS, 40, n_runs=2, checkpoints=[20, 40]).to_frame()
+    assert frame["run"].tolist() == [0, 0, 1, 1]
+    assert frame["round"].tolist() == [20, 40, 20, 40]
+    assert set(frame["policy"]) == {"random"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"horizon": 0}, "horizon must be a whole number of at least 1; got 0"),
+        ({"n_runs": 0}, "n_runs must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"jobs": 0}, "jobs must be"),
+        ({"checkpoints": [5, 5]}, "increasing rounds from 1 to the horizon 50"),
+        ({"checkpoints": [51]}, "increasing rounds from 1 to the horizon 50"),
+        ({"checkpoints": [0.5]}, "increasing rounds"),
+        ({"checkpoints": []}, "increasing rounds"),
+        ({"environment_params": {"noise": 0.1}}, "ready-made environment"),
+        (
+            {"policy": make_policy("random", 2, 50), "policy_params": {"a": 1}},
+            "ready-made policy",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    given = {"policy": "random", "environment": TWO_ARMS, "horizon": 50, **arguments}
+    with pytest.raises(InvalidParameterError, match=message):
+        simulate(**given)
+
+
+def test_unknown_names_are_answered_with_the_closest():
+    with pytest.raises(UnknownNameError, match="did you mean 'cure-ucb'"):
+        simulate("cure", TWO_ARMS, 5)
+    with pytest.raises(UnknownNameError, match="did you mean 'two-arm'"):
+        simulate("random", "two-arms", 5)
+
+
+def test_a_ready_made_policy_must_fit():
+    with pytest.raises(PolicyError, match="each of the 2 arms; it has 3"):
+        simulate(make_policy("random", 3, 50), TWO_ARMS, 50)
+    with pytest.raises(PolicyError, match="made for 20 pulls"):
+        simulate(make_policy("random", 2, 20), TWO_ARMS, 50)
