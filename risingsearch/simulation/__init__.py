@@ -7,6 +7,14 @@
 """
 
 from risingsearch.simulation.comparison import Comparison, compare
+from risingsearch.simulation.recorded_search import RecordedSearch, search_recorded
 from risingsearch.simulation.runs import SimulationResult, simulate
 
-__all__ = ["Comparison", "SimulationResult", "compare", "simulate"]
+__all__ = [
+    "Comparison",
+    "RecordedSearch",
+    "SimulationResult",
+    "compare",
+    "search_recorded",
+    "simulate",
+]

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.errors import InvalidParameterError, missing, unknown_name
+from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.simulation.runs import Plan, Player, checked_checkpoints, name_of
+from risingsearch.simulation.statistics import (
+    average_ranks,
+    half_width,
+    pandas,
+    scipy_stats,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,44 +45,51 @@ class Comparison:
     regret: NDArray[np.float64]
     best_mean: NDArray[np.float64]
 
-    def to_frame(self) -> pd.DataFrame:
+    def rows(self) -> list[dict[str, Any]]:
         """Return one row per environment, horizon and policy.
 
         Returns
         -------
-        pandas.DataFrame
-            Columns environment, horizon, policy, mean_regret, low and high (the 95 %
+        list of dict
+            With environment, horizon, policy, mean_regret, low and high (the 95 %
             interval of the mean, Student's t over the runs; NaN for a single run),
             average_rank (1 is the lowest regret; ties share), best_mean, n_runs.
 
         Raises
         ------
         MissingDependencyError
-            If pandas or scipy is not installed.
+            If scipy is not installed.
         """
-        pd, stats = _libraries()
-        n_runs = self.regret.shape[-1]
-        half = np.full(self.regret.shape[:-1], np.nan)
-        if n_runs > 1:
-            error = self.regret.std(axis=-1, ddof=1) / np.sqrt(n_runs)
-            half = stats.t.ppf(0.975, n_runs - 1) * error
-        ranks = stats.rankdata(self.regret, axis=2).mean(axis=-1)
+        half, ranks = half_width(self.regret), average_ranks(self.regret)
         mean, best = self.regret.mean(axis=-1), self.best_mean.mean(axis=-1)
-        rows = [
+        return [
             {
                 "environment": self.environments[e],
                 "horizon": self.horizons[h],
                 "policy": self.policies[p],
-                "mean_regret": mean[e, h, p],
-                "low": mean[e, h, p] - half[e, h, p],
-                "high": mean[e, h, p] + half[e, h, p],
-                "average_rank": ranks[e, h, p],
-                "best_mean": best[e, h, p],
-                "n_runs": n_runs,
+                "mean_regret": float(mean[e, h, p]),
+                "low": float(mean[e, h, p] - half[e, h, p]),
+                "high": float(mean[e, h, p] + half[e, h, p]),
+                "average_rank": float(ranks[e, h, p]),
+                "best_mean": float(best[e, h, p]),
+                "n_runs": self.regret.shape[-1],
             }
             for e, h, p in np.ndindex(mean.shape)
         ]
-        return pd.DataFrame(rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return ``rows`` as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas or scipy is not installed.
+        """
+        return pandas().DataFrame(self.rows())
 
     def wins(self, environment: str, horizon: int) -> pd.DataFrame:
         """Return how often each policy beat each other one.
@@ -94,7 +107,7 @@ class Comparison:
             Share of the runs, from 0 to 1, in which the policy of the row had less
             regret than that of the column; a tie counts half, the diagonal is NaN.
         """
-        pd, _ = _libraries()
+        pd = pandas()
         regret = self._at(environment, horizon)
         less = regret[:, None] < regret[None, :]
         equal = regret[:, None] == regret[None, :]
@@ -118,7 +131,7 @@ class Comparison:
             Two-sided p-values, row against column; not corrected for their number. NaN
             on the diagonal and where two policies never differ.
         """
-        pd, stats = _libraries()
+        pd, stats = pandas(), scipy_stats()
         regret = self._at(environment, horizon)
         n = len(regret)
         p_values = np.full((n, n), np.nan)
@@ -181,7 +194,7 @@ def compare(
     Examples
     --------
     >>> result = compare(["cure-ucb", "random"], ["ltf"], [1000], n_runs=20)
-    >>> result.wins("ltf", 1000).loc["cure-ucb", "random"]
+    >>> float(result.wins("ltf", 1000).loc["cure-ucb", "random"])
     0.95
     """
     named_policies, named_environments = _named(policies), _named(environments)
@@ -224,12 +237,3 @@ def _pair(item: Any) -> tuple[Any, Any]:
     # A policy is a tuple too, but has names.
     is_pair = isinstance(item, tuple) and not hasattr(item, "_fields")
     return item if is_pair else (item, None)
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import pandas as pd
-        from scipy import stats
-    except ImportError as error:
-        raise missing(str(error.name).partition(".")[0], "sim") from error
-    return pd, stats

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from risingsearch.checks import checked_int
 from risingsearch.curves import make_environment
 from risingsearch.curves.base import NEVER, fresh, pull_limits
-from risingsearch.errors import InvalidParameterError, PolicyError, missing
+from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.simulation.engine import loop_for, play
+from risingsearch.simulation.statistics import pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,12 +82,8 @@ class SimulationResult:
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise missing("pandas", "sim") from error
         n_runs, n_checkpoints = self.regret.shape
-        return pd.DataFrame(
+        return pandas().DataFrame(
             {
                 "policy": self.policy,
                 "environment": self.environment,

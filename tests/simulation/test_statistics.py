@@ -5,13 +5,13 @@ from scipy import stats
 from risingsearch.simulation.statistics import average_ranks, half_width
 
 
-@pytest.mark.parametrize("n_runs", [3, 4, 10, 100])
+@pytest.mark.parametrize("n_runs", [2, 10])
 def test_half_width_is_that_of_students_t(n_runs):
     values = np.random.default_rng(n_runs).normal(size=(2, n_runs))
     low, high = stats.t.interval(
         0.95, n_runs - 1, values.mean(axis=-1), stats.sem(values, axis=-1)
     )
-    np.testing.assert_allclose(2 * half_width(values), high - low, rtol=0.01)
+    np.testing.assert_allclose(2 * half_width(values), high - low)
 
 
 def test_half_width_of_a_single_run_is_unknown():

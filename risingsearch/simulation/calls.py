@@ -1,0 +1,128 @@
+"""Policies and parameters as people write them: ``cure-ucb(sigma=0.1), asha``."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from risingsearch.errors import InvalidParameterError
+
+CALL = re.compile(r"([^\s()=]+)\s*(?:\((.*)\))?", re.DOTALL)
+PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.+)", re.DOTALL)
+WORD = re.compile(r"""[A-Za-z./~][^\s,=()\[\]{}'"]*""")
+WORDS = {"true": True, "false": False, "null": None, "none": None}
+
+
+def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return name and parameters of every call in a list with commas.
+
+    Parameters
+    ----------
+    text : str
+        Names, each with or without parameters in parentheses.
+
+    Returns
+    -------
+    dict
+        From each call as it is written to its name and a dict of its parameters.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the text is not such a list, or names the same call twice.
+
+    Examples
+    --------
+    >>> read_calls("auto, cure-ucb(sigma=0.1, deterministic=true)")
+    {'auto': ('auto', {}),
+     'cure-ucb(sigma=0.1, deterministic=true)':
+         ('cure-ucb', {'sigma': 0.1, 'deterministic': True})}
+    """
+    calls: dict[str, tuple[str, dict[str, Any]]] = {}
+    for part in _parts(text):
+        match = CALL.fullmatch(part)
+        if match is None:
+            msg = f"must be NAME or NAME(parameter=value, ...); got {part!r}"
+            raise InvalidParameterError(msg)
+        if part in calls:
+            msg = f"each can be named once; got {part!r} twice"
+            raise InvalidParameterError(msg)
+        name, inside = match.groups()
+        given = _parts(inside) if inside and inside.strip() else []
+        calls[part] = name, read_parameters(given)
+    return calls
+
+
+def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the values of several ``name=value``, by their names.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        A value is a number, true, false, null, a word or a path, a quoted string, or a
+        list in brackets.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    InvalidParameterError
+        If a text is none of that, or a name stands there twice.
+
+    Examples
+    --------
+    >>> read_parameters(["noise=0.1", "kind=student", "reward_range=[0, 100]"])
+    {'noise': 0.1, 'kind': 'student', 'reward_range': [0, 100]}
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        match = PARAMETER.fullmatch(text.strip())
+        if match is None:
+            msg = f"must be parameter=value; got {text!r}"
+            raise InvalidParameterError(msg)
+        name, value = match.groups()
+        if name in values:
+            msg = f"a parameter can be given once; got {name} twice"
+            raise InvalidParameterError(msg)
+        values[name] = _value(value.strip())
+    return values
+
+
+def _value(text: str) -> Any:
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        value = ast.literal_eval(text)
+        if isinstance(value, (int, float, str, list, tuple)):
+            return value
+    if WORD.fullmatch(text):
+        return text
+    msg = (
+        "a value must be a number, true, false, null, a word, a quoted string or a "
+        f"[list]; got {text!r}"
+    )
+    raise InvalidParameterError(msg)
+
+
+def _parts(text: str) -> list[str]:
+    """Split at the commas that stand outside all brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    if depth != 0:
+        msg = f"every bracket must be closed; got {text!r}"
+        raise InvalidParameterError(msg)
+    stripped = [part.strip() for part in parts]
+    if not all(stripped):
+        msg = f"must be a list with commas, and nothing empty in it; got {text!r}"
+        raise InvalidParameterError(msg)
+    return stripped

@@ -1,0 +1,291 @@
+"""Searches replayed on recorded curves: which policy and budget would have been right.
+
+>>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
+>>> found = search_recorded(curves, ["auto", "random-search"], [10, 50], n_runs=20)
+>>> found.policies
+['screened-damped-slope', 'random-search']
+>>> found.score.mean(axis=-1)
+array([[0.952, 0.942],
+       [0.971, 0.967]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from risingsearch.checks import checked_float, checked_int
+from risingsearch.curves.noise import Noise
+from risingsearch.curves.recorded import CurveTable
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import (
+    Policy,
+    make_policy,
+    policy_info,
+    recommended_arms,
+    resolve_policy,
+)
+from risingsearch.simulation.runs import simulate
+from risingsearch.simulation.statistics import half_width
+
+EPOCH_SCHEDULERS = (
+    "auto",
+    "successive-halving",
+    "asha",
+    "hyperband",
+    "median-stopping",
+    "epsilon-greedy",
+    "cure-ucb",
+    "random-search",
+)
+MULTIPLES = (1, 2, 5, 10, 20)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedSearch:
+    """What searches with several policies and budgets would have found.
+
+    Parameters
+    ----------
+    policies : list of str
+        Their names.
+    budgets : list of int
+        Epochs, over all configurations.
+    score : ndarray of shape (n_budgets, n_policies, n_runs)
+        The recorded score of the best epoch that a search saw: how good the model is
+        that it ends with.
+    epochs : ndarray of the same shape
+        Epochs used: fewer than the budget where a policy stops by its own rule.
+    best : float
+        The best recorded score.
+    typical : float
+        The median of the configurations' best scores.
+    """
+
+    policies: list[str]
+    budgets: list[int]
+    score: NDArray[np.float64]
+    epochs: NDArray[np.int64]
+    best: float
+    typical: float
+
+    @property
+    def distance(self) -> NDArray[np.float64]:
+        """How far the scores are from the best recorded one, at least 0."""
+        return np.abs(self.score - self.best)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per budget and policy, the best policy of a budget first.
+
+        Returns
+        -------
+        list of dict
+            With budget, policy, mean_score, low and high (its 95 % interval over the
+            runs; NaN for a single run), distance (mean, from the best recorded score),
+            epochs (mean), best (of its budget), as_good (as the best, as far as these
+            runs can tell). What ``pandas.DataFrame`` takes.
+        """
+        mean, half = self.score.mean(axis=-1), half_width(self.score)
+        distance, epochs = self.distance.mean(axis=-1), self.epochs.mean(axis=-1)
+        as_good, winners = self.as_good(), self.winners()
+        return [
+            {
+                "budget": budget,
+                "policy": self.policies[p],
+                "mean_score": float(mean[b, p]),
+                "low": float(mean[b, p] - half[b, p]),
+                "high": float(mean[b, p] + half[b, p]),
+                "distance": float(distance[b, p]),
+                "epochs": float(epochs[b, p]),
+                "best": self.policies[p] == winners[b],
+                "as_good": bool(as_good[b, p]),
+            }
+            for b, budget in enumerate(self.budgets)
+            for p in np.argsort(distance[b], kind="stable")
+        ]
+
+    def winners(self) -> list[str]:
+        """Return the policy of the best mean score, per budget.
+
+        Returns
+        -------
+        list of str
+        """
+        best = self.distance.mean(axis=-1).argmin(axis=-1)
+        return [self.policies[p] for p in best]
+
+    def as_good(self) -> NDArray[np.bool_]:
+        """Return which policies cannot be told from the winner of their budget.
+
+        Returns
+        -------
+        ndarray of shape (n_budgets, n_policies)
+            True where the 95 % interval of the mean difference, run by run, holds 0;
+            so for the winner itself. With a single run, nothing can be told.
+        """
+        distance = self.distance
+        winner = distance.mean(axis=-1).argmin(axis=-1)
+        behind = distance - distance[np.arange(len(winner)), winner][:, None]
+        worse: NDArray[np.bool_] = behind.mean(axis=-1) > half_width(behind)
+        return ~worse
+
+    def enough(self, within: float | None = None) -> tuple[int, str] | None:
+        """Return the smallest budget that finds nearly the best, and its policy.
+
+        Parameters
+        ----------
+        within : float, optional
+            How near, in units of the score, at least 0. By default a twentieth of the
+            distance from ``typical`` to ``best``.
+
+        Returns
+        -------
+        tuple of int and str, or None
+            None if no mean score is that near.
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``within`` is outside its range.
+        """
+        nearest = self.distance.mean(axis=-1).min(axis=-1)
+        near = np.flatnonzero(nearest <= self.near(within))
+        if len(near) == 0:
+            return None
+        return self.budgets[near[0]], self.winners()[near[0]]
+
+    def near(self, within: float | None = None) -> float:
+        """Return the distance that counts as near; see ``enough``."""
+        if within is None:
+            return 0.05 * abs(self.best - self.typical)
+        return checked_float("within", within, 0.0, open_low=False)
+
+
+def search_recorded(
+    curves: ArrayLike,
+    policies: Mapping[str, tuple[str, dict[str, Any]]]
+    | Sequence[str] = EPOCH_SCHEDULERS,
+    budgets: Sequence[int] | None = None,
+    n_runs: int = 100,
+    seed: int = 0,
+    jobs: int | None = None,
+    *,
+    noise: Noise | str | float = 0.0,
+    minimize: bool = False,
+    compiled: bool | None = None,
+) -> RecordedSearch:
+    """Replay searches with several policies and budgets on recorded curves.
+
+    Every run meets the configurations in another random order, the same for all
+    policies and budgets. A policy gets the first of them: as many as its own rule
+    recommends for the budget, and at least enough to use it up. One that needs scores
+    from 0 to 1 takes the range of the recorded scores for that, where they lie outside.
+
+    Parameters
+    ----------
+    curves : array-like of shape (n_configurations, n_epochs)
+        The recorded scores; NaN after a configuration's last epoch.
+    policies : mapping or sequence of str, optional
+        Registered names; a mapping takes names of your own to pairs of a registered
+        name and a dict of parameters.
+    budgets : sequence of int, optional
+        Epochs, each at least 1 and at most what the curves hold in all. By default 1,
+        2, 5, 10 and 20 times the longest curve, as far as they hold that many.
+    n_runs : int, default 100
+        Random orders, at least 1.
+    seed, jobs, compiled
+        As in ``simulate``.
+    noise : Noise, str or float, default 0.0
+        Noise on top of the scores that a policy sees, or its standard deviation.
+    minimize : bool, default False
+        Whether a lower score is better.
+
+    Returns
+    -------
+    RecordedSearch
+
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is outside its range, or a name unknown.
+    """
+    sign = -1.0 if minimize else 1.0
+    table = CurveTable.create(sign * np.asarray(curves, dtype=float), noise, "best-arm")
+    budgets = _checked_budgets(budgets, table)
+    if not isinstance(policies, Mapping):
+        policies = {resolve_policy(name): (name, {}) for name in policies}
+    shape = len(budgets), len(policies), checked_int("n_runs", n_runs, 1)
+    score, epochs = np.empty(shape), np.empty(shape, dtype=np.int64)
+    longest = int(table.pulls.max())
+    plans = [
+        [recommended_arms(name, budget, longest, **own) for budget in budgets]
+        for name, own in policies.values()
+    ]
+    for p, (name, own) in enumerate(policies.values()):
+        for b, budget in enumerate(budgets):
+            result = simulate(
+                partial(_live, name, longest),
+                partial(_candidates, table=table, n_arms=plans[p][b]),
+                budget,
+                n_runs,
+                seed,
+                jobs=jobs,
+                policy_params=_declared_range(name, table) | own,
+                compiled=compiled,
+            )
+            score[b, p] = sign * result.best_mean[:, -1]
+            epochs[b, p] = result.n_played
+    highest = np.nanmax(table.means, axis=1)
+    return RecordedSearch(
+        list(policies),
+        budgets,
+        score,
+        epochs,
+        best=sign * float(highest.max()),
+        typical=sign * float(np.median(highest)),
+    )
+
+
+def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[int]:
+    longest, total = int(table.pulls.max()), int(table.pulls.sum())
+    if budgets is None:
+        return sorted({min(multiple * longest, total) for multiple in MULTIPLES})
+    checked = sorted({checked_int("a budget", budget, 1) for budget in budgets})
+    for budget in checked:
+        if budget > total:
+            msg = (
+                f"a budget can be at most the {total} epochs that the curves hold in "
+                f"all; got {budget}"
+            )
+            raise InvalidParameterError(msg)
+    return checked
+
+
+def _declared_range(name: str, table: CurveTable) -> dict[str, Any]:
+    """Return what a policy that needs rewards in a range is told about the curves."""
+    low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
+    default = policy_info(resolve_policy(name)).parameters.get("reward_range")
+    if default is None or default[0] <= low <= high <= default[1]:
+        return {}
+    return {"reward_range": (low, high if low < high else low + 1.0)}
+
+
+def _live(
+    name: str, longest: int, n_arms: int, horizon: int, _: int, **parameters: Any
+) -> Policy:
+    # A live search does not know the longest curve among the candidates it has drawn.
+    return make_policy(name, n_arms, horizon, min(longest, horizon), **parameters)
+
+
+def _candidates(
+    rng: np.random.Generator, budget: int, table: CurveTable, n_arms: int
+) -> CurveTable:
+    order = rng.permutation(table.n_arms)
+    enough = int(np.searchsorted(np.cumsum(table.pulls[order]), budget)) + 1
+    drawn = order[: max(n_arms, enough)]
+    return table._replace(means=table.means[drawn], pulls=table.pulls[drawn])

@@ -1,0 +1,289 @@
+"""What ``risingsearch simulate`` finds out, as plain values and as lines of text."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from risingsearch.curves import LoadedCurves, list_environments, make_environment
+from risingsearch.policies import make_policy, resolve_policy
+from risingsearch.simulation.comparison import Comparison, compare
+from risingsearch.simulation.recorded_search import (
+    EPOCH_SCHEDULERS,
+    RecordedSearch,
+    search_recorded,
+)
+
+REFERENCES = {
+    "best-arm": "the best single arm",
+    "greedy": "always the arm with the best next mean",
+    "allocation": "the best numbers of pulls",
+    "dynamic": "the best arm of every round",
+    "static": "a constant mean per round",
+}
+BASELINE = "random-search"
+WIDTH = 79
+
+HORIZONS = (10_000, 50_000)
+RISING = ("cure-ucb", "r-ed-ucb", "ti-ucb", "sw-ucb", "ucb1", "round-robin")
+ROTTING = ("swa", "wswa", "sw-ucb", "d-ucb", "ucb1", "round-robin")
+RESTLESS = ("be", "rexp3", "sw-ucb", "d-ucb", "raven-ucb", "ucb1", "round-robin")
+
+_SAME_FOR_ALL = ("environment", "n_runs")
+
+Calls = Mapping[str, tuple[str, dict[str, Any]]]
+
+
+def environment_report(
+    name: str,
+    policies: Calls | None,
+    horizons: Sequence[int] | None,
+    n_runs: int,
+    seed: int,
+    jobs: int | None,
+    parameters: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Play policies in a named environment; return one row per horizon and policy.
+
+    Parameters
+    ----------
+    name : str
+        A registered environment.
+    policies : mapping, optional
+        From the name of a row to a registered name and a dict of parameters; by default
+        some that suit the environment.
+    horizons : sequence of int, optional
+        Numbers of rounds; by default 10,000 and 50,000.
+    n_runs, seed, jobs
+        As in ``compare``.
+    parameters : mapping
+        Of the environment.
+
+    Returns
+    -------
+    dict
+        Values that JSON knows.
+    """
+    horizons = horizons or HORIZONS
+    sample = make_environment(name, horizons[0], seed, **parameters)
+    if not policies:
+        policies = {policy: (policy, {}) for policy in _suitable(sample, name)}
+    named = _resolved(policies)
+    for policy, own in named.values():  # what is wrong is said before anything compiles
+        make_policy(policy, sample.n_arms, horizons[0], **own)
+    result = compare(named, {name: (name, parameters)}, horizons, n_runs, seed, jobs)
+    return {
+        "environment": name,
+        "parameters": dict(parameters),
+        "reference": sample.reference,
+        "n_runs": n_runs,
+        "seed": seed,
+        "rows": list(_environment_rows(result)),
+    }
+
+
+def _suitable(environment: Any, name: str) -> tuple[str, ...]:
+    [setting] = [info.setting for info in list_environments() if info.name == name]
+    if setting == "restless":
+        return RESTLESS
+    return ROTTING if environment.reference == "greedy" else RISING
+
+
+def _resolved(policies: Calls) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Say what ``auto`` stands for."""
+    named = {}
+    for label, (name, own) in policies.items():
+        resolved = resolve_policy(name)
+        named[resolved + label.removeprefix(name)] = resolved, own
+    return named
+
+
+def _environment_rows(result: Comparison) -> Iterator[dict[str, Any]]:
+    for _, block in _blocks(result.rows(), "horizon"):
+        for row in sorted(block, key=lambda row: row["mean_regret"]):
+            yield {name: row[name] for name in row if name not in _SAME_FOR_ALL}
+
+
+def environment_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a table: policies by their regret, horizon by horizon."""
+    rows = report["rows"]
+    width = max(len(row["policy"]) for row in rows)
+    yield from [
+        f"{report['environment']}: regret against {REFERENCES[report['reference']]}",
+        f"mean of {_counted(report['n_runs'], 'run')}, its 95 % interval, and the "
+        "average rank (1 is the lowest)",
+    ]
+    for horizon, block in _blocks(rows, "horizon"):
+        digits = _digits(max(abs(row["mean_regret"]) for row in block), 3)
+        yield ""
+        title = f"{horizon} rounds"
+        yield f"{title:{width + 2}}{'regret':>12}{'95 % interval':>24}{'rank':>8}"
+        for row in block:
+            interval = f"{row['low']:.{digits}f} to {row['high']:.{digits}f}"
+            yield (
+                f"  {row['policy']:{width}}{row['mean_regret']:>12.{digits}f}"
+                f"{interval if report['n_runs'] > 1 else '-':>24}"
+                f"{row['average_rank']:>8.2f}"
+            )
+
+
+def recorded_report(
+    file: str,
+    curves: LoadedCurves,
+    policies: Calls | None,
+    budgets: Sequence[int] | None,
+    n_runs: int,
+    seed: int,
+    jobs: int | None,
+    *,
+    noise: float,
+    minimize: bool,
+    within: float | None,
+) -> dict[str, Any]:
+    """Replay searches on recorded curves; return one row per budget and policy.
+
+    Parameters
+    ----------
+    file : str
+        Where the curves are from.
+    curves : LoadedCurves
+        What the file holds.
+    policies : mapping, optional
+        From the name of a row to a registered name and a dict of parameters; by default
+        the epoch schedulers.
+    budgets, n_runs, seed, jobs, noise, minimize
+        As in ``search_recorded``.
+    within : float, optional
+        As in ``RecordedSearch.enough``.
+
+    Returns
+    -------
+    dict
+        Values that JSON knows.
+    """
+    found = search_recorded(
+        curves.means,
+        _resolved(policies) if policies else EPOCH_SCHEDULERS,
+        budgets,
+        n_runs,
+        seed,
+        jobs,
+        noise=noise,
+        minimize=minimize,
+    )
+    lengths = np.isfinite(curves.means).sum(axis=1)
+    return {
+        "file": file,
+        "form": curves.form,
+        "n_configurations": len(lengths),
+        "longest": int(lengths.max()),
+        "n_epochs": int(lengths.sum()),
+        "best": found.best,
+        "typical": found.typical,
+        "direction": "minimize" if minimize else "maximize",
+        "noise": noise,
+        "n_runs": n_runs,
+        "seed": seed,
+        "rows": found.rows(),
+        "verdict": verdict(found, within),
+    }
+
+
+def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a table: policies by what they find, budget by budget."""
+    rows, digits = report["rows"], _score_digits(report["best"], report["typical"])
+    width = max(len(row["policy"]) for row in rows)
+    minimize = report["direction"] == "minimize"
+    yield from _wrapped(
+        f"{Path(report['file']).name}: {report['form']}, "
+        f"{_counted(report['n_configurations'], 'configuration')} of up to "
+        f"{_counted(report['longest'], 'epoch')} ({report['n_epochs']} in all)"
+    )
+    yield (
+        f"best recorded score {report['best']:.{digits}f}; best of the median "
+        f"configuration {report['typical']:.{digits}f}"
+    )
+    yield (
+        "score: of the epoch that a search found best; mean of "
+        f"{_counted(report['n_runs'], 'run')} in random order"
+    )
+    yield "*: best of its budget; =: no clear difference from it"
+    away = "above best" if minimize else "below best"
+    for budget, block in _blocks(rows, "budget"):
+        yield ""
+        title = f"{_counted(budget, 'epoch')}"
+        yield (f"{title:{width + 4}}{'score':>10}{'95 % +-':>10}{away:>12}{'used':>8}")
+        for row in block:
+            mark = "*" if row["best"] else "=" if row["as_good"] else " "
+            half = f"{row['high'] - row['mean_score']:.{digits}f}"
+            yield (
+                f"  {row['policy']:{width}} {mark}{row['mean_score']:>10.{digits}f}"
+                f"{half if report['n_runs'] > 1 else '-':>10}"
+                f"{row['distance']:>12.{digits}f}{row['epochs']:>8.0f}"
+            )
+    yield from ["", *_wrapped(report["verdict"])]
+
+
+def verdict(found: RecordedSearch, within: float | None) -> str:
+    """Return in words which policy and budget would have been enough."""
+    digits = _score_digits(found.best, found.typical)
+    scores, distance = found.score.mean(axis=-1), found.distance.mean(axis=-1)
+    enough = found.enough(within)
+    if enough is None:
+        b, p = np.unravel_index(distance.argmin(), distance.shape)
+        words = (
+            f"No policy comes within {found.near(within):.{digits}f} of the best "
+            f"recorded score, {found.best:.{digits}f}, on average. Nearest is "
+            f"{found.policies[p]} with {_counted(found.budgets[b], 'epoch')}: "
+            f"{scores[b, p]:.{digits}f}."
+        )
+    else:
+        b, p = found.budgets.index(enough[0]), found.policies.index(enough[1])
+        words = (
+            f"{enough[1]} with {_counted(enough[0], 'epoch')} would have found "
+            f"{scores[b, p]:.{digits}f} on average (best recorded "
+            f"{found.best:.{digits}f})."
+        )
+    if BASELINE not in found.policies or found.policies[p] == BASELINE:
+        return words
+    baseline = found.policies.index(BASELINE)
+    reached = np.flatnonzero(distance[:, baseline] <= distance[b, p])
+    if len(reached) > 0:
+        needs = _counted(found.budgets[reached[0]], "epoch")
+        return f"{words} {BASELINE} needs {needs} for that."
+    return (
+        f"{words} {BASELINE} does not get there: {scores[-1, baseline]:.{digits}f} "
+        f"with {_counted(found.budgets[-1], 'epoch')}."
+    )
+
+
+def _blocks(
+    rows: Sequence[dict[str, Any]], key: str
+) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    for value in dict.fromkeys(row[key] for row in rows):
+        yield value, [row for row in rows if row[key] == value]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("s" if number != 1 else "")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def _score_digits(best: float, typical: float) -> int:
+    # Four figures of what separates the good from the usual, at most five of a score.
+    most = _digits(max(abs(best), abs(typical)), 5)
+    return min(most, _digits(abs(best - typical), 4)) if best != typical else most
+
+
+def _digits(scale: float, figures: int) -> int:
+    """Return the decimals that show so many figures of a number of this size."""
+    exponent = math.floor(math.log10(scale)) if scale > 0.0 else 0
+    return max(0, figures - 1 - exponent)

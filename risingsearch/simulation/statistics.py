@@ -1,0 +1,71 @@
+"""What many runs say about a mean: its 95 % interval, and average ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.errors import missing
+
+
+def scipy_stats() -> Any:
+    """Return ``scipy.stats``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If scipy is not installed.
+    """
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise missing("scipy", "sim") from error
+    return stats
+
+
+def pandas() -> Any:
+    """Return pandas.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise missing("pandas", "sim") from error
+    return pandas
+
+
+def half_width(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return half the 95 % interval of the mean over the last axis, the runs.
+
+    Student's t. NaN for a single run.
+
+    Examples
+    --------
+    >>> float(half_width(np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
+    1.96
+    """
+    n = values.shape[-1]
+    if n == 1:
+        return np.full(values.shape[:-1], np.nan)
+    error: NDArray[np.float64] = values.std(axis=-1, ddof=1) / np.sqrt(n)
+    return error * float(scipy_stats().t.ppf(0.975, n - 1))
+
+
+def average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean rank over the last axis, the runs; 1 is the lowest value.
+
+    Ranked are the values of the axis before; equal ones share the mean of their ranks.
+
+    Examples
+    --------
+    >>> average_ranks(np.array([[1.0, 1.0], [2.0, 0.0], [2.0, 3.0]]))
+    array([1.5 , 1.75, 2.75])
+    """
+    ranks: NDArray[np.float64] = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
+    return ranks
