@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import os
+import time
 from pathlib import Path
 
 SUITES = {
+    "concave": "CURE-UCB paper: late bloomers against early peakers (Figs. 5, 9, 11)",
+    "ltf": "CURE-UCB paper: linear-then-flat arms (Figs. 4, 8, 10)",
     "overhead": "what scheduling costs, and what a search costs above its training",
     "peers": "RisingSearchCV beside other searches, epochs audited inside the model",
+    "speed": "steps per second of every policy, beside other libraries and C",
+    "two-arm": "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
 }
 
 
@@ -24,18 +30,33 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("suite", choices=sorted(SUITES), metavar="SUITE")
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--quick", action="store_true", help="within two minutes")
-    scale.add_argument("--full", action="store_true", help="more repetitions")
+    scale.add_argument("--full", action="store_true", help="at the papers' own scale")
+    parser.add_argument(
+        "--data-dir", type=Path, help="where data sets are; default: RISINGSEARCH_DATA"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("benchmark-results"), help="where results go"
     )
+    parser.add_argument("--jobs", type=int, help="threads; default: one per processor")
     parser.add_argument("--seed", type=int, default=0, help="of the first repetition")
     arguments = parser.parse_args(argv)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if arguments.data_dir is None and "RISINGSEARCH_DATA" in os.environ:
+        arguments.data_dir = Path(os.environ["RISINGSEARCH_DATA"])
     out = arguments.out / arguments.suite
     out.mkdir(parents=True, exist_ok=True)
-    suite = importlib.import_module(f"benchmarks.{arguments.suite}")
+    suite = importlib.import_module("benchmarks." + arguments.suite.replace("-", "_"))
     chosen = "quick" if arguments.quick else "full" if arguments.full else "default"
-    suite.run(out, scale=chosen, seed=arguments.seed)
+    options = {"data_dir": arguments.data_dir, "jobs": arguments.jobs}
+    taken = inspect.signature(suite.run).parameters
+    begin = time.perf_counter()
+    suite.run(
+        out,
+        scale=chosen,
+        seed=arguments.seed,
+        **{name: value for name, value in options.items() if name in taken},
+    )
+    print(f"{time.perf_counter() - begin:.0f} s; see {out}")
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from risingsearch.simulation.runs import Plan, Player, checked_checkpoints, name
 from risingsearch.simulation.statistics import (
     average_ranks,
     half_width,
+    paired_p_value,
     pandas,
-    scipy_stats,
 )
 
 if TYPE_CHECKING:
@@ -131,16 +131,9 @@ class Comparison:
             Two-sided p-values, row against column; not corrected for their number. NaN
             on the diagonal and where two policies never differ.
         """
-        pd, stats = pandas(), scipy_stats()
         regret = self._at(environment, horizon)
-        n = len(regret)
-        p_values = np.full((n, n), np.nan)
-        for i in range(n):
-            for j in range(i):
-                if np.any(regret[i] != regret[j]) and regret.shape[1] > 1:
-                    p = stats.ttest_rel(regret[i], regret[j]).pvalue
-                    p_values[i, j] = p_values[j, i] = p
-        return pd.DataFrame(p_values, self.policies, self.policies)
+        p_values = [[paired_p_value(row, other) for other in regret] for row in regret]
+        return pandas().DataFrame(p_values, self.policies, self.policies)
 
     def _at(self, environment: str, horizon: int) -> NDArray[np.float64]:
         if environment not in self.environments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -69,3 +70,22 @@ def average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     ranks: NDArray[np.float64] = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
     return ranks
+
+
+def paired_p_value(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Return the two-sided p-value of a paired t-test over the runs.
+
+    0 where all runs differ by the same; NaN where none differs, or there is just one.
+
+    Examples
+    --------
+    >>> paired_p_value(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.5, 2.1, 3.6, 4.2]))
+    0.060
+    """
+    difference = first - second
+    n = len(difference)
+    if n == 1 or not difference.any():
+        return math.nan
+    error = difference.std(ddof=1) / math.sqrt(n)
+    t = abs(difference.mean()) / error if error > 0.0 else math.inf
+    return float(2.0 * scipy_stats().t.sf(t, n - 1))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from risingsearch.simulation.statistics import average_ranks, half_width
+from risingsearch.simulation.statistics import average_ranks, half_width, paired_p_value
 
 
 @pytest.mark.parametrize("n_runs", [2, 10])
@@ -22,3 +22,9 @@ def test_average_ranks_share_ties():
     values = np.random.default_rng(0).integers(4, size=(5, 30)).astype(float)
     expected = stats.rankdata(values, axis=0).mean(axis=-1)
     np.testing.assert_allclose(average_ranks(values), expected)
+
+
+def test_a_difference_that_never_varies_is_beyond_chance():
+    assert paired_p_value(np.array([1.0, 2.0]), np.array([1.5, 2.5])) == 0.0
+    assert np.isnan(paired_p_value(np.ones(3), np.ones(3)))
+    assert np.isnan(paired_p_value(np.ones(1), np.zeros(1)))

@@ -1,0 +1,160 @@
+"""The published experiments, at their scale: what came out when we first ran them."""
+
+import numpy as np
+import pytest
+
+from risingsearch.simulation import compare, simulate
+
+SIGMA = {"sigma": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("environment", "horizon", "expected"),
+    [
+        ("ltf", 10_000, {"cure-ucb": 598, "r-ed-ucb": 823, "sw-ucb": 1555}),
+        ("ltf", 50_000, {"cure-ucb": 3335, "r-ed-ucb": 10_074, "sw-ucb": 6537}),
+        ("concave", 10_000, {"cure-ucb": 921, "r-ed-ucb": 2003, "sw-ucb": 2085}),
+        ("concave", 50_000, {"cure-ucb": 4206, "r-ed-ucb": 5300, "sw-ucb": 6842}),
+    ],
+)
+def test_regret_of_rising_policies(environment, horizon, expected):
+    policies = {
+        "cure-ucb": ("cure-ucb", SIGMA),
+        "r-ed-ucb": ("r-ed-ucb", SIGMA),
+        "sw-ucb": "sw-ucb",
+    }
+    noisy = {environment: (environment, {"noise": 0.01})}
+    result = compare(policies, noisy, [horizon], n_runs=1000)
+    regret = dict(zip(result.policies, result.regret[0, 0].mean(axis=-1), strict=True))
+    assert regret == pytest.approx(expected, rel=0.15)
+
+
+def test_cure_is_never_above_r_ed_on_linear_then_flat_arms_without_noise():
+    exact = {"deterministic": True}
+    policies = {"cure": ("cure-ucb", exact), "r-ed": ("r-ed-ucb", exact)}
+    silent = {"ltf": ("ltf", {"noise": 0.0})}
+    result = compare(policies, silent, [5000, 20_000, 50_000], n_runs=1000)
+    cure, r_ed = result.regret[0].swapaxes(0, 1)
+    assert np.all(cure <= r_ed + 1e-6 * r_ed)
+
+
+D_UCB = {"rotting-np": 0.999, "rotting-av": 0.999999, "rotting-anv": 0.999999}
+SW_UCB = {"rotting-np": 4000, "rotting-av": 8000, "rotting-anv": 16_000}
+ROTTING = {
+    "rotting-np": {
+        "means": {"ucb1": 2008, "d-ucb": 638, "sw-ucb": 486, "wswa": 63},
+        "wins": {
+            "d-ucb": {"ucb1": 100},
+            "sw-ucb": {"ucb1": 100, "d-ucb": 100},
+            "wswa": {"ucb1": 100, "d-ucb": 100, "sw-ucb": 100},
+        },
+    },
+    "rotting-av": {
+        "means": {"ucb1": 497, "d-ucb": 501, "sw-ucb": 587, "wswa": 179},
+        "wins": {
+            "d-ucb": {"ucb1": 50},
+            "sw-ucb": {"ucb1": 6, "d-ucb": 5},
+            "wswa": {"ucb1": 100, "d-ucb": 99, "sw-ucb": 100},
+            "cto-sim": {"ucb1": 100, "d-ucb": 100, "sw-ucb": 100, "wswa": 100},
+        },
+    },
+    "rotting-anv": {
+        "means": {
+            "ucb1": 487,
+            "d-ucb": 494,
+            "sw-ucb": 509,
+            "wswa": 222,
+            "d-cto-sim-ucb": 181,
+        },
+        "wins": {
+            "d-ucb": {"ucb1": 43},
+            "sw-ucb": {"ucb1": 41, "d-ucb": 41},
+            "wswa": {"ucb1": 99, "d-ucb": 99, "sw-ucb": 99},
+            "d-cto-sim-ucb": {"ucb1": 100, "d-ucb": 100, "sw-ucb": 100, "wswa": 69},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("environment", ROTTING)
+def test_rotting_bandits_table_1(environment):
+    sigma = {"sigma": 0.2**0.5}
+    policies = {
+        "ucb1": "ucb1",
+        "d-ucb": ("d-ucb", {"discount": D_UCB[environment]}),
+        "sw-ucb": ("sw-ucb", {"window": SW_UCB[environment], "xi": 2.0}),
+        "wswa": ("wswa", {"alpha": 0.2} | sigma),
+    }
+    if environment == "rotting-av":
+        policies["cto-sim"] = "cto-sim"
+    if environment == "rotting-anv":
+        policies["d-cto-sim-ucb"] = ("d-cto-sim-ucb", sigma)
+    result = compare(policies, [environment], [30_000], n_runs=300)
+    regret = dict(zip(result.policies, result.regret[0, 0].mean(axis=-1), strict=True))
+    for policy, mean in ROTTING[environment]["means"].items():
+        assert regret[policy] == pytest.approx(mean, rel=0.15), policy
+    if "cto-sim" in regret:
+        assert regret["cto-sim"] < 20
+    wins = 100 * result.wins(environment, 30_000)
+    for row, columns in ROTTING[environment]["wins"].items():
+        for column, expected in columns.items():
+            assert wins.loc[row, column] == pytest.approx(expected, abs=10), (
+                row,
+                column,
+            )
+
+
+LOGISTICS = {"environment_params": {"reference": "static"}, "n_runs": 50}
+SCRIPT = {"denominator": "n+1"}
+
+
+@pytest.fixture(scope="module")
+def static_regret():
+    """Return the regret against 0.8 of the policies of the RAVEN-UCB experiment."""
+
+    def mean(policy, **params):
+        result = simulate(
+            policy, "logistics", 50_000, policy_params=params, **LOGISTICS
+        )
+        return result.regret[:, -1].mean()
+
+    return {
+        "raven-ucb": mean("raven-ucb", variance="table4"),
+        "ccb": mean("ccb"),
+        "thompson-beta": mean(
+            "thompson-beta", fractional=True, reward_range=(0.3, 0.8)
+        ),
+        "epsilon-greedy": mean("epsilon-greedy"),
+        "ucb1": mean("ucb1", **SCRIPT),
+        "ucb-v": mean("ucb-v", variance="table4", zeta=1.0, **SCRIPT),
+        "ucb-improved": mean("ucb-improved", order="random"),
+    }
+
+
+def test_raven_on_the_logistics_environment(static_regret):
+    assert static_regret["raven-ucb"] == pytest.approx(1810, abs=250)
+
+
+def test_order_of_the_policies_of_the_raven_experiment(static_regret):
+    assert sorted(static_regret, key=static_regret.get) == [
+        "raven-ucb",
+        "ccb",
+        "thompson-beta",
+        "epsilon-greedy",
+        "ucb1",
+        "ucb-v",
+        "ucb-improved",
+    ]
+
+
+def test_f_dsw_thompson_is_about_as_good_as_ucb(static_regret):
+    result = simulate(
+        "f-dsw-ts",
+        "logistics",
+        50_000,
+        n_runs=6,
+        policy_params={"discount": 0.99, "window": None, "reward_range": (0.3, 0.8)},
+        environment_params={"reference": "static"},
+    )
+    regret = result.regret[:, -1].mean()
+    assert static_regret["epsilon-greedy"] < regret < static_regret["ucb-v"]
