@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.errors import unknown_name
+from risingsearch.policies.adaptive_windows import FEWA, RAWUCB
 from risingsearch.policies.adversarial import Rexp3
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
@@ -25,15 +26,16 @@ from risingsearch.policies.base import (
 )
 from risingsearch.policies.converging import TIUCB
 from risingsearch.policies.discounted import DUCB, FDSWTS
-from risingsearch.policies.elimination import RSR, ImprovedUCB, REdAE, RisingBandits
+from risingsearch.policies.elimination import ImprovedUCB, REdAE, RisingBandits
 from risingsearch.policies.extrapolating import ScreenedDampedSlope
 from risingsearch.policies.extreme import MaxUCB
 from risingsearch.policies.halving import ASHA, Hyperband, SuccessiveHalving
 from risingsearch.policies.parametric import DCTOUCB, CTOSim, DCTOSimUCB
 from risingsearch.policies.regression import WLSOptimisticTS
+from risingsearch.policies.rejects import RSR
 from risingsearch.policies.restarting import SER4
 from risingsearch.policies.rising import RUCBE, CureUCB, REdUCB
-from risingsearch.policies.rotting import FEWA, RAWUCB, SWA, WSWA
+from risingsearch.policies.rotting import SWA, WSWA
 from risingsearch.policies.smooth import BudgetedExploration
 from risingsearch.policies.stationary import (
     EpsilonGreedy,
@@ -43,7 +45,8 @@ from risingsearch.policies.stationary import (
 )
 from risingsearch.policies.stopping import MedianStopping
 from risingsearch.policies.thompson import ThompsonBeta, ThompsonGaussian
-from risingsearch.policies.ucb import CCB, KLUCB, UCB1, UCBV, RavenUCB
+from risingsearch.policies.ucb import CCB, KLUCB, UCB1
+from risingsearch.policies.variance import UCBV, RavenUCB
 from risingsearch.policies.windowed import ETSWGTS, SWKLUCB, SWTS, SWUCB
 
 __all__ = [
@@ -262,7 +265,12 @@ _ENTRIES: dict[str, _Entry] = {
     "thompson-gaussian": _Entry(
         ThompsonGaussian, "Agrawal, Goyal 2013, AISTATS", STANDARD
     ),
-    "ti-ucb": _Entry(TIUCB, "Xia et al., arXiv 2403.07213", RECONSTRUCTION),
+    "ti-ucb": _Entry(
+        TIUCB,
+        "Xia et al., arXiv 2403.07213",
+        RECONSTRUCTION,
+        needs=("reward_range",),
+    ),
     "ucb-improved": _Entry(
         ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD
     ),
@@ -271,7 +279,10 @@ _ENTRIES: dict[str, _Entry] = {
     ),
     "ucb1": _Entry(UCB1, "Auer et al. 2002, Machine Learning", STANDARD),
     "wls-ots": _Entry(
-        WLSOptimisticTS, "Fang et al., section 4.3 (its public script)", PAPER
+        WLSOptimisticTS,
+        "Fang et al., section 4.3 (its public script)",
+        PAPER,
+        needs=("reward_range",),
     ),
     "wswa": _Entry(WSWA, "Levine et al. 2017, NIPS, Corollary 3.1.1", PAPER),
 }
@@ -381,7 +392,7 @@ def list_policies() -> list[PolicyInfo]:
     Examples
     --------
     >>> [info.name for info in list_policies()][:3]
-    ['asha', 'be', 'cure-ucb']
+    ['asha', 'be', 'ccb']
     """
     return [policy_info(name) for name in sorted(_ENTRIES)]
 

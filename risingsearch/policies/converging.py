@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_float, checked_int, checked_range
+from risingsearch.checks import checked_finite_range, checked_float, checked_int
 from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.sums import append_reward, prefix_sums
 
 INITIAL_PULLS = 2
 
@@ -61,7 +62,7 @@ class TIUCB(NamedTuple):
     pulls: NDArray[np.int64]  # (n_arms,)
     low: float
     high: float
-    confidence: float  # the bonus after one pull
+    first_bonus: float  # after one pull; it shrinks with the root of their number
     omega: int
     gamma: float  # in units of the reward
     P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
@@ -98,8 +99,9 @@ class TIUCB(NamedTuple):
             Rewards in each of the two windows of the test, at least 2.
         gamma : float, default 0.3
             Threshold of the test, above 0, as a share of the reward range.
-        reward_range : tuple of float, default (0.0, 1.0)
-            Lowest and highest reward.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward. Rewards outside are taken as they are, but never
+            predicted.
 
         Returns
         -------
@@ -110,19 +112,18 @@ class TIUCB(NamedTuple):
         InvalidParameterError
             If a parameter is outside its range.
         """
-        low, high = checked_range("reward_range", reward_range)
+        low, high = checked_finite_range("reward_range", reward_range)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
         gamma = checked_float("gamma", gamma, 0.0, open_low=True)
-        columns = (horizon if max_pulls is None else max_pulls) + 1
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             low=low,
             high=high,
-            confidence=(high - low) * math.sqrt(4.0 * math.log(1.0 / delta)),
+            first_bonus=(high - low) * math.sqrt(4.0 * math.log(1.0 / delta)),
             omega=checked_int("omega", omega, 2),
             gamma=gamma * (high - low),
-            P=np.zeros((n_arms, columns)),
-            Q=np.zeros((n_arms, columns)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            Q=prefix_sums(n_arms, horizon, max_pulls),
             start=np.ones(n_arms, dtype=np.int64),
             forecast=np.zeros(n_arms),
             bonus=np.zeros(n_arms),
@@ -144,17 +145,15 @@ class TIUCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward to the prefix sums, test for a change, refit the line."""
-        n = int(self.pulls[arm]) + 1
-        self.pulls[arm] = n
-        P, Q = self.P, self.Q
-        P[arm, n] = P[arm, n - 1] + reward
+        n = append_reward(self.P, self.pulls, arm, reward)
+        Q = self.Q
         Q[arm, n] = Q[arm, n - 1] + n * reward
         if n >= INITIAL_PULLS:
             if has_converged(self, arm, n):
                 self.start[arm] = n - self.omega + 1
             line = line_at(self, arm, self.start[arm], n, n + 1)
             self.forecast[arm] = min(self.high, max(self.low, line))
-            self.bonus[arm] = self.confidence / math.sqrt(n)
+            self.bonus[arm] = self.first_bonus / math.sqrt(n)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the forecast of the next reward, and the bonus."""

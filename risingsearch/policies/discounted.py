@@ -213,8 +213,8 @@ class FDSWTS(NamedTuple):
 
     ``window=None`` with ``discount=0.99`` is the form in which the RAVEN-UCB paper's
     experiments ran it: after one pull of each arm, both draws come from the discounted
-    pair; the prior fades with the rest, a reward is credited as a fraction, and fades
-    once before it is first used.
+    pair; the prior fades with the rest, so that an arm not pulled for long draws 0 or
+    1; a reward is credited as a fraction, and fades once before it is first used.
 
     References
     ----------

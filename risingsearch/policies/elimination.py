@@ -1,66 +1,31 @@
 """Elimination: pull all arms in turn and drop those that cannot win any more.
 
-All of them keep a race: the arms not dropped that can still train. Who is dropped is
-judged once every arm in the race has its pulls, however many are in flight. When the
-last arm in the race ends before the budget, the best of the others takes over.
+All of them keep a race. Who is dropped is judged once every arm in it has its pulls,
+however many are in flight. When the last arm in the race ends before the budget, the
+best of the others takes over.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import (
     checked_choice,
+    checked_finite_range,
     checked_float,
     checked_int,
-    checked_range,
 )
-from risingsearch.policies.base import WAIT, arm_arrays, best_available, better
+from risingsearch.policies.base import WAIT, arm_arrays
+from risingsearch.policies.noise import add_residual, checked_sigma, noise_scale
+from risingsearch.policies.race import all_have, in_race, next_in_turn
 from risingsearch.policies.rewards import unit_reward
-from risingsearch.policies.rising import (
-    add_residual,
-    checked_eps,
-    checked_sigma,
-    noise_scale,
-    window_length,
-)
+from risingsearch.policies.sums import append_reward, prefix_sums
 
 NEVER = np.iinfo(np.int64).max
-
-
-def in_race(policy: Elimination, arm: int) -> bool:
-    """Return whether the arm is neither dropped nor at its end."""
-    return bool(policy.alive[arm] and policy.pulls_left[arm] > 0)
-
-
-def next_of_race(policy: Elimination) -> int:
-    """Return the arm in the race with fewest pulls; ``WAIT`` for those in flight."""
-    arm = WAIT
-    busy = False
-    for i in range(len(policy.pulls)):
-        if in_race(policy, i):
-            if not policy.available[i]:
-                busy = True
-            elif arm == WAIT or policy.pulls[i] < policy.pulls[arm]:
-                arm = i
-    if arm != WAIT or busy:
-        return arm
-    return best_available(policy.available, policy.value, policy.pulls)
-
-
-def all_have(policy: Elimination, n_pulls: int) -> bool:
-    """Return whether the race has arms to compare, each with its pulls."""
-    n_arms = 0
-    for i in range(len(policy.pulls) - 1, -1, -1):  # a sweep ends with the last
-        if in_race(policy, i):
-            if policy.pulls[i] < n_pulls:
-                return False
-            n_arms += 1
-    return n_arms > 1
 
 
 class REdAE(NamedTuple):
@@ -153,12 +118,11 @@ class REdAE(NamedTuple):
         InvalidParameterError
             If a parameter is outside its range.
         """
-        columns = (horizon if max_pulls is None else max_pulls) + 1
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             sigma=checked_sigma(sigma),
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
-            P=np.zeros((n_arms, columns)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
             alive=np.ones(n_arms, dtype=np.bool_),
             value=np.zeros(n_arms),
             radius=np.zeros(n_arms),
@@ -174,15 +138,15 @@ class REdAE(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
-        return next_of_race(self)
+        return next_in_turn(
+            self.available, self.pulls_left, self.alive, self.pulls, self.value
+        )
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward to the prefix sums; judge all after a double sweep."""
-        n = int(self.pulls[arm]) + 1
-        self.pulls[arm] = n
-        self.P[arm, n] = self.P[arm, n - 1] + reward
+        n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
-        if all_have(self, 2 * (self.judged[0] + 1)):
+        if all_have(self.pulls_left, self.alive, self.pulls, 2 * (self.judged[0] + 1)):
             self.judged[0] += 1
             judge_lines(self, self.judged[0])
 
@@ -196,11 +160,12 @@ def judge_lines(policy: REdAE, half: int) -> None:
     if math.isnan(policy.sigma) and policy.residual[1] == 0.0:
         return
     sigma = noise_scale(policy.sigma, policy.residual)
+    alive, pulls_left = policy.alive, policy.pulls_left
     P = policy.P
     M = float(half)
     floor = -math.inf
     for i in range(len(policy.pulls)):
-        if in_race(policy, i):
+        if in_race(alive, pulls_left, i):
             T = policy.horizon[i]
             ahead = max(0.0, T - 2.0 * M)
             slope = (P[i, 2 * half] - 2.0 * P[i, half]) / (M * M)
@@ -210,177 +175,8 @@ def judge_lines(policy: REdAE, half: int) -> None:
             policy.radius[i] = sigma * math.sqrt(log_term * spread)
             floor = max(floor, policy.value[i] - policy.radius[i])
     for i in range(len(policy.pulls)):
-        if in_race(policy, i) and policy.value[i] + policy.radius[i] < floor:
-            policy.alive[i] = False
-
-
-class RSR(NamedTuple):
-    r"""R-SR: successive rejects, by the average of each arm's newest rewards.
-
-    Good for finding the arm that is best at the end of a fixed budget without any
-    parameter to tune: the noise need not be known.
-
-    With ``K`` arms and ``T`` rounds there are ``K - 1`` phases. In phase ``j`` every
-    arm left is brought to
-
-    .. math:: n_j = \Big\lceil \frac{T - K}{\overline{\log}(K)\,(K + 1 - j)} \Big\rceil
-              \qquad
-              \overline{\log}(K) = \frac{1}{2} + \sum_{i=2}^{K} \frac{1}{i}
-
-    pulls, one arm after another; then the one with the lowest average over its last
-    :math:`\lfloor \epsilon N \rfloor` rewards goes. The last one left is recommended;
-    here it also trains on with what is left of the budget.
-
-    Two floors of 1 are ours: ``n_j`` where the budget has fewer rounds than arms, and
-    the window, where the authors' code has no average and drops arms at random. With
-    ``max_pulls`` no phase asks for more than that, and an arm that has ended is judged
-    by what it has shown.
-
-    References
-    ----------
-    Mussi, Montenegro, Trovo, Restelli, Metelli: "Best Arm Identification for Stochastic
-    Rising Bandits", arXiv 2302.07510, and the authors' code.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> policy = RSR.create(n_arms=3, horizon=15)
-    >>> policy.target
-    array([3, 5])
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 16):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.1, 0.4, 0.3][arm], rng)
-    ...     print(arm, end=" ")
-    0 0 0 1 1 1 2 2 2 1 1 2 2 1 1
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    eps: float
-    target: NDArray[np.int64]  # (n_arms - 1,), pulls in all by the end of a phase
-    phase: NDArray[np.int64]  # (1,)
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    alive: NDArray[np.bool_]  # (n_arms,)
-    value: NDArray[np.float64]  # (n_arms,), average of the last h rewards
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eps: float = 0.25,
-    ) -> RSR:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-
-        Returns
-        -------
-        RSR
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``eps`` is outside its range.
-        """
-        limit = horizon if max_pulls is None else max_pulls
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            eps=checked_eps(eps),
-            target=np.minimum(phase_targets(n_arms, horizon), limit),
-            phase=np.zeros(1, dtype=np.int64),
-            P=np.zeros((n_arms, limit + 1)),
-            alive=np.ones(n_arms, dtype=np.bool_),
-            value=np.zeros(n_arms),
-        )
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the next arm of the phase; ``WAIT`` for the phase's last results."""
-        while self.phase[0] < len(self.target):
-            arm, busy = next_of_phase(self, self.target[self.phase[0]])
-            if arm != WAIT or busy:
-                return arm
-            reject_worst(self)
-            self.phase[0] += 1
-        return next_of_race(self)
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the prefix sums and refresh the average."""
-        n = int(self.pulls[arm]) + 1
-        self.pulls[arm] = n
-        self.P[arm, n] = self.P[arm, n - 1] + reward
-        h = window_length(self.eps, n)
-        self.value[arm] = (self.P[arm, n] - self.P[arm, n - h]) / h
-
-    def slice_length(self, arm: int) -> int:
-        """Return the pulls that are missing to the end of the phase."""
-        if self.phase[0] < len(self.target):
-            return int(max(1, self.target[self.phase[0]] - self.pulls[arm]))
-        return int(max(1, self.pulls_left[arm]))
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the phase, whether the arm is still in it, and its recent average."""
-        return {
-            "phase": self.phase[0] + 1,
-            "in_race": self.alive[arm],
-            "recent_average": self.value[arm],
-        }
-
-
-def phase_targets(n_arms: int, horizon: int) -> NDArray[np.int64]:
-    """Return the pulls that each arm left has at the end of each phase.
-
-    Examples
-    --------
-    >>> phase_targets(4, 100)
-    array([16, 21, 31])
-    """
-    log_bar = 0.5 + math.fsum(1.0 / i for i in range(2, n_arms + 1))
-    targets = [
-        max(1, math.ceil((horizon - n_arms) / (log_bar * (n_arms + 1 - j))))
-        for j in range(1, n_arms)
-    ]
-    return np.array(targets, dtype=np.int64)
-
-
-def next_of_phase(policy: RSR, target: int) -> tuple[int, bool]:
-    """Return an arm that lacks pulls, or ``WAIT`` and whether one is in flight."""
-    busy = False
-    for i in range(len(policy.pulls)):
-        if in_race(policy, i) and policy.pulls[i] < target:
-            if policy.available[i]:
-                return i, True
-            busy = True
-    return WAIT, busy
-
-
-def reject_worst(policy: RSR) -> None:
-    """Drop the arm of the lowest average; one that never paid anything goes first."""
-    worst = WAIT
-    lowest = math.inf
-    for i in range(len(policy.pulls)):
-        if policy.alive[i]:
-            value = policy.value[i] if policy.pulls[i] > 0 else -math.inf
-            if worst == WAIT or not better(
-                value, policy.pulls[i], lowest, policy.pulls[worst]
-            ):
-                worst = i
-                lowest = value
-    policy.alive[worst] = False
+        if in_race(alive, pulls_left, i) and policy.value[i] + policy.radius[i] < floor:
+            alive[i] = False
 
 
 class RisingBandits(NamedTuple):
@@ -398,7 +194,7 @@ class RisingBandits(NamedTuple):
     bound what the arm will have reached at the horizon ``T``, and an arm is dropped
     when another has ``l`` at its ``u`` or above. Where an arm has no more than ``C``
     pulls, :math:`y(N - C)` is -1, as in the public code. The formula lives in [0, 1]:
-    rewards are mapped there from ``reward_range``, and clipped outside of it.
+    rewards are mapped there from ``reward_range``, and clipped.
 
     References
     ----------
@@ -453,8 +249,8 @@ class RisingBandits(NamedTuple):
             Pulls an arm can give at most; by default the horizon.
         window : int, default 7
             Pulls ``C`` that the slope is taken over, at least 1.
-        reward_range : tuple of float, default (0.0, 1.0)
-            Lowest and highest reward.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward; what is outside is clipped.
 
         Returns
         -------
@@ -465,7 +261,7 @@ class RisingBandits(NamedTuple):
         InvalidParameterError
             If a parameter is outside its range.
         """
-        low, high = checked_range("reward_range", reward_range)
+        low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             low=low,
@@ -485,7 +281,9 @@ class RisingBandits(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
-        return next_of_race(self)
+        return next_in_turn(
+            self.available, self.pulls_left, self.alive, self.pulls, self.value
+        )
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Raise the best reward so far; judge all after a sweep."""
@@ -497,7 +295,7 @@ class RisingBandits(NamedTuple):
         if n > C:
             self.before[arm] = self.past[arm, slot]
         self.past[arm, slot] = self.value[arm]
-        if all_have(self, self.judged[0] + 1):
+        if all_have(self.pulls_left, self.alive, self.pulls, self.judged[0] + 1):
             self.judged[0] += 1
             judge_bounds(self, t)
 
@@ -508,18 +306,19 @@ class RisingBandits(NamedTuple):
 
 def judge_bounds(policy: RisingBandits, t: int) -> None:
     """Drop all arms in the race but those that may pass the highest lower bound."""
+    alive, pulls_left = policy.alive, policy.pulls_left
     C = policy.past.shape[1]
     leader = WAIT
     for i in range(len(policy.pulls)):
-        if in_race(policy, i):
+        if in_race(alive, pulls_left, i):
             gain = (policy.value[i] - policy.before[i]) / C
             left = max(0.0, policy.horizon[i] - t)
             policy.upper[i] = min(1.0, policy.value[i] + left * gain)
             if leader == WAIT or leads(policy, i, leader):
                 leader = i
     for i in range(len(policy.pulls)):
-        if in_race(policy, i) and policy.upper[i] <= policy.value[leader]:
-            policy.alive[i] = i == leader
+        if in_race(alive, pulls_left, i) and policy.upper[i] <= policy.value[leader]:
+            alive[i] = i == leader
 
 
 def leads(policy: RisingBandits, arm: int, leader: int) -> bool:
@@ -576,7 +375,7 @@ class ImprovedUCB(NamedTuple):
     horizon: NDArray[np.float64]  # (n_arms,)
     pulls: NDArray[np.int64]  # (n_arms,)
     random_order: bool
-    span: float  # of the reward range
+    range_width: float
     resolution: NDArray[np.float64]  # (1,), Delta
     target: NDArray[np.int64]  # (1,), n
     width: NDArray[np.float64]  # (1,)
@@ -605,8 +404,9 @@ class ImprovedUCB(NamedTuple):
             Pulls an arm can give at most; by default the horizon.
         order : {"round-robin", "random"}, default "round-robin"
             How the arms in the race get their pulls.
-        reward_range : tuple of float, default (0.0, 1.0)
-            Lowest and highest reward; only the distance matters, nothing is clipped.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward; the widths grow with the distance. Rewards
+            outside are taken as they are.
 
         Returns
         -------
@@ -617,12 +417,12 @@ class ImprovedUCB(NamedTuple):
         InvalidParameterError
             If a parameter is outside its range.
         """
-        low, high = checked_range("reward_range", reward_range)
+        low, high = checked_finite_range("reward_range", reward_range)
         policy = cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             random_order=checked_choice("order", order, ("round-robin", "random"))
             == "random",
-            span=high - low,
+            range_width=high - low,
             resolution=np.ones(1),
             target=np.zeros(1, dtype=np.int64),
             width=np.zeros(1),
@@ -639,14 +439,19 @@ class ImprovedUCB(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the race, in turn or at random."""
-        arm = random_of_race(self, rng) if self.random_order else WAIT
-        return next_of_race(self) if arm == WAIT else arm
+        if self.random_order:
+            arm = random_of_race(self, rng)
+            if arm != WAIT:
+                return arm
+        return next_in_turn(
+            self.available, self.pulls_left, self.alive, self.pulls, self.value
+        )
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean; end the stage when all have their pulls."""
         self.pulls[arm] += 1
         self.value[arm] += (reward - self.value[arm]) / self.pulls[arm]
-        if all_have(self, self.target[0]):
+        if all_have(self.pulls_left, self.alive, self.pulls, self.target[0]):
             drop_behind(self)
             self.resolution[0] *= 0.5
             begin_stage(self)
@@ -667,36 +472,37 @@ def begin_stage(policy: ImprovedUCB) -> None:
         return
     confidence = math.log(T * square)
     policy.target[0] = math.ceil(2.0 * confidence / square)
-    policy.width[0] = policy.span * math.sqrt(0.5 * confidence / policy.target[0])
+    policy.width[0] = policy.range_width * math.sqrt(
+        0.5 * confidence / policy.target[0]
+    )
 
 
 def drop_behind(policy: ImprovedUCB) -> None:
     """Drop the arms in the race that are worse than its best one for certain."""
+    alive, pulls_left = policy.alive, policy.pulls_left
     floor = -math.inf
     for i in range(len(policy.pulls)):
-        if in_race(policy, i):
+        if in_race(alive, pulls_left, i):
             floor = max(floor, policy.value[i] - policy.width[0])
     for i in range(len(policy.pulls)):
-        if in_race(policy, i) and policy.value[i] + policy.width[0] < floor:
-            policy.alive[i] = False
+        if in_race(alive, pulls_left, i) and policy.value[i] + policy.width[0] < floor:
+            alive[i] = False
 
 
 def random_of_race(policy: ImprovedUCB, rng: np.random.Generator) -> int:
     """Return any available arm in the race, but one never pulled before all others."""
+    alive, pulls_left = policy.alive, policy.pulls_left
     n_available = 0
     for i in range(len(policy.pulls)):
-        if policy.available[i] and in_race(policy, i):
+        if policy.available[i] and in_race(alive, pulls_left, i):
             if policy.pulls[i] == 0:
                 return i
             n_available += 1
     if n_available > 0:
         skip = int(rng.random() * n_available)
         for i in range(len(policy.pulls)):
-            if policy.available[i] and in_race(policy, i):
+            if policy.available[i] and in_race(alive, pulls_left, i):
                 if skip == 0:
                     return i
                 skip -= 1
     return WAIT
-
-
-Elimination: TypeAlias = REdAE | RSR | RisingBandits | ImprovedUCB

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_range
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
-from risingsearch.policies.rising import checked_eps, window_length
+from risingsearch.policies.sums import (
+    append_reward,
+    checked_eps,
+    prefix_sums,
+    window_length,
+)
 
 
 class ScreenedDampedSlope(NamedTuple):
@@ -111,7 +116,7 @@ class ScreenedDampedSlope(NamedTuple):
         InvalidParameterError
             If a parameter is outside its range.
         """
-        columns = (horizon if max_pulls is None else max_pulls) + 1
+        limit = horizon if max_pulls is None else max_pulls
         share = checked_float(
             "screening_share", screening_share, 0.0, 1.0, open_low=True
         )
@@ -122,9 +127,9 @@ class ScreenedDampedSlope(NamedTuple):
             promoted_share=checked_float(
                 "promoted_share", promoted_share, 0.0, 1.0, open_low=True
             ),
-            screening_pulls=screening_pulls(columns - 1),
+            screening_pulls=screening_pulls(limit),
             ceiling=checked_range("reward_range", reward_range)[1],
-            P=np.zeros((n_arms, columns)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
             screened=np.zeros(n_arms),
@@ -155,10 +160,8 @@ class ScreenedDampedSlope(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and refresh the arm's recent average and slope."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
         P = self.P
-        P[arm, n] = P[arm, n - 1] + reward
+        n = append_reward(P, self.pulls, arm, reward)
         h = window_length(self.eps, n)
         recent = P[arm, n] - P[arm, n - h]
         self.average[arm] = recent / h

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
+from risingsearch.policies.race import next_below
 
 
 class SuccessiveHalving(NamedTuple):
     """Successive halving with a fixed budget: equal shares for ever fewer arms.
+
+    Good for tuning with a budget known in advance, above all a large one.
 
     With ``K`` arms there are ``ceil(log_eta K)`` rungs, and each gets the same share of
     the budget: on rung ``k`` each of the ``|S_k|`` arms left is pulled
@@ -117,12 +120,24 @@ class SuccessiveHalving(NamedTuple):
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
         while self.rung[0] < len(self.target):
             target = self.target[self.rung[0]]
-            arm, busy = next_on_rung(self, target)
+            arm, busy = next_below(
+                self.available,
+                self.pulls_left,
+                self.member,
+                self.pulls,
+                target,
+            )
             if arm != WAIT or busy:
                 return arm
             keep_best(self, self.keep[self.rung[0]])
             self.rung[0] += 1
-        arm, _ = next_on_rung(self, np.iinfo(np.int64).max)
+        arm, _ = next_below(
+            self.available,
+            self.pulls_left,
+            self.member,
+            self.pulls,
+            np.iinfo(np.int64).max,
+        )
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -157,19 +172,6 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
     while sizes[-1] > 1:
         sizes.append(math.ceil(sizes[-1] / eta))
     return sizes
-
-
-def next_on_rung(
-    policy: SuccessiveHalving | Hyperband, target: int
-) -> tuple[int, bool]:
-    """Return a member that lacks pulls, or ``WAIT`` and whether one is in flight."""
-    busy = False
-    for i in range(len(policy.pulls)):
-        if policy.member[i] and policy.pulls_left[i] > 0 and policy.pulls[i] < target:
-            if policy.available[i]:
-                return i, True
-            busy = True
-    return WAIT, busy
 
 
 def keep_best(policy: SuccessiveHalving | Hyperband, n_kept: int) -> None:
@@ -223,6 +225,8 @@ def worse(policy: SuccessiveHalving | Hyperband, arm: int, other: int) -> bool:
 
 class ASHA(NamedTuple):
     """Asynchronous successive halving: promote whoever can be, else open a new arm.
+
+    Good for tuning with many workers, since none ever waits for another.
 
     Rungs stand at ``min_pulls * eta^k`` pulls, and at ``max_pulls``. From the top down,
     an arm among the best ``floor(n / eta)`` of the ``n`` that have reached a rung, and
@@ -292,10 +296,9 @@ class ASHA(NamedTuple):
         InvalidParameterError
             If a parameter is outside its range.
         """
+        eta = checked_int("eta", eta, 2)
         limit = horizon if max_pulls is None else max_pulls
-        level = rung_levels(
-            checked_int("min_pulls", min_pulls, 1), limit, checked_int("eta", eta, 2)
-        )
+        level = rung_levels(checked_int("min_pulls", min_pulls, 1), limit, eta)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eta=eta,
@@ -402,6 +405,9 @@ def enter_board(policy: ASHA, rung: int, arm: int, reward: float) -> None:
 
 class Hyperband(NamedTuple):
     """Successive halving from several starting points, one bracket after the other.
+
+    Good for tuning when nobody knows how early scores can be trusted, with a budget of
+    several full trainings.
 
     For ``s = s_max, ..., 0`` a bracket starts ``ceil((s_max + 1) eta^s / (s + 1))``
     arms at ``floor(R eta^-s)`` pulls and keeps one in ``eta`` at each rung, up to
@@ -516,7 +522,13 @@ class Hyperband(NamedTuple):
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
         while most_pulls_left(self.pulls_left) > 0:
             level = self.level[self.bracket[0], self.rung[0]]
-            arm, busy = next_on_rung(self, level)
+            arm, busy = next_below(
+                self.available,
+                self.pulls_left,
+                self.member,
+                self.pulls,
+                level,
+            )
             if arm != WAIT or busy:
                 return arm
             climb(self, level)

@@ -23,6 +23,7 @@ from risingsearch.policies.base import (
     better,
     least_pulled,
 )
+from risingsearch.policies.sums import append_reward, prefix_sums
 
 EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
@@ -86,7 +87,9 @@ class CTOSim(NamedTuple):
               \Big| P - \sum_{j=1}^{N} m(j; \theta) \Big|
 
     and the arm with the highest :math:`m(N + 1; \hat\theta)` is pulled, after one pull
-    of every arm (Algorithm 2). The first model wins ties, which the paper leaves open.
+    of every arm (Algorithm 2). The first model wins ties, which the paper leaves open;
+    of equal arms the one with fewer pulls, as in the paper, then the lower index, where
+    the paper draws lots.
 
     References
     ----------
@@ -433,7 +436,7 @@ class DCTOSimUCB(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             *model_arrays(models, limit),
             sigma=checked_float("sigma", sigma, 0.0, open_low=False),
-            P=np.zeros((n_arms, limit + 1)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
             model=np.zeros(n_arms, dtype=np.int64),
             offset=np.zeros(n_arms),
             forecast=np.zeros(n_arms),
@@ -448,10 +451,8 @@ class DCTOSimUCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward to the arm's prefix sums and fit its model anew."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
         P = self.P
-        P[arm, n] = P[arm, n - 1] + reward
+        n = append_reward(P, self.pulls, arm, reward)
         Z = 2.0 * P[arm, n // 2] - P[arm, n]
         self.model[arm] = closest_halves(self.model_sums[n // 2], self.model_sums[n], Z)
         apply_model(self, arm, P[arm, n])

@@ -34,8 +34,9 @@ class SER4(NamedTuple):
     from ``reward_range`` to [0, 1] and clipped there.
 
     :math:`\delta = 1 / T` and :math:`\epsilon = 1 / (K T)` are those of the CURE-UCB
-    paper, which does not give :math:`N` = ``switches``. Whether the coin for a restart
-    is tossed per pull or per sweep could not be checked; per pull is our reading.
+    paper, which does not give :math:`N` = ``switches`` and prints the root of
+    :math:`\phi` without brackets: this is our reading of it. Whether the coin for a
+    restart is tossed per pull or per sweep could not be checked; we toss it per pull.
 
     Where all arms that take part are busy or have ended, the best of the others, by its
     mean, is pulled.

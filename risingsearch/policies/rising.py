@@ -1,8 +1,7 @@
 """Rising bandits: the reward of an arm grows with its pulls, and the horizon is known.
 
-All of them project an arm's recent slope into the rounds to come. ``P`` and ``Q`` are
-prefix sums, so that any window of an arm's own rewards is a difference and ``update``
-costs the same after a million pulls as after two.
+All of them project an arm's recent slope into the rounds to come. It is taken from
+prefix sums ``P`` and ``Q``, so that ``update`` costs the same for any window.
 """
 
 from __future__ import annotations
@@ -15,63 +14,15 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.noise import add_residual, checked_sigma, noise_scale
+from risingsearch.policies.sums import (
+    append_reward,
+    checked_eps,
+    prefix_sums,
+    window_length,
+)
 
 INITIAL_PULLS = 2
-
-
-def window_length(eps: float, n_pulls: int) -> int:
-    """Return ``max(1, floor(eps * n_pulls))``, the window of a rising index."""
-    return max(1, int(eps * n_pulls))
-
-
-def checked_eps(eps: float) -> float:
-    """Return the window share ``eps``, which is above 0 and at most 1/2."""
-    return checked_float("eps", eps, 0.0, 0.5, open_low=True)
-
-
-def add_residual(
-    residual: NDArray[np.float64], last_two: NDArray[np.float64], n: int, reward: float
-) -> None:
-    """Take the second difference of an arm's newest rewards into the noise estimate.
-
-    ``residual`` holds the sum of squares and their count over all arms; ``last_two``
-    the arm's two rewards before this one, its ``n``-th.
-    """
-    if n > 2:
-        bend = reward - 2.0 * last_two[1] + last_two[0]
-        residual[0] += bend * bend
-        residual[1] += 1.0
-    last_two[0] = last_two[1]
-    last_two[1] = reward
-
-
-def noise_scale(sigma: float, residual: NDArray[np.float64]) -> float:
-    """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN.
-
-    ``d`` are the second differences of the arms' curves; independent noise of standard
-    deviation sigma gives them the variance ``6 sigma^2``.
-    """
-    if not math.isnan(sigma):
-        return sigma
-    if residual[1] == 0.0:
-        return 0.0
-    return math.sqrt(residual[0] / (6.0 * residual[1]))
-
-
-def checked_sigma(sigma: float | None) -> float:
-    """Return ``sigma`` as a number at least 0; NaN stands for None, "estimate it"."""
-    if sigma is None:
-        return math.nan
-    return checked_float("sigma", sigma, 0.0, open_low=False)
-
-
-def add_reward(policy: CureUCB | REdUCB | RUCBE, arm: int, reward: float) -> int:
-    """Append the reward to the arm's prefix sums and return its number, from 1."""
-    n = int(policy.pulls[arm]) + 1
-    policy.pulls[arm] = n
-    policy.P[arm, n] = policy.P[arm, n - 1] + reward
-    add_residual(policy.residual, policy.last_two[arm], n, reward)
-    return n
 
 
 def refresh_slope(
@@ -103,10 +54,11 @@ class CureUCB(NamedTuple):
               + \sigma \sqrt{6 \ln t \,\frac{3 R^2 + 8 h^2}{4 h^3}}
 
     (eq. 6 and Algorithm 1 of the paper). Every arm is pulled twice first, round-robin.
-    The paper leaves ``h`` at 0 for few pulls; at least 1 is our reading. The
-    deterministic form (eq. 12, Algorithm 3) is the same with ``sigma = 0`` and
-    ``h = 1``; here it too starts with two pulls, where the paper uses one and the
-    known value of the curve at 0.
+    The paper leaves ``h`` at 0 for few pulls; at least 1 is our reading. It takes
+    ``sigma`` as known and gives no value; the estimate is ours too. The deterministic
+    form (eq. 12, Algorithm 3) is the same with ``sigma = 0`` and ``h = 1``; here it too
+    starts with two pulls, where the paper uses one and the known value of the curve
+    at 0.
 
     References
     ----------
@@ -181,12 +133,11 @@ class CureUCB(NamedTuple):
         InvalidParameterError
             If ``eps`` or ``sigma`` is outside its range.
         """
-        columns = (horizon if max_pulls is None else max_pulls) + 1
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=0.0 if deterministic else checked_eps(eps),
             sigma=0.0 if deterministic else checked_sigma(sigma),
-            P=np.zeros((n_arms, columns)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
             average_spread=np.full(n_arms, 2.0),
@@ -213,7 +164,8 @@ class CureUCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward to the arm's prefix sums and refresh its window."""
-        n = add_reward(self, arm, reward)
+        n = append_reward(self.P, self.pulls, arm, reward)
+        add_residual(self.residual, self.last_two[arm], n, reward)
         if n >= INITIAL_PULLS:
             h, _ = refresh_slope(self, arm, n)
             self.average_spread[arm] = 2.0 / h
@@ -248,8 +200,9 @@ def cure_index(
 class REdUCB(NamedTuple):
     r"""R-ed-UCB: what an arm would pay now, had it been pulled all the time.
 
-    The policy CURE-UCB improves on: it extrapolates to the current round instead of
-    the horizon, so it needs no horizon and finds late bloomers later.
+    Good for rising curves when the number of rounds is not known. CURE-UCB improves on
+    it: this one extrapolates to the current round instead of the horizon, and so finds
+    late bloomers later.
 
     With ``a``, ``b`` and ``h`` as in CURE-UCB and ``c``, ``d`` the same sums weighted
     by the number of the pull, the index is
@@ -326,7 +279,8 @@ class REdUCB(NamedTuple):
         delta : float, default 0.001
             Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
         alpha : float, optional
-            Use ``delta_t = t ** -alpha`` as in the original paper (there above 2).
+            Use ``delta_t = t ** -alpha`` as in the original paper; above 0, there
+            above 2.
         deterministic : bool, default False
             Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
 
@@ -339,7 +293,6 @@ class REdUCB(NamedTuple):
         InvalidParameterError
             If a parameter is outside its range.
         """
-        columns = (horizon if max_pulls is None else max_pulls) + 1
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=0.0 if deterministic else checked_eps(eps),
@@ -348,8 +301,8 @@ class REdUCB(NamedTuple):
             alpha=0.0
             if alpha is None
             else checked_float("alpha", alpha, 0.0, open_low=True),
-            P=np.zeros((n_arms, columns)),
-            Q=np.zeros((n_arms, columns)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            Q=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
             lag=np.zeros(n_arms),
@@ -397,7 +350,8 @@ def r_ed_noise(policy: REdUCB, t: int) -> float:
 
 def r_ed_update(policy: REdUCB | RUCBE, arm: int, reward: float) -> None:
     """Append the reward to both prefix sums and refresh the arm's window."""
-    n = add_reward(policy, arm, reward)
+    n = append_reward(policy.P, policy.pulls, arm, reward)
+    add_residual(policy.residual, policy.last_two[arm], n, reward)
     Q = policy.Q
     Q[arm, n] = Q[arm, n - 1] + n * reward
     if n >= INITIAL_PULLS:
@@ -511,15 +465,14 @@ class RUCBE(NamedTuple):
             If a parameter is outside its range.
         """
         eps = checked_eps(eps)
-        columns = (horizon if max_pulls is None else max_pulls) + 1
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=eps,
             sigma=checked_sigma(sigma),
             exploration=checked_float("exploration", exploration, 0.0, open_low=False),
             initial_pulls=math.ceil(1.0 / eps),
-            P=np.zeros((n_arms, columns)),
-            Q=np.zeros((n_arms, columns)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            Q=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),
             lag=np.zeros(n_arms),

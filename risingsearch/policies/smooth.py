@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.base import WAIT, arm_arrays, best_available
+from risingsearch.policies.base import WAIT, arm_arrays
+from risingsearch.policies.race import in_race, next_in_turn
 
 CHANGING_ARM = 1
 
@@ -21,14 +22,13 @@ class BudgetedExploration(NamedTuple):
     For restless arms: the rewards drift with the round, whether pulled or not. The
     rounds are cut into epochs of equal length ``E``; in each one every arm starts anew.
 
-    *One-armed* (Algorithm 1; two arms and ``known_reward``): arm 0 pays a known
-    constant, arm 1 drifts. Each epoch plays arm 1 and adds up what it pays above arm 0;
-    once that falls below ``-B``, arm 0 is played to the end of the epoch.
-
     *k-armed* (Algorithm 2): each epoch sweeps over the arms still alive; after a sweep
     every arm whose sum is more than ``B`` below the best leaves. The last one alive is
     played to the end of the epoch. Where an epoch ends within a sweep the paper leaves
     the remaining rounds open; here the sweep just goes on.
+
+    *One-armed* (Algorithm 1; two arms and ``known_reward``): arm 0 pays a known
+    constant, arm 1 drifts; ``create`` returns a ``OneArmedExploration`` for it.
 
     Rate-optimal parameters, with ``L`` = ``lipschitz`` and natural logarithms:
 
@@ -41,8 +41,10 @@ class BudgetedExploration(NamedTuple):
     =================  ==========================  ===================================
 
     Theorem 6.2 holds for smooth arms; with several drifting arms and "non-smooth" the
-    one-armed parameters are used, as in the paper's own experiments. Constants matter
-    more than rates: ``epoch_factor`` and ``budget_factor`` multiply ``E`` and ``B``.
+    one-armed parameters are used, as in the paper's own experiments. Two misprints are
+    not followed: a second ``L^-1/5`` in the budget of Theorem 6.2, and the budget of
+    section 7.3, which contradicts Theorem 5.4. Constants matter more than rates:
+    ``epoch_factor`` and ``budget_factor`` multiply ``E`` and ``B``.
 
     **In a live search** the epochs of BE are rounds of the search, and an arm that
     waits is taken to drift as published, although a paused training run does not: what
@@ -57,17 +59,15 @@ class BudgetedExploration(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> policy = BudgetedExploration.create(
-    ...     n_arms=2, horizon=12, known_reward=0.5, budget_factor=0.2
-    ... )
+    >>> policy = BudgetedExploration.create(n_arms=3, horizon=20, budget_factor=0.1)
     >>> policy.epoch_length, round(policy.loss_budget, 2)
-    (9, 0.93)
+    (7, 0.29)
     >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 13):
+    >>> for t in range(1, 16):
     ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.5, 0.1][arm], rng)
+    ...     policy.update(t, arm, [0.5, 0.1, 0.7][arm], rng)
     ...     print(arm, end=" ")
-    1 1 1 0 0 0 0 0 0 1 1 1
+    0 1 2 0 2 2 2 0 1 2 0 2 2 2 0
     """
 
     available: NDArray[np.bool_]  # (n_arms,)
@@ -76,11 +76,11 @@ class BudgetedExploration(NamedTuple):
     pulls: NDArray[np.int64]  # (n_arms,)
     epoch_length: int  # E, in rounds
     loss_budget: float  # B
-    known_reward: float  # NaN: k-armed
-    epoch: NDArray[np.int64]  # (1,), the epoch that the next three belong to
+    epoch_end: NDArray[np.int64]  # (1,), last round of the epoch; 0 before the first
     total: NDArray[np.float64]  # (n_arms,), rewards of the epoch
     epoch_pulls: NDArray[np.int64]  # (n_arms,)
-    alive: NDArray[np.bool_]  # (n_arms,)
+    alive: NDArray[np.bool_]  # (n_arms,), still in the sweeps of the epoch
+    last_alive: NDArray[np.int64]  # (1,), the arm that is left alone, or WAIT
 
     @classmethod
     def create(
@@ -94,13 +94,13 @@ class BudgetedExploration(NamedTuple):
         lipschitz: float = 1.0,
         epoch_factor: float = 1.0,
         budget_factor: float = 1.0,
-    ) -> BudgetedExploration:
+    ) -> BudgetedExploration | OneArmedExploration:
         """Return the policy, before its first round.
 
         Parameters
         ----------
         n_arms : int
-            Number of arms, at least 1.
+            Number of arms ``k``, at least 1.
         horizon : int
             Number of rounds ``T``, at least 1.
         max_pulls : int, optional
@@ -118,7 +118,7 @@ class BudgetedExploration(NamedTuple):
 
         Returns
         -------
-        BudgetedExploration
+        BudgetedExploration or OneArmedExploration
 
         Raises
         ------
@@ -131,27 +131,37 @@ class BudgetedExploration(NamedTuple):
         budget_factor = checked_float(
             "budget_factor", budget_factor, 0.0, open_low=True
         )
-        known = math.nan
         if known_reward is not None:
-            known = checked_float(
+            known_reward = checked_float(
                 "known_reward", known_reward, -math.inf, open_low=False
             )
             if n_arms != 2:
                 msg = f"known_reward makes BE one-armed, with 2 arms; got {n_arms}"
                 raise InvalidParameterError(msg)
-        one_armed = known_reward is not None or n_arms == 1
-        length, budget = rate_optimal(
-            rate, horizon, 1 if one_armed else n_arms, lipschitz
-        )
+        n_drifting = n_arms if known_reward is None else 1
+        length, budget = rate_optimal(rate, horizon, n_drifting, lipschitz)
+        arrays = arm_arrays(n_arms, horizon, max_pulls)
+        epoch_length = max(1, round(epoch_factor * length))
+        loss_budget = budget_factor * budget
+        if known_reward is not None:
+            return OneArmedExploration(
+                *arrays,
+                epoch_length,
+                loss_budget,
+                known_reward=known_reward,
+                epoch_end=np.zeros(1, dtype=np.int64),
+                gain=np.zeros(1),
+                stopped=np.zeros(1, dtype=np.bool_),
+            )
         return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            epoch_length=max(1, round(epoch_factor * length)),
-            loss_budget=budget_factor * budget,
-            known_reward=known,
-            epoch=np.zeros(1, dtype=np.int64),
+            *arrays,
+            epoch_length,
+            loss_budget,
+            epoch_end=np.zeros(1, dtype=np.int64),
             total=np.zeros(n_arms),
             epoch_pulls=np.zeros(n_arms, dtype=np.int64),
             alive=np.ones(n_arms, dtype=np.bool_),
+            last_alive=np.full(1, WAIT, dtype=np.int64),
         )
 
     @staticmethod
@@ -161,47 +171,114 @@ class BudgetedExploration(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
-        start_epoch(self, (t - 1) // self.epoch_length)
-        if not math.isnan(self.known_reward):
-            arm = CHANGING_ARM if self.alive[CHANGING_ARM] else 0
-            return arm if self.available[arm] else 1 - arm
-        return next_of_sweep(self)
+        if epoch_begins(self.epoch_end, self.epoch_length, t):
+            forget(self.total, self.epoch_pulls, self.alive, self.last_alive)
+        return next_in_turn(
+            self.available, self.pulls_left, self.alive, self.epoch_pulls, self.total
+        )
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
-        epoch = (t - 1) // self.epoch_length
-        if epoch < self.epoch[0]:
-            return
-        start_epoch(self, epoch)
-        self.epoch_pulls[arm] += 1
-        if math.isnan(self.known_reward):
+        if epoch_begins(self.epoch_end, self.epoch_length, t):
+            forget(self.total, self.epoch_pulls, self.alive, self.last_alive)
+        if t > self.epoch_end[0] - self.epoch_length:
             self.total[arm] += reward
-            end_sweep(self)
-        elif arm == CHANGING_ARM:
-            self.total[arm] += reward - self.known_reward
-            if self.total[arm] < -self.loss_budget:
-                self.alive[arm] = False
+            self.epoch_pulls[arm] += 1
+            self.last_alive[0] = end_sweep(
+                self.pulls_left,
+                self.alive,
+                self.epoch_pulls,
+                self.total,
+                self.loss_budget,
+            )
 
     def until(self, t: int) -> int:
         """Return the end of the epoch once a single arm is left to play in it."""
-        n_alive = 0
-        ended = False
-        for i in range(len(self.alive)):
-            if self.alive[i]:
-                n_alive += 1
-                ended = self.pulls_left[i] == 0
-        if n_alive > 1 or ended:
+        arm = self.last_alive[0]
+        if arm == WAIT or self.pulls_left[arm] == 0:
             return t
-        return ((t - 1) // self.epoch_length + 1) * self.epoch_length
+        return int(self.epoch_end[0])
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's sum in this epoch, and what it may fall behind."""
         return {"epoch_total": self.total[arm], "loss_budget": self.loss_budget}
 
 
+class OneArmedExploration(NamedTuple):
+    r"""One-armed BE: play the arm that drifts until it has lost more than a budget.
+
+    For an arm that drifts beside another that pays a known constant. Each epoch of
+    ``E`` rounds plays arm 1 and adds up what it pays above that constant,
+    ``known_reward``; once this falls below ``-B``, arm 0 is played to the end of the
+    epoch (Algorithm 1, where the constant is 0).
+
+    It is made by ``BudgetedExploration.create``, which says more about ``E`` and ``B``.
+
+    References
+    ----------
+    Jia, Xie, Kallus, Frazier: "Smooth Non-Stationary Bandits", Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = BudgetedExploration.create(
+    ...     n_arms=2, horizon=12, known_reward=0.5, budget_factor=0.2
+    ... )
+    >>> policy.epoch_length, round(policy.loss_budget, 2)
+    (9, 0.93)
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 13):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, [0.5, 0.1][arm], rng)
+    ...     print(arm, end=" ")
+    1 1 1 0 0 0 0 0 0 1 1 1
+    """
+
+    available: NDArray[np.bool_]  # (2,)
+    pulls_left: NDArray[np.int64]  # (2,)
+    horizon: NDArray[np.float64]  # (2,)
+    pulls: NDArray[np.int64]  # (2,)
+    epoch_length: int  # E, in rounds
+    loss_budget: float  # B
+    known_reward: float
+    epoch_end: NDArray[np.int64]  # (1,), last round of the epoch; 0 before the first
+    gain: NDArray[np.float64]  # (1,), of arm 1 over the known reward in the epoch
+    stopped: NDArray[np.bool_]  # (1,), whether arm 1 has lost the budget
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return arm 1, or arm 0 once the budget of the epoch is lost."""
+        if epoch_begins(self.epoch_end, self.epoch_length, t):
+            self.gain[0] = 0.0
+            self.stopped[0] = False
+        arm = 0 if self.stopped[0] else CHANGING_ARM
+        return arm if self.available[arm] else 1 - arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Add the reward to the epoch it was decided in; late ones count no more."""
+        self.pulls[arm] += 1
+        if epoch_begins(self.epoch_end, self.epoch_length, t):
+            self.gain[0] = 0.0
+            self.stopped[0] = False
+        if arm == CHANGING_ARM and t > self.epoch_end[0] - self.epoch_length:
+            self.gain[0] += reward - self.known_reward
+            if self.gain[0] < -self.loss_budget:
+                self.stopped[0] = True
+
+    def until(self, t: int) -> int:
+        """Return the end of the epoch once its budget is lost."""
+        if self.stopped[0] and self.pulls_left[0] > 0:
+            return int(self.epoch_end[0])
+        return t
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return what arm 1 has gained in this epoch, and what it may lose."""
+        gain = self.gain[0] if arm == CHANGING_ARM else 0.0
+        return {"epoch_total": gain, "loss_budget": self.loss_budget}
+
+
 def rate_optimal(
-    rate: str, horizon: int, n_arms: int, lipschitz: float
+    rate: str, horizon: int, n_drifting: int, lipschitz: float
 ) -> tuple[float, float]:
     """Return epoch length ``E`` and budget ``B`` of Theorems 5.2, 5.4 and 6.2."""
     T = float(horizon)
@@ -212,55 +289,68 @@ def rate_optimal(
             math.pow(lipschitz, -1 / 3) * math.pow(T, 1 / 3) * math.pow(log_t, 2 / 3),
         )
     length = math.pow(lipschitz, -2 / 5) * math.pow(T, 4 / 5) * math.pow(log_t, 1 / 5)
-    if n_arms == 1:
+    if n_drifting == 1:
         return (
             length,
             math.pow(lipschitz, -1 / 5) * math.pow(T, 2 / 5) * math.pow(log_t, 3 / 5),
         )
-    log_k = math.log(n_arms)
-    length *= math.pow(n_arms, -3 / 5) * math.pow(log_k, 1 / 5)
-    return length, math.sqrt(length * log_t * log_k / n_arms)
+    log_k = math.log(n_drifting)
+    length *= math.pow(n_drifting, -3 / 5) * math.pow(log_k, 1 / 5)
+    return length, math.sqrt(length * log_t * log_k / n_drifting)
 
 
-def start_epoch(policy: BudgetedExploration, epoch: int) -> None:
-    """Forget the sums of an epoch that is over."""
-    if epoch > policy.epoch[0]:
-        policy.epoch[0] = epoch
-        for i in range(len(policy.pulls)):
-            policy.total[i] = 0.0
-            policy.epoch_pulls[i] = 0
-            policy.alive[i] = True
+# These take arrays: a NamedTuple is copied where the compiler does not inline the call.
 
 
-def next_of_sweep(policy: BudgetedExploration) -> int:
-    """Return the alive arm that the sweep owes a pull.
+def epoch_begins(epoch_end: NDArray[np.int64], epoch_length: int, t: int) -> bool:
+    """Move ``epoch_end`` on to the epoch of round ``t``; True if that is a new one."""
+    if t <= epoch_end[0]:
+        return False
+    epoch_end[0] = ((t - 1) // epoch_length + 1) * epoch_length
+    return True
 
-    Where all alive arms have ended for good, the best of the others takes over.
+
+def forget(
+    total: NDArray[np.float64],
+    epoch_pulls: NDArray[np.int64],
+    alive: NDArray[np.bool_],
+    last_alive: NDArray[np.int64],
+) -> None:
+    """Bring all arms back to life, with nothing known about them."""
+    last_alive[0] = 0 if len(total) == 1 else WAIT
+    for i in range(len(total)):
+        total[i] = 0.0
+        epoch_pulls[i] = 0
+        alive[i] = True
+
+
+def end_sweep(
+    pulls_left: NDArray[np.int64],
+    alive: NDArray[np.bool_],
+    epoch_pulls: NDArray[np.int64],
+    total: NDArray[np.float64],
+    loss_budget: float,
+) -> int:
+    """Drop the arms that have fallen behind, once all in the race have had their turn.
+
+    Returns the only arm left alive, or ``WAIT`` where there are several.
     """
-    arm = WAIT
-    busy = False
-    for i in range(len(policy.pulls)):
-        if policy.alive[i] and policy.pulls_left[i] > 0:
-            if not policy.available[i]:
-                busy = True
-            elif arm == WAIT or policy.epoch_pulls[i] < policy.epoch_pulls[arm]:
-                arm = i
-    if arm != WAIT or busy:
-        return arm
-    return best_available(policy.available, policy.total, policy.pulls)
-
-
-def end_sweep(policy: BudgetedExploration) -> None:
-    """Drop the arms that have fallen behind, once all alive have had their turn."""
     best = -math.inf
     turns = -1
-    for i in range(len(policy.pulls)):
-        if policy.alive[i] and policy.pulls_left[i] > 0:
+    for i in range(len(alive)):
+        if in_race(alive, pulls_left, i):
             if turns < 0:
-                turns = policy.epoch_pulls[i]
-            elif policy.epoch_pulls[i] != turns:
-                return
-            best = max(best, policy.total[i])
-    for i in range(len(policy.pulls)):
-        if policy.alive[i] and policy.total[i] < best - policy.loss_budget:
-            policy.alive[i] = False
+                turns = epoch_pulls[i]
+            elif epoch_pulls[i] != turns:
+                return WAIT
+            best = max(best, total[i])
+    n_alive = 0
+    last = WAIT
+    for i in range(len(alive)):
+        if alive[i]:
+            if total[i] < best - loss_budget:
+                alive[i] = False
+            else:
+                n_alive += 1
+                last = i
+    return last if n_alive == 1 else WAIT

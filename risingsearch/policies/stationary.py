@@ -21,6 +21,8 @@ from risingsearch.policies.base import (
 class UniformRandom(NamedTuple):
     """A uniformly random arm at every round: the floor that any policy must beat.
 
+    Good for nothing else; every arm gets about the same number of pulls.
+
     Examples
     --------
     >>> import numpy as np
@@ -72,6 +74,8 @@ class UniformRandom(NamedTuple):
 
 class RoundRobin(NamedTuple):
     """Every arm in turn: the least pulled, the lowest index first.
+
+    Good for recording curves, and as a baseline that gives all arms the same.
 
     Examples
     --------
@@ -127,6 +131,12 @@ class RoundRobin(NamedTuple):
 
 class RandomSearch(NamedTuple):
     """Random search: one arm after another, each trained to its end.
+
+    The baseline of every tuner, and right where early scores mislead.
+
+    References
+    ----------
+    Bergstra, Bengio: "Random Search for Hyper-Parameter Optimization", JMLR 13, 2012.
 
     Examples
     --------

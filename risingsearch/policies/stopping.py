@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.base import arm_arrays, least_pulled
+from risingsearch.policies.sums import append_reward, prefix_sums
 
 
 class MedianStopping(NamedTuple):
     """Train one arm after another; stop it when its best falls below the median.
+
+    Good for cutting hopeless runs short where runs cannot be paused.
 
     After each of its pulls an arm is compared with all others that have as many: it is
     stopped when its best reward so far is strictly below the median of their running
@@ -80,11 +83,10 @@ class MedianStopping(NamedTuple):
         InvalidParameterError
             If ``min_arms`` is outside its range.
         """
-        limit = horizon if max_pulls is None else max_pulls
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
             min_arms=checked_int("min_arms", min_arms, 1),
-            P=np.zeros((n_arms, limit + 1)),
+            P=prefix_sums(n_arms, horizon, max_pulls),
             best=np.full(n_arms, -math.inf),
             stopped=np.zeros(n_arms, dtype=np.bool_),
         )
@@ -103,9 +105,7 @@ class MedianStopping(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and judge the arm by it."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
-        self.P[arm, n] = self.P[arm, n - 1] + reward
+        append_reward(self.P, self.pulls, arm, reward)
         self.best[arm] = max(self.best[arm], reward)
         if below_median(self, arm):
             self.stopped[arm] = True

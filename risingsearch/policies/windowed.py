@@ -223,8 +223,9 @@ class SWKLUCB(NamedTuple):
     with ``c`` is left out for :math:`u < 3`. Rewards are mapped from ``reward_range``
     to [0, 1] and clipped there.
 
-    The window of 252 is :math:`\sigma^{-4/5}` of the CURE-UCB paper with
-    :math:`\sigma = 0.001`: what the means may drift by per round, not the noise.
+    The window of 252 is :math:`\sigma^{-4/5}` of the CURE-UCB paper, which does not
+    state ``c``, with :math:`\sigma = 0.001`: what the means may drift by per round, not
+    the noise.
 
     References
     ----------
@@ -281,8 +282,8 @@ class SWKLUCB(NamedTuple):
             Rewards that count, ``tau``, at least 1; by default 252, but no fewer than
             ``n_arms``: with fewer all that is left is round-robin.
         c : float, default 0.0
-            Weight of the term ``ln ln u``, at least 0; above 3 in the theory of KL-UCB,
-            0 in practice.
+            Weight of the term ``ln ln u``, at least 0; 3 in the theory of KL-UCB, 0 in
+            practice.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
 

@@ -6,7 +6,6 @@ import pytest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.adversarial import Rexp3
-from risingsearch.testing import check_policy
 
 
 def rexp3_run(rewards, horizon, batch_length, seed):
@@ -160,16 +159,3 @@ def test_rewards_are_mapped_from_their_range_and_clipped(play, concave):
 def test_parameters_outside_their_range_are_refused(parameters):
     with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
         Rexp3.create(2, 10, **parameters)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"variation": 0.05},
-        {"variation": 1000.0, "reward_range": (-1.0, 3.0)},
-        {"variation": 0.05, "batch_rule": "printed"},
-    ],
-)
-def test_the_contract_of_policies_is_kept(parameters):
-    check_policy(Rexp3.create, **parameters)

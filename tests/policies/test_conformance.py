@@ -60,7 +60,10 @@ def test_registered_policies_keep_the_contract(name):
         ("screened-damped-slope", {"reward_range": (0.0, 1.0), "promoted_share": 1.0}),
         ("ser4", {"switches": 0, "delta": 1.0, "eps": 1.0}),
         ("ser4", {"switches": 1000, "delta": 0.5}),
-        ("ser4", {"switches": 30, "delta": 1.0, "eps": 0.6}),
+        (
+            "ser4",
+            {"switches": 30, "delta": 1.0, "eps": 0.6, "reward_range": (-1.0, 2.0)},
+        ),
         ("successive-halving", {"eta": 3, "n_arms": [3, 10]}),
         ("sw-kl-ucb", {"reward_range": (-2.0, 2.0)}),
         ("sw-kl-ucb", {"window": 6, "c": 3.0}),

@@ -8,7 +8,6 @@ import pytest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.converging import TIUCB
-from risingsearch.testing import check_policy
 
 
 def line_at(rewards, first, last, n):
@@ -134,11 +133,6 @@ def test_ties_go_to_fewer_pulls_then_to_the_lower_index():
     assert policy.select(8, None) == 2
 
 
-def test_one_arm_is_pulled_to_the_end(play, concave):
-    assert play(TIUCB.create(1, 9), concave(1, 9, seed=0), 9) == [0] * 9
-    assert play(TIUCB.create(1, 1), concave(1, 1, seed=0), 1) == [0]
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -154,15 +148,3 @@ def test_one_arm_is_pulled_to_the_end(play, concave):
 def test_parameters_outside_their_range_are_refused(parameters):
     with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
         TIUCB.create(2, 10, **parameters)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"omega": 2, "gamma": 0.01},
-        {"omega": 3, "reward_range": (-1.0, 2.0)},
-    ],
-)
-def test_the_contract_is_kept(parameters):
-    check_policy(TIUCB.create, **parameters)

@@ -13,7 +13,6 @@ from risingsearch.policies.parametric import (
     DCTOSimUCB,
     plateau_models,
 )
-from risingsearch.testing import check_policy
 
 
 def tables(n_pulls, seed):
@@ -37,24 +36,6 @@ def draw(models, n_arms, seed, noise, constants=False):
     return means + rng.normal(0.0, noise, means.shape)
 
 
-def direct_run(index, rewards, horizon, first_pulls):
-    """Play the highest ``index(t, raw rewards of an arm)``; return the arms."""
-    seen = [[] for _ in rewards]
-    arms = []
-    for t in range(1, horizon + 1):
-        alive = [i for i, x in enumerate(seen) if len(x) < len(rewards[i])]
-        if not alive:
-            break
-        short = [i for i in alive if len(seen[i]) < first_pulls]
-        if short:
-            arm = min(short, key=lambda i: (len(seen[i]), i))
-        else:
-            arm = min(alive, key=lambda i: (-index(t, seen[i]), len(seen[i]), i))
-        seen[arm].append(float(rewards[arm][len(seen[arm])]))
-        arms.append(arm)
-    return arms
-
-
 def closest(models, distance):
     return min(range(len(models)), key=lambda k: (distance(models[k]), k))
 
@@ -65,13 +46,13 @@ def halves(x):
     return math.fsum(x[:half]) - math.fsum(x[half:])
 
 
-def cto_index(t, x, models):
+def cto_index(x, t, models):
     n = len(x)
     total = math.fsum(x)
     return models[closest(models, lambda m: abs(total - math.fsum(m[:n])))][n]
 
 
-def d_cto_index(t, x, models, sigma, m=None):
+def d_cto_index(x, t, models, sigma, m=None):
     """The index of D-CTO; the model fits the first ``m`` rewards, or all of them."""
     n = len(x)
     fit = n if m is None else m
@@ -85,14 +66,12 @@ def d_cto_index(t, x, models, sigma, m=None):
 
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [120, 40])
-def test_cto_run_equals_direct_sums(n_arms, max_pulls, play):
+def test_cto_run_equals_direct_sums(n_arms, max_pulls, play, play_direct, by_index):
     for seed in range(3):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.1)
             policy = CTOSim.create(n_arms, 120, max_pulls, models=models)
-            direct = direct_run(
-                lambda t, x, m=models: cto_index(t, x, m), rewards, 120, 1
-            )
+            direct = play_direct(by_index(cto_index, models=models), rewards, 120)
             assert play(policy, rewards, 120) == direct
 
 
@@ -132,22 +111,25 @@ def test_cto_breaks_ties_by_fewer_pulls_then_by_lower_index():
 
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [120, 40])
-def test_d_cto_sim_run_equals_direct_sums(n_arms, max_pulls, play):
+def test_d_cto_sim_run_equals_direct_sums(
+    n_arms, max_pulls, play, play_direct, by_index
+):
     for seed in range(3):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
             policy = DCTOSimUCB.create(
                 n_arms, 120, max_pulls, models=models, sigma=0.05
             )
-            direct = direct_run(
-                lambda t, x, m=models: d_cto_index(t, x, m, 0.05), rewards, 120, 1
-            )
+            values = by_index(d_cto_index, models=models, sigma=0.05)
+            direct = play_direct(values, rewards, 120)
             assert play(policy, rewards, 120) == direct
 
 
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("explore_pulls", [2, 9, 20])
-def test_d_cto_run_equals_direct_sums(n_arms, explore_pulls, play):
+def test_d_cto_run_equals_direct_sums(
+    n_arms, explore_pulls, play, play_direct, by_index
+):
     for seed in range(3):
         for models in tables(60, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
@@ -159,12 +141,9 @@ def test_d_cto_run_equals_direct_sums(n_arms, explore_pulls, play):
                 sigma=0.05,
                 explore_pulls=explore_pulls,
             )
-            direct = direct_run(
-                lambda t, x, m=models: d_cto_index(t, x, m, 0.05, explore_pulls),
-                rewards,
-                120,
-                explore_pulls,
-            )
+            m = explore_pulls
+            values = by_index(d_cto_index, models=models, sigma=0.05, m=m)
+            direct = play_direct(values, rewards, 120, first=m)
             assert play(policy, rewards, 120) == direct
 
 
@@ -218,7 +197,7 @@ def test_d_cto_explains_its_index(make):
     rewards = draw(models, 1, seed=2, noise=0.2, constants=True)[0].tolist()
     for n in range(1, 20):
         policy.update(n, 0, rewards[n - 1], np.random.default_rng(0))
-        direct = d_cto_index(n + 1, rewards[:n], models, 0.2)
+        direct = d_cto_index(rewards[:n], n + 1, models, 0.2)
         assert sum(explain(policy, 0).values()) == pytest.approx(direct)
 
 
@@ -290,19 +269,3 @@ def test_parameters_outside_their_range_are_refused(create, parameters):
 def test_plateau_models_refuse_what_is_outside_its_range(parameters):
     with pytest.raises(InvalidParameterError, match=f"{list(parameters)[-1]} must be"):
         plateau_models(**parameters)
-
-
-@pytest.mark.parametrize(
-    ("create", "parameters"),
-    [
-        (CTOSim.create, {}),
-        (CTOSim.create, {"models": plateau_models(48, plateau=3).tolist()}),
-        (DCTOUCB.create, {}),
-        (DCTOUCB.create, {"explore_pulls": 4}),
-        (DCTOUCB.create, {"models": plateau_models(48, [0.0, 1.0], 3), "sigma": 0.05}),
-        (DCTOSimUCB.create, {}),
-        (DCTOSimUCB.create, {"models": plateau_models(48, plateau=3), "sigma": 0.0}),
-    ],
-)
-def test_the_contract_is_kept(create, parameters):
-    check_policy(create, **parameters)

@@ -6,7 +6,6 @@ import pytest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.restarting import SER4
-from risingsearch.testing import check_policy
 
 
 def ser4_run(rewards, horizon, *, delta, eps, phi, seed):
@@ -184,16 +183,3 @@ def test_rewards_are_mapped_from_their_range_and_clipped():
 def test_parameters_outside_their_range_are_refused(parameters):
     with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
         SER4.create(2, 10, **parameters)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"switches": 1000, "delta": 0.5},
-        {"switches": 0, "delta": 1.0, "eps": 1.0},
-        {"switches": 30, "delta": 1.0, "eps": 0.6, "reward_range": (-1.0, 2.0)},
-    ],
-)
-def test_the_contract_of_policies_is_kept(parameters):
-    check_policy(SER4.create, **parameters)

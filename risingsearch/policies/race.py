@@ -1,0 +1,77 @@
+"""A race: the arms that have not been dropped and can still train.
+
+The functions take arrays and not the policy: a ``NamedTuple`` is copied where the
+compiler does not inline a call.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.policies.base import WAIT, best_available
+
+
+def in_race(alive: NDArray[np.bool_], pulls_left: NDArray[np.int64], arm: int) -> bool:
+    """Return whether the arm is neither dropped nor at its end."""
+    return bool(alive[arm] and pulls_left[arm] > 0)
+
+
+def next_in_turn(
+    available: NDArray[np.bool_],
+    pulls_left: NDArray[np.int64],
+    alive: NDArray[np.bool_],
+    turns: NDArray[np.int64],
+    value: NDArray[np.float64],
+) -> int:
+    """Return the arm in the race with fewest turns, or ``WAIT`` while all are busy.
+
+    When all in the race have ended, the best of the others by ``value`` takes over.
+    """
+    arm = WAIT
+    busy = False
+    for i in range(len(turns)):
+        if in_race(alive, pulls_left, i):
+            if not available[i]:
+                busy = True
+            elif arm == WAIT or turns[i] < turns[arm]:
+                arm = i
+    if arm != WAIT or busy:
+        return arm
+    return best_available(available, value, turns)
+
+
+def next_below(
+    available: NDArray[np.bool_],
+    pulls_left: NDArray[np.int64],
+    alive: NDArray[np.bool_],
+    pulls: NDArray[np.int64],
+    target: int,
+) -> tuple[int, bool]:
+    """Return the first arm in the race that lacks pulls, and True.
+
+    Where none is available: ``WAIT``, and whether one is in flight.
+    """
+    busy = False
+    for i in range(len(pulls)):
+        if in_race(alive, pulls_left, i) and pulls[i] < target:
+            if available[i]:
+                return i, True
+            busy = True
+    return WAIT, busy
+
+
+def all_have(
+    pulls_left: NDArray[np.int64],
+    alive: NDArray[np.bool_],
+    pulls: NDArray[np.int64],
+    n_pulls: int,
+) -> bool:
+    """Return whether the race has arms to compare, each with its pulls."""
+    n_arms = 0
+    for i in range(len(pulls) - 1, -1, -1):  # a sweep ends with the last
+        if in_race(alive, pulls_left, i):
+            if pulls[i] < n_pulls:
+                return False
+            n_arms += 1
+    return n_arms > 1
