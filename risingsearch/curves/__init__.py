@@ -20,6 +20,7 @@ from risingsearch.curves.analytic import LinearThenFlat
 from risingsearch.curves.base import Environment
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 from risingsearch.curves.files import LoadedCurves, load_curves
+from risingsearch.curves.inputs import checked_generator
 from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
@@ -159,7 +160,7 @@ def make_environment(
     ...
     risingsearch.errors.UnknownNameError: unknown environment 'lft'; did you mean ...
     """
-    if name not in _ENTRIES:
+    if not isinstance(name, str) or name not in _ENTRIES:
         raise unknown_name("environment", name, _ENTRIES)
     known = _parameters(name)
     for parameter in parameters:
@@ -170,11 +171,7 @@ def make_environment(
             msg = f"the environment {name} needs {parameter}=; it has no default"
             raise InvalidParameterError(msg)
     horizon = checked_int("horizon", horizon, 1)
-    if not isinstance(seed, np.random.Generator):
-        seed = np.random.default_rng(
-            None if seed is None else checked_int("seed", seed, 0)
-        )
-    return ENVIRONMENTS[name](seed, horizon, **parameters)
+    return ENVIRONMENTS[name](checked_generator(seed), horizon, **parameters)
 
 
 def list_environments() -> list[EnvironmentInfo]:

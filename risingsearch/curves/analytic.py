@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
@@ -57,12 +58,14 @@ class LinearThenFlat(NamedTuple):
         InvalidParameterError
             If the two do not match or are negative, or the noise does not fit them.
         """
-        a, b = np.array(slopes, dtype=float), np.array(plateaus, dtype=float)
+        a = checked_array("slopes", slopes)
+        b = checked_array("plateaus", plateaus)
         fits = a.ndim == 1 and a.shape == b.shape and a.size > 0
-        if not fits or not (np.all(a >= 0.0) and np.all(b >= 0.0)):
+        both = np.append(a, b)
+        if not fits or not np.all((both >= 0.0) & np.isfinite(both)):
             msg = (
                 "slopes and plateaus must be two lists of one number of at least 0 per "
-                f"arm; got {slopes!r} and {plateaus!r}"
+                f"arm, none infinite; got {slopes!r} and {plateaus!r}"
             )
             raise InvalidParameterError(msg)
         return cls(a, b, checked_noise(noise, 0.0, float(b.max())))
@@ -90,7 +93,7 @@ class LinearThenFlat(NamedTuple):
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of the best single arm, in closed form."""
         a, b = self.slopes[:, None], self.plateaus[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rising = np.where(a > 0.0, np.floor(b / a), 0.0)
         rising = np.minimum(rising, rounds)
         sums = 0.5 * a * rising * (rising + 1.0) + b * (rounds - rising)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import reprlib
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import checked_float, checked_int
+from risingsearch.curves.inputs import checked_array, checked_generator
 from risingsearch.errors import InvalidParameterError
 
 COLUMNS = ("timestamp", "item", "click")
@@ -59,7 +61,15 @@ def click_log(source: Any) -> ClickLog:
         return source
     if isinstance(source, (str, PathLike)):
         source = _read(Path(source))
-    return _sorted_log(*source)
+    try:
+        timestamps, items, clicks = source
+    except (TypeError, ValueError) as error:
+        msg = (
+            "a click log must be a path, or the three lists timestamps, items and "
+            f"clicks; got {reprlib.repr(source)}"
+        )
+        raise InvalidParameterError(msg) from error
+    return _sorted_log(timestamps, items, clicks)
 
 
 def make_click_log(
@@ -106,7 +116,7 @@ def make_click_log(
     >>> log.names, int(log.clicks.sum())
     (('synthetic 0', 'synthetic 1'), 454)
     """
-    rng = np.random.default_rng(rng)
+    rng = checked_generator(rng)
     n = checked_int("n_items", n_items, 1)
     seconds = checked_int("seconds", seconds, 1)
     lowest = checked_float("lowest", lowest, 0.0, 1.0, open_low=False)
@@ -148,8 +158,9 @@ def click_rates(
 
 
 def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> ClickLog:
-    times, labels, bits = np.array(timestamps, dtype=float), np.array(items), clicks
-    bits = np.array(clicks)
+    times = checked_array("timestamps", timestamps)
+    labels = checked_array("items", items, dtype=None)
+    bits = checked_array("clicks", clicks, dtype=None)
     if not (
         times.ndim == 1 and times.size and times.shape == labels.shape == bits.shape
     ):
@@ -161,7 +172,13 @@ def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> C
     if not np.all(np.isfinite(times)) or not np.all((bits == 0) | (bits == 1)):
         msg = "timestamps must be finite numbers of seconds, and clicks 0 or 1"
         raise InvalidParameterError(msg)
-    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    try:
+        names, codes, counts = np.unique(
+            labels, return_inverse=True, return_counts=True
+        )
+    except TypeError as error:
+        msg = f"items must be of one kind, such as text or numbers: {error}"
+        raise InvalidParameterError(msg) from error
     by_count = np.argsort(-counts, kind="stable")
     place = np.argsort(by_count)
     order = np.argsort(times, kind="stable")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.curves.inputs import checked_path
 from risingsearch.errors import InvalidParameterError, RisingSearchError, missing
 
 ARM_COLUMNS = ("arm", "config", "configuration", "model", "name", "run", "trial")
@@ -103,7 +104,7 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     array([[0.5, 0.6],
            [0.3, nan]])
     """
-    path = Path(path)
+    path = checked_path("path", path)
     readers = {".csv": _csv, ".npy": _npy, ".npz": _npz, ".parquet": _parquet}
     if path.suffix.lower() not in readers:
         msg = f"curves come from {', '.join(readers)} files; got {path}"

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import checked_choice
 from risingsearch.curves import optimum
+from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
@@ -66,7 +67,7 @@ class CurveTable(NamedTuple):
         InvalidParameterError
             If the table is empty, an arm has no mean, or NaN stands within a curve.
         """
-        table = np.array(means, dtype=float, ndmin=2, order="C")
+        table = checked_array("means", means, ndmin=2)
         known = ~np.isnan(table)
         pulls = known.sum(axis=1)
         within = np.arange(table.shape[1]) < pulls[:, None]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from risingsearch.checks import checked_choice, checked_float
 from risingsearch.curves import optimum
 from risingsearch.curves.base import NEVER
+from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
@@ -98,8 +99,8 @@ default 1.0
         InvalidParameterError
             If shapes do not match or a value is outside its range.
         """
-        table = np.array(means, dtype=float, ndmin=2)
-        knots = np.array(rounds)
+        table = checked_array("means", means, ndmin=2)
+        knots = checked_array("rounds", rounds, dtype=None)
         if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
             msg = (
                 "means must be a table of finite numbers, one row per arm and one "
@@ -399,7 +400,7 @@ def _checked_rounds(
 ) -> NDArray[np.int64]:
     if rounds is None:
         return np.full(n_arms, default, dtype=np.int64)
-    given = np.array(rounds)
+    given = checked_array(name, rounds, dtype=None)
     whole = np.issubdtype(given.dtype, np.integer) and given.shape == (n_arms,)
     if not whole or np.any(given < 1):
         msg = f"{name} must be one round of at least 1 per arm; got {rounds!r}"
@@ -410,7 +411,7 @@ def _checked_rounds(
 def _checked_variances(
     deviations: ArrayLike, n_arms: int, n_knots: int
 ) -> NDArray[np.float64]:
-    given = np.array(deviations, dtype=float)
+    given = checked_array("deviations", deviations)
     allowed: tuple[tuple[int, ...], ...] = ((), (n_arms,), (n_arms, n_knots))
     if given.shape not in allowed or not np.all((given >= 0.0) & (given < np.inf)):
         msg = (

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from os import PathLike
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.curves.inputs import checked_path
 from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.errors import InvalidParameterError
@@ -246,14 +248,18 @@ def imdb_replay(
     """
     checked_choice("arms", arms, ("all", "paper"))
     batch = checked_int("batch", batch, 1)
-    path = Path(data_dir) / IMDB_FILE
+    path = checked_path("data_dir", data_dir) / IMDB_FILE
     if not path.is_file():
         msg = f"data_dir must hold {IMDB_FILE}; there is no {path}"
         raise InvalidParameterError(msg)
-    with np.load(path, allow_pickle=False) as recorded:
-        means, codes = recorded["mean"], recorded["codes"].tolist()
-    if arms == "paper":
-        means = means[[codes.index(code) for code in IMDB_ARMS]]
+    try:
+        with np.load(path, allow_pickle=False) as recorded:
+            means, codes = recorded["mean"], recorded["codes"].tolist()
+        if arms == "paper":
+            means = means[[codes.index(code) for code in IMDB_ARMS]]
+    except (KeyError, OSError, ValueError, BadZipFile) as error:
+        msg = f"{path} does not hold the recorded curves: {error}"
+        raise InvalidParameterError(msg) from error
     n_pulls = min(horizon, means.shape[1] // batch)
     if n_pulls == 0:
         msg = f"batch must be at most {means.shape[1]}, the reviews; got {batch}"

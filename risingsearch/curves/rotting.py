@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_int
+from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.errors import InvalidParameterError
@@ -185,9 +186,10 @@ def _plateaus(
     exponents: Sequence[float],
     plateau: int,
 ) -> NDArray[np.float64]:
-    models = plateau_models(horizon, exponents, plateau)
-    if not len(models) or min(exponents) < 0.0:
+    powers = checked_array("exponents", exponents)
+    if powers.ndim != 1 or not powers.size or not np.all(powers >= 0.0):
         msg = f"exponents must be at least one number of at least 0; got {exponents!r}"
         raise InvalidParameterError(msg)
+    models = plateau_models(horizon, powers.tolist(), plateau)
     drawn = rng.integers(len(models), size=checked_int("n_arms", n_arms, 1))
     return models[drawn]

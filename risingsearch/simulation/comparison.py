@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, unknown_name
-from risingsearch.simulation.runs import Plan, Player, checked_checkpoints, name_of
+from risingsearch.simulation.plan import Plan, Player, name_of
 from risingsearch.simulation.statistics import (
     average_ranks,
     half_width,
@@ -190,14 +192,17 @@ def compare(
     >>> float(result.wins("ltf", 1000).loc["cure-ucb", "random"])
     0.95
     """
-    named_policies, named_environments = _named(policies), _named(environments)
+    named_policies = _named("policies", policies)
+    named_environments = _named("environments", environments)
+    horizons = _checked_horizons(horizons)
+    n_runs = checked_int("n_runs", n_runs, 1)
     players = [Player(*pair) for pair in named_policies.values()]
     regret = np.empty((len(named_environments), len(horizons), len(players), n_runs))
     best_mean = np.empty_like(regret)
     for e, (environment, params) in enumerate(named_environments.values()):
         plan = Plan(players, environment, params, compiled)
         for h, horizon in enumerate(horizons):
-            last = checked_checkpoints(None, horizon)
+            last = np.array([horizon])
             for k, run in enumerate(plan.play(last, horizon, n_runs, seed, jobs)):
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
@@ -205,16 +210,26 @@ def compare(
     return Comparison(
         list(named_policies),
         list(named_environments),
-        list(horizons),
+        horizons,
         regret,
         best_mean,
     )
 
 
-def _named(given: Mapping[str, Any] | Sequence[Any]) -> dict[str, tuple[Any, Any]]:
+def _named(kind: str, given: Any) -> dict[str, tuple[Any, Any]]:
+    """Return what is given as pairs with parameters, by their names."""
+    if isinstance(given, str):
+        given = [given]
+    # A policy is a tuple too, but has names.
+    if not isinstance(given, (Mapping, Sequence)) or hasattr(given, "_fields"):
+        msg = (
+            f"{kind} must be a list, or a mapping from names; got {reprlib.repr(given)}"
+        )
+        raise InvalidParameterError(msg)
+    if len(given) == 0:
+        msg = f"{kind} must be at least one; got {given!r}"
+        raise InvalidParameterError(msg)
     if not isinstance(given, Mapping):
-        if isinstance(given, str):
-            given = [given]
         named = {name_of(_pair(item)[0]): item for item in given}
         if len(named) < len(given):
             msg = (
@@ -223,10 +238,20 @@ def _named(given: Mapping[str, Any] | Sequence[Any]) -> dict[str, tuple[Any, Any
             )
             raise InvalidParameterError(msg)
         given = named
-    return {name: _pair(item) for name, item in given.items()}
+    return {str(name): _pair(item) for name, item in given.items()}
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
-    # A policy is a tuple too, but has names.
-    is_pair = isinstance(item, tuple) and not hasattr(item, "_fields")
-    return item if is_pair else (item, None)
+    if not isinstance(item, tuple) or hasattr(item, "_fields"):
+        return item, None
+    if len(item) != 2:
+        msg = f"a pair must be (policy or environment, parameters); got {item!r}"
+        raise InvalidParameterError(msg)
+    return item
+
+
+def _checked_horizons(horizons: Any) -> list[int]:
+    if not isinstance(horizons, Iterable) or not (given := list(horizons)):
+        msg = f"horizons must be at least one number of rounds; got {horizons!r}"
+        raise InvalidParameterError(msg)
+    return [checked_int("every horizon", horizon, 1) for horizon in given]

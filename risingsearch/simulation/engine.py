@@ -8,27 +8,41 @@ small functions at the end. Two things make it as fast as C and keep it honest:
   ordinary compiled function that holds the references;
 * a digest of the sources is part of the cache key, so that an edited policy is
   compiled anew.
+
+Compiled code does not check indices, so what comes from a policy or an environment is
+checked here: an arm that is not there would write to memory of others, and a stretch of
+no rounds would never end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.curves.base import NEVER, Environment
-from risingsearch.errors import MissingDependencyError, PolicyError, missing
-from risingsearch.policies.base import Policy
+from risingsearch.errors import (
+    InvalidParameterError,
+    MissingDependencyError,
+    PolicyError,
+    missing,
+)
+from risingsearch.policies.base import WAIT, Policy
+
+# Compiled code can raise nothing but constants.
+UNAVAILABLE = "select must return an available arm or WAIT"
+NO_SLICE = "slice_length must return at least 1"
+NO_CHANGE = "presence must return a later round than the one it is called at, or NEVER"
 
 
 def play(
@@ -48,6 +62,16 @@ def play(
     Filled in are: the ``pulls`` per arm; at every checkpoint the sum of the means so
     far, ``reward``, and the mean behind the highest reward seen, ``found``; and per
     round ``arms`` and ``rewards``, where these two are not empty.
+
+    A run ends early when all arms have ended, which another thread may bring about: it
+    lowers ``policy.pulls_left`` to 1.
+
+    Raises
+    ------
+    PolicyError
+        If the policy chooses an arm that is not available, or an empty slice.
+    InvalidParameterError
+        If the environment foretells a change for a round that has passed.
     """
     available, pulls_left = policy.available, policy.pulls_left
     traced = len(arms) > 0
@@ -57,17 +81,19 @@ def play(
     n_played = 0
     j = 0
     checkpoint = checkpoints[0]
-    change = presence(environment, 1, available, pulls_left)
+    change = next_change(environment, 1, available, pulls_left)
     playable = some(available)
     t = 1
     while t <= rounds:
         if t == change:
-            change = presence(environment, t, available, pulls_left)
+            change = next_change(environment, t, available, pulls_left)
             playable = some(available)
-        arm = -1
+        arm = WAIT
         if playable:
             arm = select(policy, t, rng)
-        if arm < 0:  # nothing to pull before another arm appears
+            if arm != WAIT and not (0 <= arm < len(available) and available[arm]):
+                raise PolicyError(UNAVAILABLE)
+        if arm == WAIT:  # nothing to pull before another arm appears
             t = min(change, rounds + 1)
             while checkpoint < t:
                 reward[j] = total
@@ -91,11 +117,13 @@ def play(
                     found[j] = mean_of_highest
                     j += 1
                     checkpoint = checkpoints[j]
-            if pulls_left[arm] == 0:
+            if pulls_left[arm] <= 0:
                 available[arm] = False
                 playable = some(available)
         else:
             left = slice_length(policy, arm)
+            if left < 1:
+                raise PolicyError(NO_SLICE)
             while left > 0:
                 left -= 1
                 n = pulls[arm] + 1
@@ -108,7 +136,7 @@ def play(
                     highest = x
                     mean_of_highest = expected
                 pulls_left[arm] -= 1
-                if pulls_left[arm] == 0:
+                if pulls_left[arm] <= 0:
                     available[arm] = False
                     playable = some(available)
                     left = 0
@@ -133,6 +161,19 @@ def some(flags: NDArray[np.bool_]) -> bool:
         if flags[i]:
             return True
     return False
+
+
+def next_change(
+    environment: Environment,
+    t: int,
+    available: NDArray[np.bool_],
+    pulls_left: NDArray[np.int64],
+) -> int:
+    """Let arms come and go at round ``t``; return the round of the next change."""
+    change = presence(environment, t, available, pulls_left)
+    if change <= t:
+        raise InvalidParameterError(NO_CHANGE)
+    return change
 
 
 # How the loop reaches a class's own methods: these are what numba is taught to resolve.
@@ -261,10 +302,6 @@ def _ready(policy: Any, environment: Any) -> Callable[..., int]:
         if not (isinstance(owner, tuple) and hasattr(owner, "_fields")):
             msg = f"{type(owner).__name__} is not a NamedTuple"
             raise PolicyError(msg)
-    try:
-        from numba.core.errors import NumbaError
-    except ImportError as error:
-        raise missing("numba", "sim") from error
     integers, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
     rng, never = np.random.default_rng(0), np.array([NEVER])
     classes: Any = (type(policy), type(environment))
@@ -272,7 +309,9 @@ def _ready(policy: Any, environment: Any) -> Callable[..., int]:
     arrays = (never, integers, floats, floats, integers, floats)
     try:
         loop(policy, environment, 0, rng, *arrays)
-    except NumbaError as error:
+    except InvalidParameterError:
+        raise
+    except Exception as error:  # not all that numba raises has a class in common
         msg = (
             f"numba cannot compile {type(policy).__name__} in "
             f"{type(environment).__name__}; risingsearch.testing.check_policy looks "
@@ -297,22 +336,54 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
     numba = _taught_numba()
     digest = _digest(policy_class, environment_class)
 
-    def run(*arguments: Any) -> int:
+    # Named one by one, because numba takes ten times as long to look at ``*arguments``.
+    def run(
+        policy: Any,
+        environment: Any,
+        rounds: int,
+        rng: Any,
+        checkpoints: Any,
+        pulls: Any,
+        reward: Any,
+        found: Any,
+        arms: Any,
+        rewards: Any,
+    ) -> int:
         digest  # noqa: B018 - a closure cell is a part of numba's cache key
-        result: int = _compiled_play(*arguments)  # type: ignore[name-defined]  # noqa: F821
-        return result
+        n_played: int = _compiled_play(  # type: ignore[name-defined]  # noqa: F821
+            policy,
+            environment,
+            rounds,
+            rng,
+            checkpoints,
+            pulls,
+            reward,
+            found,
+            arms,
+            rewards,
+        )
+        return n_played
 
     classes = (policy_class, environment_class)
     names = [f"{owner.__module__}.{owner.__qualname__}" for owner in classes]
     run.__qualname__ = "-".join(names)  # so that numba keeps a file for each pair
     known_again = not any("__main__" in name or "<locals>" in name for name in names)
-    return numba.njit(run, nogil=True, cache=known_again)
+    try:
+        return numba.njit(run, nogil=True, cache=known_again)
+    except RuntimeError:  # there is no folder that numba may write to
+        return numba.njit(run, nogil=True)
 
 
 @cache
 def _taught_numba() -> Any:
     """Return numba, once it knows how to resolve the methods of our classes."""
-    numba: Any = import_module("numba")
+    try:
+        numba: Any = import_module("numba")
+    except ModuleNotFoundError as error:
+        raise missing("numba", "sim") from error
+    except ImportError as error:
+        msg = f"numba is installed, but cannot be imported: {error}"
+        raise MissingDependencyError(msg) from error
     from numba.extending import overload, register_jitable
 
     known: set[FunctionType] = set()
@@ -341,23 +412,61 @@ def _taught_numba() -> Any:
 
 def _called(function: Any) -> Iterator[FunctionType]:
     """Yield the plain functions that a function names."""
-    for name in function.__code__.co_names:
-        value = function.__globals__.get(name)
+    for value in _named(function):
         if isinstance(value, FunctionType):
             yield value
 
 
+def _named(function: Any) -> Iterator[Any]:
+    """Yield what a function finds by name outside itself."""
+    for name in function.__code__.co_names:
+        if name in function.__globals__:
+            yield function.__globals__[name]
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # empty still
+            yield cell.cell_contents
+
+
 def _digest(*classes: type) -> str:
-    """Return a digest of the package's policies and curves, and of foreign classes."""
+    """Return a digest of all that the compiled loop of these classes depends on.
+
+    That is the package's policies and curves; the files of the classes, of their bases
+    and of what they call or import; and the constants that they name, which may come
+    from elsewhere.
+    """
     package = Path(__file__).parents[1]
-    files = {Path(__file__)}
+    files = {__file__}
     for folder in ("policies", "curves"):
-        files.update((package / folder).glob("*.py"))
-    for owner in classes:
-        source = getattr(sys.modules.get(owner.__module__), "__file__", None)
-        if source is not None:
-            files.add(Path(source))
-    digest = hashlib.sha256()
+        files.update(str(path) for path in (package / folder).glob("*.py"))
+    constants = []
+    for function in _reached(classes):
+        files.add(function.__code__.co_filename)
+        for value in _named(function):
+            if isinstance(value, ModuleType):
+                files.add(getattr(value, "__file__", None) or "")
+            elif isinstance(value, (bool, int, float, complex, str, tuple)):
+                constants.append(repr(value))
+            elif isinstance(value, np.ndarray):
+                constants.append(value.tobytes().hex())
+    digest = hashlib.sha256(repr(sorted(constants)).encode())
     for path in sorted(files):
-        digest.update(path.read_bytes())
+        if Path(path).is_file():
+            digest.update(Path(path).read_bytes())
     return digest.hexdigest()
+
+
+def _reached(classes: Iterable[type]) -> set[FunctionType]:
+    """Return the methods of the classes, and every function called on the way."""
+    reached: set[FunctionType] = set()
+    ahead = [
+        getattr(value, "fget", value)
+        for owner in classes
+        for base in owner.__mro__
+        for value in vars(base).values()
+    ]
+    while ahead:
+        function = ahead.pop()
+        if isinstance(function, FunctionType) and function not in reached:
+            reached.add(function)
+            ahead.extend(_called(function))
+    return reached

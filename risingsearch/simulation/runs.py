@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
-from risingsearch.curves import make_environment
-from risingsearch.curves.base import NEVER, fresh, pull_limits
-from risingsearch.errors import InvalidParameterError, PolicyError
-from risingsearch.policies import make_policy, resolve_policy
-from risingsearch.simulation.engine import loop_for, play
+from risingsearch.errors import InvalidParameterError
+from risingsearch.simulation.plan import Plan, Player, checked_flag, name_of
 from risingsearch.simulation.statistics import pandas
 
 if TYPE_CHECKING:
@@ -175,7 +169,9 @@ def simulate(
     """
     player = Player(policy, policy_params)
     plan = Plan([player], environment, environment_params, compiled)
+    horizon = checked_int("horizon", horizon, 1)
     marks = checked_checkpoints(checkpoints, horizon)
+    trace = checked_flag("trace", trace)
     runs = plan.play(marks, horizon, n_runs, seed, jobs, trace)
     records = [run.records[0] for run in runs]
     optimal = np.array([run.optimal for run in runs])
@@ -197,192 +193,10 @@ def simulate(
     )
 
 
-class Player:
-    """A policy to be played, and its parameters."""
-
-    def __init__(self, given: Any, params: Mapping[str, Any] | None = None) -> None:
-        self._given: Any = resolve_policy(given) if isinstance(given, str) else given
-        self._params = dict(params or {})
-        self._ready_made = hasattr(given, "select") and not isinstance(given, type)
-        if self._ready_made and self._params:
-            msg = f"a ready-made policy takes no parameters; got {self._params}"
-            raise InvalidParameterError(msg)
-
-    def policy(self, environment: Any, horizon: int) -> Any:
-        """Return a policy for a run, told how many pulls every arm can give."""
-        n_arms, limits = environment.n_arms, pull_limits(environment, horizon)
-        most = int(limits.max())
-        if self._ready_made:
-            policy: Any = deepcopy(self._given)
-        elif isinstance(self._given, str):
-            policy = make_policy(self._given, n_arms, horizon, most, **self._params)
-        else:
-            create = getattr(self._given, "create", self._given)
-            policy = create(n_arms, horizon, most, **self._params)
-        for name in ("available", "pulls_left"):
-            size = len(getattr(policy, name, ()))
-            if size != n_arms:
-                msg = (
-                    f"{type(policy).__name__} needs an array {name} with an entry for "
-                    f"each of the {n_arms} arms; it has {size}"
-                )
-                raise PolicyError(msg)
-        if self._ready_made and most > int(policy.pulls_left.max()):
-            msg = (
-                f"this {type(policy).__name__} was made for "
-                f"{int(policy.pulls_left.max())} pulls of an arm, the environment "
-                f"allows {most}: make it with max_pulls={most}"
-            )
-            raise PolicyError(msg)
-        policy.pulls_left[:] = limits
-        return policy
-
-
-class Record(NamedTuple):
-    """One policy's run."""
-
-    reward: NDArray[np.float64]
-    best_mean: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    n_played: int
-    arms: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-
-
-class Run(NamedTuple):
-    """One run of all policies in the same environment."""
-
-    optimal: NDArray[np.float64]
-    records: list[Record]
-
-
-class Plan:
-    """Which policies play in which environment.
-
-    Parameters
-    ----------
-    players : list of Player
-        The policies.
-    environment, environment_params, compiled
-        As in ``simulate``.
-    """
-
-    def __init__(
-        self,
-        players: Sequence[Player],
-        environment: Any,
-        environment_params: Mapping[str, Any] | None,
-        compiled: bool | None,
-    ) -> None:
-        self._players = players
-        self._environment = environment
-        self._params = dict(environment_params or {})
-        self._compiled = compiled
-        if hasattr(environment, "optimal") and self._params:
-            msg = f"a ready-made environment takes no parameters; got {self._params}"
-            raise InvalidParameterError(msg)
-
-    def play(
-        self,
-        checkpoints: NDArray[np.int64],
-        horizon: int,
-        n_runs: int,
-        seed: int,
-        jobs: int | None,
-        trace: bool = False,
-    ) -> list[Run]:
-        """Return the runs, in their order."""
-        seed = checked_int("seed", seed, 0)
-        seeds = np.random.SeedSequence(seed).spawn(checked_int("n_runs", n_runs, 1))
-        first = self._sampled(_children(seeds[0])[0], horizon)
-        loops = [
-            loop_for(player.policy(first, horizon), fresh(first), self._compiled)
-            for player in self._players
-        ]
-        if jobs is None:
-            interpreted = all(loop is play for loop in loops)
-            jobs = 1 if interpreted else _n_processors()
-
-        def run(own: np.random.SeedSequence) -> Run:
-            return self._run(loops, own, checkpoints, horizon, trace)
-
-        if checked_int("jobs", jobs, 1) == 1:
-            return [run(own) for own in seeds]
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(run, seeds))
-
-    def _run(
-        self,
-        loops: Sequence[Callable[..., int]],
-        seed: np.random.SeedSequence,
-        checkpoints: NDArray[np.int64],
-        horizon: int,
-        trace: bool,
-    ) -> Run:
-        environment = self._sampled(_children(seed)[0], horizon)
-        records = []
-        for player, loop in zip(self._players, loops, strict=True):
-            policy = player.policy(environment, horizon)
-            rng = _children(seed)[1]  # the same luck for every policy
-            records.append(
-                _record(loop, policy, environment, horizon, rng, checkpoints, trace)
-            )
-        return Run(environment.optimal(checkpoints), records)
-
-    def _sampled(self, rng: np.random.Generator, horizon: int) -> Any:
-        if isinstance(self._environment, str):
-            return make_environment(self._environment, horizon, rng, **self._params)
-        if hasattr(self._environment, "optimal"):
-            return self._environment
-        return self._environment(rng, horizon, **self._params)
-
-
-def _children(seed: np.random.SeedSequence) -> list[np.random.Generator]:
-    """Return new generators for the arms of a run and for its play."""
-    again = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
-    return [np.random.default_rng(child) for child in again.spawn(2)]
-
-
-def _n_processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _record(
-    loop: Callable[..., int],
-    policy: Any,
-    environment: Any,
-    horizon: int,
-    rng: np.random.Generator,
-    checkpoints: NDArray[np.int64],
-    trace: bool,
-) -> Record:
-    rounds = horizon if trace else 0
-    reward, best_mean = np.zeros(len(checkpoints)), np.zeros(len(checkpoints))
-    pulls = np.zeros(environment.n_arms, dtype=np.int64)
-    arms, rewards = np.full(rounds, -1, dtype=np.int64), np.full(rounds, np.nan)
-    with np.errstate(over="ignore", invalid="ignore"):
-        n_played = loop(
-            policy,
-            fresh(environment),
-            horizon,
-            rng,
-            np.append(checkpoints, NEVER),
-            pulls,
-            reward,
-            best_mean,
-            arms,
-            rewards,
-        )
-    return Record(reward, best_mean, pulls, n_played, arms, rewards)
-
-
 def checked_checkpoints(
     checkpoints: int | Sequence[int] | None, horizon: int
 ) -> NDArray[np.int64]:
     """Return the rounds to look at, or raise what is wrong with them."""
-    horizon = checked_int("horizon", horizon, 1)
     if checkpoints is None:
         return np.array([horizon], dtype=np.int64)
     if isinstance(checkpoints, Integral):
@@ -403,12 +217,3 @@ def checked_checkpoints(
         )
         raise InvalidParameterError(msg)
     return rounds.astype(np.int64)
-
-
-def name_of(given: Any) -> str:
-    """Return what a policy or an environment is called in results."""
-    if isinstance(given, str):
-        return given
-    given = getattr(given, "func", given)  # of a partial
-    name = str(getattr(given, "__qualname__", type(given).__qualname__))
-    return name.removesuffix(".create").rpartition(".")[2]

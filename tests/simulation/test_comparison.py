@@ -4,6 +4,7 @@ from scipy import stats
 
 from risingsearch.curves.analytic import LinearThenFlat
 from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.policies import make_policy
 from risingsearch.simulation import compare, simulate
 
 POLICIES = {
@@ -83,3 +84,24 @@ def test_unknown_environment_or_horizon(comparison):
         comparison.wins("concave", 200)
     with pytest.raises(InvalidParameterError, match=r"one of \[200, 1000\]; got 300"):
         comparison.t_tests("ltf", 300)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": []}, r"policies must be at least one; got \[\]"),
+        ({"policies": 5}, "policies must be a list, or a mapping from names; got 5"),
+        ({"policies": make_policy("random", 2, 5)}, "policies must be a list, or a ma"),
+        ({"environments": {}}, "environments must be at least one"),
+        ({"policies": [("random", {}, 1)]}, "a pair must be .policy or environment"),
+        ({"policies": [("random", 1)]}, "policy_params must map names to values"),
+        ({"horizons": []}, "horizons must be at least one number of rounds"),
+        ({"horizons": 5}, "horizons must be at least one number of rounds; got 5"),
+        ({"horizons": [5.0]}, "every horizon must be a whole number of at least 1"),
+        ({"n_runs": 1.5}, "n_runs must be a whole number of at least 1; got 1.5"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    given = {"policies": ["random"], "environments": ["ltf"], "horizons": [5]}
+    with pytest.raises(InvalidParameterError, match=message):
+        compare(**(given | arguments))

@@ -1,3 +1,4 @@
+import importlib
 import inspect
 import math
 import subprocess
@@ -10,9 +11,10 @@ import pytest
 from risingsearch.curves.base import NEVER, fresh, pull_limits
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.curves.restless import DriftingMeans
-from risingsearch.errors import PolicyError
+from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import WAIT, list_policies, make_policy
 from risingsearch.policies.base import arm_arrays, least_pulled
+from risingsearch.simulation import engine
 from risingsearch.simulation.engine import loop_for, play
 
 ROUNDS = 20_000
@@ -192,12 +194,99 @@ def test_a_policy_that_stops_leaves_the_rest_unplayed():
     assert seen["reward"].tolist() == [1.0, 2.0]
 
 
+class Chooses(OneByOne):
+    """Chooses the arm ``stint``, whatever may be."""
+
+    def select(self, t, rng):
+        return self.stint
+
+
+class Holds(Chooses):
+    def until(self, t):
+        return t + 100
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("policy", [Chooses, Holds])
+def test_an_arm_that_is_not_there_is_refused(policy, compiled):
+    table = np.array([[1.0, 1.0, np.nan], [1.0, 1.0, 1.0]])
+    environment = CurveTable.create(table)
+    loop = loop_for(policy.create(2, 3), environment, compiled)
+    assert run(loop, policy.create(2, 3, stint=1), environment, 3)["played"] == 3
+    for arm in (0, 2, 2**40, -2, -(2**40)):  # the first has ended after two pulls
+        with pytest.raises(PolicyError, match="must return an available arm or WAIT"):
+            run(loop, policy.create(2, 3, stint=arm), environment, 3)
+
+
+@pytest.mark.parametrize("stint", [0, -1])
+def test_an_empty_slice_is_refused(stint):
+    environment = CurveTable.create(np.ones((2, 9)))
+    with pytest.raises(PolicyError, match="slice_length must return at least 1"):
+        run(play, InSlices.create(2, 9, stint=stint), environment, 9)
+
+
+def test_a_change_in_the_past_is_refused():
+    class Stuck(NamedTuple):
+        n_arms: int = 2
+
+        def presence(self, t, available, pulls_left):
+            available[:] = False
+            return t
+
+    with pytest.raises(InvalidParameterError, match="return a later round"):
+        run(play, OneByOne.create(2, 9), Stuck(), 9)
+
+
+def test_a_run_ends_when_its_arms_are_ended_from_outside():
+    class Ended(OneByOne):
+        def update(self, t, arm, reward, rng):
+            self.pulls[arm] += 1
+            if t == 5:
+                self.pulls_left[:] = 1
+
+    environment = CurveTable.create(np.ones((2, 50)))
+    seen = run(play, Ended.create(2, 50), environment, 50, (50,))
+    assert seen["played"] == 7
+    assert seen["reward"].tolist() == [7.0]
+
+
 def test_a_class_of_ones_own_is_compiled():
     environment = rising()
     loop = loop_for(OneByOne.create(5, ROUNDS), environment, compiled=True)
     own = run(loop, OneByOne.create(5, 100), environment, 100)
     known = run(play, make_policy("round-robin", 5, 100), environment, 100)
     assert own["arms"].tolist() == known["arms"].tolist()
+
+
+def test_a_class_and_its_helpers_may_stand_in_a_function():
+    last = 4
+
+    def chosen(t):
+        return min(last, t)
+
+    class Within(OneByOne):
+        def select(self, t, rng):
+            return chosen(t)
+
+    loop = loop_for(Within.create(5, 9), rising(), compiled=True)
+    seen = run(loop, Within.create(5, 9), rising(), 9)
+    assert seen["arms"].tolist() == [1, 2, 3, 4, 4, 4, 4, 4, 4]
+
+
+class Kept(OneByOne):
+    pass
+
+
+def test_without_a_folder_to_keep_it_in_the_loop_is_compiled_all_the_same(monkeypatch):
+    caching = pytest.importorskip("numba.core.caching")
+    monkeypatch.setattr(caching.CodeLibraryCacheImpl, "_locator_classes", [])
+    loop = loop_for(Kept.create(5, 9), rising(), compiled=True)
+    assert run(loop, Kept.create(5, 9), rising(), 9)["played"] == 9
+
+
+class Formats(OneByOne):
+    def select(self, t, rng):
+        return len(f"{t:3d}") - 3
 
 
 class Sorts(OneByOne):
@@ -221,6 +310,7 @@ class Ordinary:
     ("policy", "reason"),
     [
         (Sorts.create(5, ROUNDS), "numba cannot compile Sorts in CurveTable"),
+        (Formats.create(5, ROUNDS), "numba cannot compile Formats in CurveTable"),
         (Ordinary(), "Ordinary is not a NamedTuple"),
     ],
 )
@@ -273,8 +363,47 @@ def test_without_numba_the_same_run_is_interpreted_and_said_so_once():
     assert "risingsearch[sim]" in refused
 
 
-EDITED = """
-import sys
+def test_a_numba_that_cannot_be_imported_is_not_called_absent(tmp_path):
+    (tmp_path / "numba.py").write_text("raise ImportError('numba needs NumPy 0.1')")
+    script = (
+        "from risingsearch.simulation import simulate\n"
+        "simulate('random', 'two-arm', 9, compiled=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path
+    )
+    message = "numba is installed, but cannot be imported: numba needs NumPy 0.1"
+    assert message in done.stderr
+
+
+HEAD = """
+from typing import NamedTuple
+import numpy as np
+from risingsearch.policies.base import arm_arrays, least_pulled
+"""
+FILES = {
+    "base.py": HEAD + inspect.getsource(OneByOne).replace("OneByOne", "Base"),
+    "helpers.py": "def chosen(t):\n    return 0\n",
+    "constants.py": "OFFSET = 0\n",
+    "settings.py": "STEP = 0\n",
+    "edited.py": """
+import settings
+from base import Base
+from constants import OFFSET
+from helpers import chosen
+class Edited(Base):
+    def select(self, t, rng):
+        return chosen(t) + OFFSET + settings.STEP
+""",
+}
+EDITS = [
+    ("base.py", "+= 1", "+= 2"),
+    ("helpers.py", "return 0", "return 2"),
+    ("constants.py", "0", "2"),
+    ("settings.py", "0", "2"),
+    ("edited.py", "chosen(t)", "chosen(t + 1)"),
+]
+PULLS = """
 import numpy as np
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.simulation import simulate
@@ -284,27 +413,44 @@ print(result.pulls[0].tolist())
 """
 
 
-def test_an_edited_policy_is_compiled_anew(tmp_path):
-    source = inspect.getsource(OneByOne).replace("OneByOne", "Edited")
-    head = (
-        "from typing import NamedTuple\nimport numpy as np\n"
-        "from risingsearch.policies.base import arm_arrays, least_pulled\n"
+def output(script, folder):
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
     )
-    chosen = "return least_pulled(self.available, self.pulls, 2**62)"
-    assert chosen in source
-    seen = []
-    for choice in (0, 2):
-        edited = source.replace(chosen, f"return {choice}")
-        (tmp_path / "edited.py").write_text(head + edited)
-        done = subprocess.run(
-            [sys.executable, "-B", "-c", EDITED],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=tmp_path,
-        )
-        seen.append(done.stdout.strip())
-    assert seen == ["[5, 0, 0]", "[0, 0, 5]"]
+    return done.stdout.strip()
+
+
+def test_an_edited_policy_is_compiled_anew(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    assert output(PULLS, tmp_path) == "[5, 0, 0]"
+    (tmp_path / "helpers.py").write_text("def chosen(t):\n    return 2\n")
+    assert output(PULLS, tmp_path) == "[0, 0, 5]"
+
+
+def test_what_a_policy_inherits_calls_and_names_is_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def digest():
+        for name, text in FILES.items():
+            (tmp_path / name).write_text(text)
+        for name in FILES:
+            monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
+        importlib.invalidate_caches()
+        return engine._digest(importlib.import_module("edited").Edited, CurveTable)
+
+    seen = {digest(), digest()}
+    assert len(seen) == 1
+    for name, old, new in EDITS:
+        assert old in FILES[name]
+        monkeypatch.setitem(FILES, name, FILES[name].replace(old, new))
+        seen.add(digest())
+    assert len(seen) == 1 + len(EDITS)
 
 
 def test_infinite_sums_are_no_error():

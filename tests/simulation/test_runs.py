@@ -1,4 +1,5 @@
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -138,6 +139,23 @@ def test_to_frame():
     assert set(frame["policy"]) == {"random"}
 
 
+class Strange(NamedTuple):
+    """An environment of which something is not as it should be."""
+
+    n_arms: int = 2
+    pulls: list[int] | None = None
+    best: object = (1.0,)
+
+    def mean(self, arm, n, t):
+        return 0.5
+
+    def draw(self, mean, arm, n, t, rng):
+        return mean
+
+    def optimal(self, rounds):
+        return self.best
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -149,15 +167,40 @@ def test_to_frame():
         ({"checkpoints": [51]}, "increasing rounds from 1 to the horizon 50"),
         ({"checkpoints": [0.5]}, "increasing rounds"),
         ({"checkpoints": []}, "increasing rounds"),
+        ({"checkpoints": [[1]]}, "increasing rounds"),
+        ({"checkpoints": "ab"}, "increasing rounds"),
+        ({"horizon": 50.0}, "horizon must be a whole number of at least 1; got 50.0"),
+        ({"n_runs": True}, "n_runs must be a whole number of at least 1; got True"),
+        ({"trace": "yes"}, "trace must be True or False; got 'yes'"),
+        ({"compiled": 0}, "compiled must be True or False; got 0"),
         ({"environment_params": {"noise": 0.1}}, "ready-made environment"),
         (
             {"policy": make_policy("random", 2, 50), "policy_params": {"a": 1}},
             "ready-made policy",
         ),
+        ({"policy_params": ["a"]}, r"policy_params must map names to values; got \['a"),
+        ({"policy_params": {"n_arms": 3}}, "multiple values for argument 'n_arms'"),
+        (
+            {"policy": CureUCB, "policy_params": {"sigmo": 3}},
+            r"CureUCB must take \(n_arms, horizon, max_pulls\) and policy_params "
+            r"{'sigmo': 3}: got an unexpected keyword argument 'sigmo'",
+        ),
+        ({"policy": None}, "policy must be a registered name, a function of .* None"),
+        ({"policy": lambda: None}, "must take .* too many positional arguments"),
+        ({"environment": [[0.5]]}, r"environment must be a registered name, .*\[\[0.5"),
+        ({"environment": LinearThenFlat}, "LinearThenFlat is a class"),
+        ({"environment": lambda rng, horizon: 3}, "int is no environment: it has no"),
+        ({"environment": Strange(n_arms=0)}, "n_arms of Strange must be a whole"),
+        ({"environment": Strange(pulls=[1])}, r"pulls must hold 2 numbers; .* \(1,\)"),
+        (
+            {"environment": Strange(best=1.0)},
+            "a sum for each of the 1 numbers of round",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
-    given = {"policy": "random", "environment": TWO_ARMS, "horizon": 50, **arguments}
+    given = {"policy": "random", "environment": TWO_ARMS, "horizon": 50}
+    given |= {"compiled": False} | arguments
     with pytest.raises(InvalidParameterError, match=message):
         simulate(**given)
 
@@ -170,7 +213,51 @@ def test_unknown_names_are_answered_with_the_closest():
 
 
 def test_a_ready_made_policy_must_fit():
-    with pytest.raises(PolicyError, match="each of the 2 arms; it has 3"):
+    with pytest.raises(PolicyError, match=r"each of the 2 arms; .* bool in shape \(3,"):
         simulate(make_policy("random", 3, 50), TWO_ARMS, 50)
     with pytest.raises(PolicyError, match="made for 20 pulls"):
         simulate(make_policy("random", 2, 20), TWO_ARMS, 50)
+
+
+class Partial(NamedTuple):
+    """A policy of which something is missing."""
+
+    available: object
+    pulls_left: object
+
+    def select(self, t, rng):
+        return 7
+
+    def update(self, t, arm, reward, rng):
+        pass
+
+
+class NoUpdate(Partial):
+    update = None
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (NoUpdate(None, None), "NoUpdate is no policy: it has no method update"),
+        (Partial(None, None), "a NumPy array available, of bool.*; its own is None"),
+        (Partial([True] * 2, [9, 9]), r"available.*; its own is \[True, True\]"),
+        (Partial(np.ones(2), np.ones(2)), "available.*; its own holds float64"),
+        (
+            Partial(np.ones(2, dtype=bool), np.full(2, 50.0)),
+            "pulls_left, of integer, .*; its own holds float64",
+        ),
+        (
+            Partial(np.ones(2, dtype=bool), np.full(2, 50)),
+            "Partial, after 0 pulls: select must return an available arm or WAIT",
+        ),
+    ],
+)
+def test_a_policy_must_keep_the_contract(policy, message):
+    with pytest.raises(PolicyError, match=message):
+        simulate(policy, TWO_ARMS, 50, compiled=False)
+
+
+def test_a_horizon_may_be_a_numpy_number():
+    result = simulate("round-robin", TWO_ARMS, np.int32(60), np.int8(2), np.uint8(3))
+    assert type(result.horizon) is int

@@ -1,0 +1,357 @@
+"""Who plays where, run by run, in threads: what ``simulate`` and ``compare`` share."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import reprlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_EXCEPTION,
+    CancelledError,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import partial
+from threading import get_ident
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_int
+from risingsearch.curves import make_environment
+from risingsearch.curves.base import NEVER, fresh, pull_limits
+from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.policies import make_policy, resolve_policy
+from risingsearch.simulation.engine import loop_for, play
+
+
+class Record(NamedTuple):
+    """One policy's run."""
+
+    reward: NDArray[np.float64]
+    best_mean: NDArray[np.float64]
+    pulls: NDArray[np.int64]
+    n_played: int
+    arms: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+
+
+class Run(NamedTuple):
+    """One run of all policies in the same environment."""
+
+    optimal: NDArray[np.float64]
+    records: list[Record]
+
+
+class Player:
+    """A policy to be played, and its parameters.
+
+    Parameters
+    ----------
+    given, params
+        As ``policy`` and ``policy_params`` in ``simulate``.
+    """
+
+    def __init__(self, given: Any, params: Mapping[str, Any] | None = None) -> None:
+        self._ready_made = hasattr(given, "select") and not isinstance(given, type)
+        own = _checked_params("policy", params, self._ready_made)
+        if self._ready_made:
+            self._make: Callable[..., Any] = lambda *_: deepcopy(given)
+            return
+        make: Any = getattr(given, "create", given)
+        if isinstance(given, str):
+            make = partial(make_policy, resolve_policy(given))
+        self._make = _with_params("policy", make, "n_arms, horizon, max_pulls", own)
+
+    def policy(self, environment: Any, horizon: int) -> Any:
+        """Return a policy for a run, told how many pulls every arm can give."""
+        limits = pull_limits(environment, horizon)
+        most = int(limits.max())
+        policy = self._make(environment.n_arms, horizon, most)
+        _check_policy(policy, environment.n_arms)
+        if self._ready_made and most > int(policy.pulls_left.max()):
+            msg = (
+                f"this {type(policy).__name__} was made for "
+                f"{int(policy.pulls_left.max())} pulls of an arm, the environment "
+                f"allows {most}: make it with max_pulls={most}"
+            )
+            raise PolicyError(msg)
+        policy.available[:] = limits > 0
+        policy.pulls_left[:] = limits
+        if isinstance(getattr(policy, "horizon", None), np.ndarray):
+            policy.horizon[:] = horizon
+        return policy
+
+
+class Plan:
+    """Which policies play in which environment.
+
+    Parameters
+    ----------
+    players : list of Player
+        The policies.
+    environment, environment_params, compiled
+        As in ``simulate``.
+    """
+
+    def __init__(
+        self,
+        players: Sequence[Player],
+        environment: Any,
+        environment_params: Mapping[str, Any] | None,
+        compiled: bool | None,
+    ) -> None:
+        self._players = players
+        self._compiled = (
+            None if compiled is None else checked_flag("compiled", compiled)
+        )
+        self._loops: dict[tuple[type, type], Callable[..., int]] = {}
+        self._ready_made = hasattr(environment, "optimal")
+        own = _checked_params("environment", environment_params, self._ready_made)
+        if self._ready_made:
+            self._sample: Callable[..., Any] = lambda rng, horizon: environment
+        elif isinstance(environment, str):
+            make = partial(make_environment, environment)
+            named = _with_params("environment", make, "horizon, rng", own)
+            self._sample = lambda rng, horizon: named(horizon, rng)
+        else:
+            self._sample = _with_params("environment", environment, "rng, horizon", own)
+
+    def play(
+        self,
+        checkpoints: NDArray[np.int64],
+        horizon: int,
+        n_runs: int,
+        seed: int,
+        jobs: int | None,
+        trace: bool = False,
+    ) -> list[Run]:
+        """Return the runs, in their order."""
+        seed = checked_int("seed", seed, 0)
+        seeds = np.random.SeedSequence(seed).spawn(checked_int("n_runs", n_runs, 1))
+        jobs = None if jobs is None else checked_int("jobs", jobs, 1)
+        environment = self._environment(seeds[0], horizon)
+        loops = [
+            self._loop(
+                player, player.policy(environment, horizon), environment, horizon
+            )
+            for player in self._players
+        ]
+        optimal = _optimal(environment, checkpoints) if self._ready_made else None
+        game = _Game(checkpoints, horizon, trace)
+
+        def run(own: np.random.SeedSequence) -> Run:
+            return self._run(own, game, optimal)
+
+        if jobs in (None, 1) and all(loop is play for loop in loops):
+            return [run(own) for own in seeds]
+        # Compiled code hears no Ctrl-C: even a single job leaves this thread free.
+        pool = ThreadPoolExecutor(jobs or _n_processors())
+        try:
+            futures = [pool.submit(run, own) for own in seeds]
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            return [future.result() for future in futures if future in done]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            game.end()
+
+    def _run(
+        self,
+        seed: np.random.SeedSequence,
+        game: _Game,
+        optimal: NDArray[np.float64] | None,
+    ) -> Run:
+        environment = self._environment(seed, game.horizon)
+        if optimal is None:
+            optimal = _optimal(environment, game.checkpoints)
+        records = []
+        for player in self._players:
+            policy = player.policy(environment, game.horizon)
+            loop = self._loop(player, policy, environment, game.horizon)
+            rng = _generators(seed)[1]  # the same luck for every policy
+            records.append(game.play(loop, policy, environment, rng))
+        return Run(optimal, records)
+
+    def _environment(self, seed: np.random.SeedSequence, horizon: int) -> Any:
+        environment = self._sample(_generators(seed)[0], horizon)
+        _check_environment(environment)
+        return environment
+
+    def _loop(
+        self, player: Player, policy: Any, environment: Any, horizon: int
+    ) -> Callable[..., int]:
+        classes = type(policy), type(environment)
+        if classes not in self._loops:
+            spare = player.policy(environment, horizon), fresh(environment)
+            self._loops[classes] = loop_for(*spare, self._compiled)
+        return self._loops[classes]
+
+
+class _Game:
+    """What all runs have in common; and the means to end those under way."""
+
+    def __init__(
+        self, checkpoints: NDArray[np.int64], horizon: int, trace: bool
+    ) -> None:
+        self.checkpoints = checkpoints
+        self.horizon = horizon
+        self._rounds_kept = horizon if trace else 0
+        self._marks = np.append(checkpoints, NEVER)
+        self._under_way: dict[int, NDArray[np.int64]] = {}  # thread: pulls left
+        self._ended = False
+
+    def play(
+        self,
+        loop: Callable[..., int],
+        policy: Any,
+        environment: Any,
+        rng: np.random.Generator,
+    ) -> Record:
+        """Return a policy's run."""
+        reward, best_mean = np.zeros((2, len(self.checkpoints)))
+        pulls = np.zeros(environment.n_arms, dtype=np.int64)
+        arms = np.full(self._rounds_kept, -1, dtype=np.int64)
+        rewards = np.full(self._rounds_kept, np.nan)
+        output = pulls, reward, best_mean, arms, rewards
+        with self._listed(policy), np.errstate(over="ignore", invalid="ignore"):
+            try:
+                n_played = loop(
+                    policy, fresh(environment), self.horizon, rng, self._marks, *output
+                )
+            except PolicyError as error:
+                msg = f"{type(policy).__name__}, after {pulls.sum()} pulls: {error}"
+                raise PolicyError(msg) from error
+        return Record(reward, best_mean, pulls, n_played, arms, rewards)
+
+    def end(self) -> None:
+        """Let every arm end with its next pull, so that the loops return at once."""
+        self._ended = True
+        while self._under_way:
+            for left in list(self._under_way.values()):
+                np.minimum(left, 1, out=left)
+            time.sleep(0.01)
+
+    @contextmanager
+    def _listed(self, policy: Any) -> Iterator[None]:
+        self._under_way[get_ident()] = policy.pulls_left
+        try:
+            if self._ended:
+                raise CancelledError
+            yield
+        finally:
+            del self._under_way[get_ident()]
+
+
+def _generators(seed: np.random.SeedSequence) -> list[np.random.Generator]:
+    """Return new generators for the arms of a run and for its play."""
+    again = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+    return [np.random.default_rng(child) for child in again.spawn(2)]
+
+
+def _n_processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _optimal(environment: Any, checkpoints: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the best sums, one per checkpoint."""
+    best = np.asarray(environment.optimal(checkpoints), dtype=float)
+    if best.shape != checkpoints.shape:
+        msg = (
+            f"{type(environment).__name__}.optimal must return a sum for each of the "
+            f"{len(checkpoints)} numbers of rounds; got shape {best.shape}"
+        )
+        raise InvalidParameterError(msg)
+    return best
+
+
+def _checked_params(
+    kind: str, params: Mapping[str, Any] | None, ready_made: bool
+) -> dict[str, Any]:
+    if params is not None and not isinstance(params, Mapping):
+        msg = f"{kind}_params must map names to values; got {params!r}"
+        raise InvalidParameterError(msg)
+    if params and ready_made:
+        msg = f"a ready-made {kind} takes no parameters; got {dict(params)}"
+        raise InvalidParameterError(msg)
+    return dict(params or {})
+
+
+def _with_params(
+    kind: str, make: Any, takes: str, params: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return the factory with its parameters, or raise why it cannot be called so."""
+    if not callable(make):
+        msg = (
+            f"{kind} must be a registered name, a function of ({takes}) that makes "
+            f"one, or one ready-made; got {reprlib.repr(make)}"
+        )
+        raise InvalidParameterError(msg)
+    try:
+        inspect.signature(make).bind(*takes.split(", "), **params)
+    except TypeError as error:
+        msg = f"{name_of(make)} must take ({takes}) and {kind}_params {params}: {error}"
+        raise InvalidParameterError(msg) from error
+    except ValueError:  # of a builtin, which has no signature
+        pass
+    return partial(make, **params)
+
+
+def _check_policy(policy: Any, n_arms: int) -> None:
+    name = type(policy).__name__
+    for method in ("select", "update"):
+        if not callable(getattr(policy, method, None)):
+            msg = f"{name} is no policy: it has no method {method}"
+            raise PolicyError(msg)
+    for field, kind in (("available", np.bool_), ("pulls_left", np.integer)):
+        array = getattr(policy, field, None)
+        if not isinstance(array, np.ndarray):
+            found = f"is {reprlib.repr(array)}"
+        elif array.shape != (n_arms,) or not np.issubdtype(array.dtype, kind):
+            found = f"holds {array.dtype} in shape {array.shape}"
+        else:
+            continue
+        msg = (
+            f"{name} needs a NumPy array {field}, of {kind.__name__}, with an entry "
+            f"for each of the {n_arms} arms; its own {found}"
+        )
+        raise PolicyError(msg)
+
+
+def _check_environment(environment: Any) -> None:
+    name = type(environment).__name__
+    if isinstance(environment, type):
+        msg = f"{environment.__name__} is a class; make an environment of it first"
+        raise InvalidParameterError(msg)
+    for method in ("mean", "draw", "optimal"):
+        if not callable(getattr(environment, method, None)):
+            msg = f"{name} is no environment: it has no method {method}"
+            raise InvalidParameterError(msg)
+    n_arms = checked_int(f"n_arms of {name}", getattr(environment, "n_arms", None), 1)
+    pulls = getattr(environment, "pulls", None)
+    if pulls is not None and np.shape(pulls) != (n_arms,):
+        msg = f"{name}.pulls must hold {n_arms} numbers; got shape {np.shape(pulls)}"
+        raise InvalidParameterError(msg)
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False, or raise what is wrong."""
+    if not isinstance(value, (bool, np.bool_)):
+        msg = f"{name} must be True or False; got {value!r}"
+        raise InvalidParameterError(msg)
+    return bool(value)
+
+
+def name_of(given: Any) -> str:
+    """Return what a policy or an environment is called in results."""
+    if isinstance(given, str):
+        return given
+    given = getattr(given, "func", given)  # of a partial
+    name = str(getattr(given, "__qualname__", type(given).__qualname__))
+    return name.removesuffix(".create").rpartition(".")[2]

@@ -1,0 +1,119 @@
+"""Runs in threads: which loop plays them, what ends them, what they leave behind."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from risingsearch.curves import make_environment
+from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.policies import make_policy
+from risingsearch.simulation import compare, simulate
+
+FOR_EVER = 2**61
+
+
+@pytest.fixture
+def interrupted_soon():
+    """Return a generator of arms that has Ctrl-C pressed when a run begins."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timers = []
+
+    def arms(rng, horizon):
+        if threading.current_thread() is not threading.main_thread():
+            press = threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT])
+            timers.append(press)
+            if len(timers) == 1:
+                press.start()
+        return LinearThenFlat.create([0.1, 0.2], [1.0, 1.0])
+
+    yield arms
+    for timer in timers[:1]:
+        timer.join()
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "compiled"), [(1, True), (2, True), (2, False)], ids=str
+)
+def test_an_interrupt_ends_even_runs_that_would_never_end(
+    jobs, compiled, interrupted_soon
+):
+    with pytest.raises(KeyboardInterrupt):
+        simulate(
+            "round-robin", interrupted_soon, FOR_EVER, 9, jobs=jobs, compiled=compiled
+        )
+    for thread in threading.enumerate():
+        if thread.name.startswith("ThreadPool"):
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_run_that_fails_ends_the_others(compiled):
+    begun = []
+
+    def arms(rng, horizon):
+        begun.append(threading.current_thread())
+        if len(begun) > 2:  # one of the two threads is under way by now
+            message = "no arms today"
+            raise LookupError(message)
+        return LinearThenFlat.create([0.1, 0.2], [1.0, 1.0])
+
+    with pytest.raises(LookupError, match="no arms today"):
+        simulate("round-robin", arms, FOR_EVER, 9, jobs=2, compiled=compiled)
+
+
+def test_classes_may_differ_from_run_to_run():
+    def arms(rng, horizon):
+        name = ["ltf", "blip"][rng.integers(2)]
+        return make_environment(name, horizon, rng)
+
+    def policy(n_arms, horizon, max_pulls):
+        name = "round-robin" if n_arms < 4 else "random"
+        return make_policy(name, n_arms, horizon, max_pulls)
+
+    compiled, interpreted = (
+        simulate(policy, arms, 200, 12, jobs=2, compiled=how) for how in (True, False)
+    )
+    n_arms = (interpreted.pulls > 0).sum(axis=1)
+    assert n_arms.min() < 4 < n_arms.max()
+    np.testing.assert_array_equal(compiled.regret, interpreted.regret)
+    np.testing.assert_array_equal(compiled.pulls, interpreted.pulls)
+
+
+def test_the_best_sum_of_arms_that_stay_the_same_is_worked_out_once():
+    calls = []
+
+    class Counting(LinearThenFlat):
+        def optimal(self, rounds):
+            calls.append(rounds)
+            return LinearThenFlat.optimal(self, rounds)
+
+    arms = Counting(*LinearThenFlat.create([0.1], [1.0]))
+    result = simulate("random", arms, 20, 5, compiled=False)
+    assert len(calls) == 1
+    assert result.optimal.shape == (5, 1)
+    compare(["random", "round-robin"], [arms], [20], 5, compiled=False)
+    assert len(calls) == 2
+
+
+def test_an_arm_without_any_pull_is_not_available():
+    class Short(LinearThenFlat):
+        pulls = np.array([0, 3])
+
+    arms = Short(*LinearThenFlat.create([0.1, 0.2], [1.0, 1.0]))
+    result = simulate("round-robin", arms, 9, compiled=False)
+    assert result.pulls.tolist() == [[0, 3]]
+
+
+def test_a_ready_made_policy_is_told_the_horizon():
+    policy = make_policy("cure-ucb", 2, 500, sigma=0.1)
+    arms = LinearThenFlat.create([0.001, 0.1], [1.0, 0.3], 0.1)
+    ready = simulate(policy, arms, 60, trace=True, compiled=False)
+    named = simulate(
+        "cure-ucb", arms, 60, trace=True, compiled=False, policy_params={"sigma": 0.1}
+    )
+    np.testing.assert_array_equal(ready.arms, named.arms)
