@@ -11,9 +11,12 @@ from pathlib import Path
 
 SUITES = {
     "concave": "CURE-UCB paper: late bloomers against early peakers (Figs. 5, 9, 11)",
+    "imdb": "CURE-UCB paper: online model selection on reviews (Figs. 6, 7)",
     "ltf": "CURE-UCB paper: linear-then-flat arms (Figs. 4, 8, 10)",
     "overhead": "what scheduling costs, and what a search costs above its training",
     "peers": "RisingSearchCV beside other searches, epochs audited inside the model",
+    "raven": "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
+    "rotting": "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
     "speed": "steps per second of every policy, beside other libraries and C",
     "two-arm": "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
 }
@@ -39,6 +42,11 @@ def main(argv: list[str] | None = None) -> None:
     )
     parser.add_argument("--jobs", type=int, help="threads; default: one per processor")
     parser.add_argument("--seed", type=int, default=0, help="of the first repetition")
+    parser.add_argument(
+        "--mode",
+        choices=("replay", "live"),
+        help="imdb: recorded curves or learners trained live; default: both",
+    )
     arguments = parser.parse_args(argv)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if arguments.data_dir is None and "RISINGSEARCH_DATA" in os.environ:
@@ -47,7 +55,11 @@ def main(argv: list[str] | None = None) -> None:
     out.mkdir(parents=True, exist_ok=True)
     suite = importlib.import_module("benchmarks." + arguments.suite.replace("-", "_"))
     chosen = "quick" if arguments.quick else "full" if arguments.full else "default"
-    options = {"data_dir": arguments.data_dir, "jobs": arguments.jobs}
+    options = {
+        "data_dir": arguments.data_dir,
+        "jobs": arguments.jobs,
+        "mode": arguments.mode,
+    }
     taken = inspect.signature(suite.run).parameters
     begin = time.perf_counter()
     suite.run(

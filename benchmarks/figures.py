@@ -25,7 +25,8 @@ class Look(NamedTuple):
     marker: str = "o"
 
 
-# Solid lines: rising bandits. Dashed: bandits for change. Dotted: all others.
+# Solid lines: rising bandits. Dashed: bandits for change. Dash-dotted: rotting bandits.
+# Dotted: all others.
 LOOKS = {
     "cure-ucb": Look("#D55E00", "-", "o"),
     "r-ed-ucb": Look("#0072B2", "-", "s"),
@@ -37,6 +38,21 @@ LOOKS = {
     "sw-ts": Look("#E69F00", "--", "D"),
     "rexp3": Look("#8C8C8C", "--", "v"),
     "ser4": Look("#999933", "--", "o"),
+    "d-ucb": Look("#117733", "--", "s"),
+    "f-dsw-ts": Look("#AA4499", "--", "^"),
+    "wls-ots": Look("#6699CC", "--", "D"),
+    "wswa": Look("#0072B2", "-.", "s"),
+    "cto-sim": Look("#D55E00", "-.", "D"),
+    "d-cto-sim-ucb": Look("#D55E00", "-.", "v"),
+    "fewa": Look("#56B4E9", "-.", "^"),
+    "raw-ucb": Look("#882255", "-.", "o"),
+    "ucb1": Look("#000000", ":", "s"),
+    "ucb-v": Look("#661100", ":", "^"),
+    "ccb": Look("#0072B2", ":", "D"),
+    "ucb-improved": Look("#8C8C8C", ":", "v"),
+    "epsilon-greedy": Look("#009E73", ":", "s"),
+    "thompson-beta": Look("#E69F00", ":", "^"),
+    "raven-ucb": Look("#D55E00", ":", "D"),
 }
 _OTHERS = [
     Look(color, ":", marker)
@@ -53,11 +69,11 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def new(
-    width: float, height: float, n_axes: int = 1, **options: Any
+    width: float, height: float, n_axes: int = 1, n_rows: int = 1, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure, in inches, and its axes side by side."""
+    """Return a figure, in inches, and its axes, ``n_axes`` of them in every row."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, n_axes, squeeze=False, **options)[0]
+    axes = figure.subplots(n_rows, n_axes, squeeze=False, **options).ravel()
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(labelsize="small")

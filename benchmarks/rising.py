@@ -47,7 +47,9 @@ SCALES = {
 }
 
 
-def paper_policies(sigma: float, et_swgts: Mapping[str, int]) -> dict[str, Any]:
+def paper_policies(
+    sigma: float, et_swgts: Mapping[str, int], eps: float = 0.25
+) -> dict[str, Any]:
     """Return the policies of section 6 with the parameters of appendix E.2.
 
     What depends on the horizon there (the windows of SW-UCB and SW-TS, Rexp3, Ser4) is
@@ -55,8 +57,8 @@ def paper_policies(sigma: float, et_swgts: Mapping[str, int]) -> dict[str, Any]:
     SW-KL-UCB's window ``sigma ** -0.8`` bounds the drift, 0.001, which makes it 252.
     """
     parameters: dict[str, dict[str, Any]] = {
-        "cure-ucb": {"sigma": sigma, "eps": 0.25},
-        "r-ed-ucb": {"sigma": sigma, "eps": 0.25, "delta": 0.001},
+        "cure-ucb": {"sigma": sigma, "eps": eps},
+        "r-ed-ucb": {"sigma": sigma, "eps": eps, "delta": 0.001},
         "et-swgts": {"precision": 1.0, **et_swgts},
         "ti-ucb": {"delta": 0.01, "omega": 100, "gamma": 0.3},
         "r-ed-ae": {"sigma": sigma, "delta": 0.01},

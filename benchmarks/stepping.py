@@ -1,0 +1,107 @@
+"""One game, played step by step and timed: where ``speed`` lets tools compete.
+
+A step is the same for all: choose an arm, look up the mean of its next pull, draw the
+noise, take the reward in. Five arms rise in a line and then stay flat; those that stop
+higher stop later. The noise is Gaussian.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.curves.base import NEVER
+from risingsearch.policies import PolicyInfo, make_policy
+from risingsearch.simulation.engine import loop_for
+
+SLOPES = (4e-5, 8e-5, 1.6e-4, 4e-4, 1e-3)
+PLATEAUS = (0.9, 0.8, 0.7, 0.6, 0.5)
+NOISE = 0.1
+N_ARMS = len(SLOPES)
+HORIZON = 50_000
+REWARD_RANGE = (-0.5, 1.5)
+"""What policies for bounded rewards are told: six sigmas beyond the means."""
+
+ENVIRONMENT = LinearThenFlat.create(SLOPES, PLATEAUS, NOISE)
+
+
+class Run(NamedTuple):
+    """One run: how long a step took, and what came out."""
+
+    nanoseconds: float  # per step, of CPU time
+    total: float  # sum of the means
+    pulls: list[int]
+
+
+class Contestant(NamedTuple):
+    """A policy of a tool, and what plays it: seed in, ``Run`` out."""
+
+    policy: str
+    tool: str
+    play: Callable[[int], Run]
+
+
+class AbsentToolError(Exception):
+    """A tool cannot take part; the message says why."""
+
+
+Times = dict[tuple[str, str], list[Run]]
+"""The runs of every (policy, tool), in the order of the rounds."""
+
+
+def race(contestants: Iterable[Contestant], rounds: int, seed: int) -> Times:
+    """Let everybody play once per round, one after the other, after a warm-up."""
+    contestants = list(contestants)
+    times: Times = {(policy, tool): [] for policy, tool, _ in contestants}
+    for k in range(-1, rounds):
+        for policy, tool, play in contestants:
+            run = play(seed + max(k, 0))
+            if k >= 0:
+                times[policy, tool].append(run)
+    return times
+
+
+def own_policy(info: PolicyInfo) -> Any:
+    """Return a registered policy as it competes: with its defaults."""
+    parameters: dict[str, Any] = {}
+    if "reward_range" in info.parameters:
+        parameters["reward_range"] = REWARD_RANGE
+    return make_policy(info.name, N_ARMS, HORIZON, **parameters)
+
+
+def own(info: PolicyInfo, tool: str, rounds: int, *, compiled: bool) -> Contestant:
+    """Return one of this package's policies, for the first ``rounds`` of the game."""
+    loop = loop_for(own_policy(info), ENVIRONMENT, compiled)
+
+    def play(seed: int) -> Run:
+        policy, rng = own_policy(info), np.random.default_rng(seed)
+        total, pulls = np.zeros(1), np.zeros(N_ARMS, dtype=np.int64)
+        marks, nothing = np.array([rounds, NEVER]), np.zeros(0)
+        arrays = marks, pulls, total, np.zeros(1), np.zeros(0, dtype=np.int64), nothing
+        begin = time.process_time_ns()
+        n_played = loop(policy, ENVIRONMENT, rounds, rng, *arrays)
+        spent = time.process_time_ns() - begin
+        return Run(spent / n_played, float(total[0]), pulls.tolist())
+
+    return Contestant(info.name, tool, play)
+
+
+def in_python(
+    choose: Callable[[], int], take: Callable[[int, float], Any], steps: int, seed: int
+) -> Run:
+    """Play a library's policy in a plain loop with nothing else in it."""
+    draw = np.random.default_rng(seed).standard_normal
+    pulls, total = [0] * N_ARMS, 0.0
+    begin = time.process_time_ns()
+    for _ in range(steps):
+        arm = choose()
+        pulls[arm] += 1
+        mean = min(PLATEAUS[arm], SLOPES[arm] * pulls[arm])
+        total += mean
+        take(arm, mean + NOISE * draw())
+    spent = time.process_time_ns() - begin
+    return Run(spent / steps, total, pulls)
