@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
@@ -92,6 +93,7 @@ class Played(NamedTuple):
     rewards: NDArray[np.float64]  # (n_policies,), summed
     pulls: NDArray[np.int64]  # (n_policies, n_arms)
     same: int  # of the policies: every arm scored as it does alone
+    seconds: float  # of processor time
 
     @property
     def best(self) -> int:
@@ -107,6 +109,7 @@ class Played(NamedTuple):
 
 def play(game: Game, seed: int, features: Path) -> Played:
     """Train every arm alone, then let every policy search, from the same seed."""
+    begin = time.process_time()
     trainable = OnlineLearning(_reviews(features), game.library, game.batch)
     candidates = [{"arm": arm} for arm in game.arms]
 
@@ -142,6 +145,7 @@ def play(game: Game, seed: int, features: Path) -> Played:
             )
             for result in found
         ),
+        seconds=time.process_time() - begin,
     )
 
 

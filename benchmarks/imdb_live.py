@@ -95,7 +95,7 @@ def measure(study: Study, out: Path) -> Found:
     ]
     rows = [row for c in compared for row in results.rows("live, search", c)]
     rows += [{"part": "live, alone"} | row for row in learners]
-    return Found(rows, [*bars(played[RULES], scale, seconds)], parts)
+    return Found(rows, [*bars(played, scale, seconds)], parts)
 
 
 def comparison(game: Game, found: list[Played]) -> Comparison:
@@ -147,9 +147,11 @@ def setting(data_dir: Path | None, searched: Collection[Game]) -> str:
     )
 
 
-def bars(found: list[Played], scale: Scale, seconds: float) -> Iterator[dict[str, str]]:
+def bars(
+    played: Mapping[Game, list[Played]], scale: Scale, seconds: float
+) -> Iterator[dict[str, str]]:
     """Yield what is to come out, what did, and whether it holds."""
-    last = HORIZON // 10
+    last, found = HORIZON // 10, played[RULES]
     for code, expected in ACCURACIES.items():
         arm = RULES.arms.index(code)
         right = float(np.mean([one.alone[arm, -last:].mean() for one in found]))
@@ -160,9 +162,10 @@ def bars(found: list[Played], scale: Scale, seconds: float) -> Iterator[dict[str
             abs(right - expected) <= TOLERANCE,
         )
     if scale.single == TIMED:
+        worked = sum(one.seconds for found in played.values() for one in found)
         yield bar_row(
             f"live, T = {TIMED:,}, all games and orders: within {LIMIT // 60} minutes",
-            f"{seconds:.0f} s",
+            f"{seconds:.0f} s; {worked:.0f} s of processor time",
             seconds <= LIMIT,
         )
 

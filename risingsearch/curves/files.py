@@ -136,11 +136,11 @@ def _parquet(path: Path) -> LoadedCurves:
     try:
         import pandas as pd
     except ImportError as error:
-        raise missing("pandas", extra="bench") from error
+        raise missing("pandas", extra="sim") from error
     try:
         frame = pd.read_parquet(path)
     except ImportError as error:
-        raise missing("pyarrow", extra="bench") from error
+        raise missing("pyarrow", extra="sim") from error
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
     return _table([str(name) for name in frame.columns], frame.to_numpy().tolist())

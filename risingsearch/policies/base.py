@@ -136,6 +136,8 @@ def uniform_arm(available: NDArray[np.bool_], rng: np.random.Generator) -> int:
         if available[i]:
             n_available += 1
     skip = int(rng.random() * n_available)
+    if n_available == len(available):
+        return skip
     for i in range(len(available)):
         if available[i]:
             if skip == 0:

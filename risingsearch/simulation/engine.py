@@ -400,7 +400,7 @@ def _taught_numba() -> Any:
             owner_class = owner.instance_class
             return jitable(getattr(owner_class, stub.__name__, _STUBS[stub]))
 
-        overload(stub, strict=False)(implementation)
+        overload(stub, strict=False, jit_options={"forceinline": True})(implementation)
 
     for stub in _STUBS:
         resolve(stub)

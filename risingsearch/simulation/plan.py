@@ -29,6 +29,9 @@ from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import make_policy, resolve_policy
 from risingsearch.simulation.engine import loop_for, play
 
+# Runs given to the threads at a time, so that memory does not grow with their number.
+AT_ONCE = 1000
+
 
 class Record(NamedTuple):
     """One policy's run."""
@@ -130,12 +133,13 @@ class Plan:
         seed: int,
         jobs: int | None,
         trace: bool = False,
-    ) -> list[Run]:
-        """Return the runs, in their order."""
-        seed = checked_int("seed", seed, 0)
-        seeds = np.random.SeedSequence(seed).spawn(checked_int("n_runs", n_runs, 1))
+    ) -> Iterator[Run]:
+        """Yield the runs, in their order."""
+        root = np.random.SeedSequence(checked_int("seed", seed, 0))
+        n_runs = checked_int("n_runs", n_runs, 1)
         jobs = None if jobs is None else checked_int("jobs", jobs, 1)
-        environment = self._environment(seeds[0], horizon)
+        [first] = np.random.SeedSequence(seed).spawn(1)
+        environment = self._environment(first, horizon)
         loops = [
             self._loop(
                 player, player.policy(environment, horizon), environment, horizon
@@ -149,13 +153,17 @@ class Plan:
             return self._run(own, game, optimal)
 
         if jobs in (None, 1) and all(loop is play for loop in loops):
-            return [run(own) for own in seeds]
+            for _ in range(n_runs):
+                yield run(*root.spawn(1))
+            return
         # Compiled code hears no Ctrl-C: even a single job leaves this thread free.
         pool = ThreadPoolExecutor(jobs or _n_processors())
         try:
-            futures = [pool.submit(run, own) for own in seeds]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            return [future.result() for future in futures if future in done]
+            for begin in range(0, n_runs, AT_ONCE):
+                seeds = root.spawn(min(AT_ONCE, n_runs - begin))
+                futures = [pool.submit(run, own) for own in seeds]
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                yield from [future.result() for future in futures if future in done]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             game.end()

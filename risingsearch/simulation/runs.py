@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
+from risingsearch.curves.inputs import checked_array
 from risingsearch.errors import InvalidParameterError
 from risingsearch.simulation.plan import Plan, Player, checked_flag, name_of
 from risingsearch.simulation.statistics import pandas
@@ -139,6 +140,7 @@ def simulate(
         many, evenly spaced. By default the last round alone.
     jobs : int, optional
         Threads. By default one per processor, and one where the loop is interpreted.
+        Ctrl-C ends them all, within a run too.
     policy_params, environment_params : mapping, optional
         Passed to the factory of the policy and to the generator.
     trace : bool, default False
@@ -158,8 +160,8 @@ def simulate(
     MissingDependencyError
         If ``compiled`` is True and numba is not installed.
     PolicyError
-        If the policy lacks the arrays of the contract or does not fit the environment,
-        or ``compiled`` is True and it cannot be.
+        If the policy lacks a part of the contract, does not fit the environment or
+        chooses an arm that is not available, or ``compiled`` is True and it cannot be.
 
     Examples
     --------
@@ -172,7 +174,7 @@ def simulate(
     horizon = checked_int("horizon", horizon, 1)
     marks = checked_checkpoints(checkpoints, horizon)
     trace = checked_flag("trace", trace)
-    runs = plan.play(marks, horizon, n_runs, seed, jobs, trace)
+    runs = list(plan.play(marks, horizon, n_runs, seed, jobs, trace))
     records = [run.records[0] for run in runs]
     optimal = np.array([run.optimal for run in runs])
     reward = np.array([record.reward for record in records])
@@ -202,7 +204,7 @@ def checked_checkpoints(
     if isinstance(checkpoints, Integral):
         number = min(checked_int("checkpoints", checkpoints, 1), horizon)
         return np.linspace(horizon / number, horizon, number).round().astype(np.int64)
-    rounds = np.asarray(checkpoints)
+    rounds = checked_array("checkpoints", checkpoints, dtype=None)
     if (
         rounds.ndim != 1
         or len(rounds) == 0

@@ -34,6 +34,11 @@ def test_leaves_rows_bars_report_and_figures(study, tmp_path):
         assert (tmp_path / f"{name}.svg").is_file()
 
 
+def finished(alone):
+    """Return a game in which no policy has played."""
+    return Played(alone, np.empty(0), np.empty((0, len(alone))), 0, 1.0)
+
+
 def test_pytorch_is_left_out_where_it_is_not_installed(monkeypatch):
     assert imdb_live.TORCH in [game.library for game in imdb_live.games(TINY)]
     monkeypatch.setattr(imdb_live, "find_spec", lambda name: None)
@@ -49,13 +54,13 @@ def test_bars_follow_the_last_tenth(right, verdict):
     n_arms, n = len(imdb_live.RULES.arms), imdb_live.HORIZON
     alone = np.zeros((n_arms, n))
     alone[:, -n // 10 :] = right
-    found = [Played(alone, np.empty(0), np.empty((0, n_arms)), 0)]
-    bars = list(imdb_live.bars(found, TINY, 0.0))
+    played = {imdb_live.RULES: [finished(alone)]}
+    bars = list(imdb_live.bars(played, TINY, 0.0))
     assert [bar["verdict"] for bar in bars] == [verdict] * 2
 
 
 def test_time_is_a_bar_at_its_own_scale_alone():
-    found = [Played(np.ones((3, imdb_live.HORIZON)), np.empty(0), np.empty(0), 0)]
+    found = {imdb_live.RULES: [finished(np.ones((3, imdb_live.HORIZON)))]}
     scale = imdb_live.SCALES["default"]
     for seconds, verdict in ((599.0, "holds"), (601.0, "does not hold")):
         *_, last = imdb_live.bars(found, scale, seconds)
@@ -67,7 +72,7 @@ def test_silent_networks_are_counted_where_there_was_time_to_learn():
     game = imdb_live.games(imdb_live.SCALES["full"])[2]._replace(reviews=10_000)
     alone = np.full((len(game.arms), 100), 0.5)
     alone[game.arms.index("nn2")] = 0.9
-    found = [Played(alone, np.empty(0), np.empty(0), 0)]
+    found = [finished(alone)]
     assert "Of 5 networks" in imdb_live.silent_networks({game: found})
     assert "4 end with" in imdb_live.silent_networks({game: found})
     short = game._replace(reviews=1000)

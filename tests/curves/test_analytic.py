@@ -21,6 +21,11 @@ def test_the_best_sum_is_that_of_the_written_out_curves():
     assert arms.reference == "best-arm"
 
 
+def test_slopes_too_small_for_a_quotient_rise_all_the_same():
+    arms = LinearThenFlat.create([1e-320], [1.0])
+    assert arms.optimal(np.array([3]))[0] == 6e-320
+
+
 def test_an_arm_moves_with_its_own_pulls_only():
     arms = LinearThenFlat.create([0.1], [0.35])
     assert [arms.mean(0, n, 1) for n in (1, 3, 4, 9)] == pytest.approx(
@@ -40,7 +45,16 @@ def test_compiled_runs_are_the_same(same_either_way):
 
 @pytest.mark.parametrize(
     ("slopes", "plateaus"),
-    [([], []), ([0.1], [0.1, 0.2]), ([-0.1], [1.0]), ([0.1], [-1.0]), (0.1, 0.2)],
+    [
+        ([], []),
+        ([0.1], [0.1, 0.2]),
+        ([-0.1], [1.0]),
+        ([0.1], [-1.0]),
+        (0.1, 0.2),
+        ([np.inf], [1.0]),
+        ([0.1], [np.inf]),
+        ([np.nan], [1.0]),
+    ],
 )
 def test_slopes_and_plateaus_must_match(slopes, plateaus):
     message = (

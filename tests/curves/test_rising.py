@@ -139,6 +139,16 @@ class TestIMDB:
         with pytest.raises(InvalidParameterError, match=message):
             imdb_replay(self.rng, 5, data_dir=nowhere)
 
+    @pytest.mark.parametrize("arrays", [None, {"mean": np.ones((8, 6))}, {"codes": []}])
+    def test_a_broken_recording_is_named(self, recording, arrays):
+        path = recording / "imdb_curves" / "imdb_online_curves.npz"
+        if arrays is None:
+            path.write_bytes(b"half a download")
+        else:
+            np.savez(path, **arrays)
+        with pytest.raises(InvalidParameterError, match="does not hold the recorded"):
+            imdb_replay(self.rng, 5, data_dir=recording)
+
 
 @pytest.mark.skipif("RISINGSEARCH_DATA" not in os.environ, reason="needs real data")
 class TestRecordedIMDB:

@@ -278,8 +278,7 @@ class Kept(OneByOne):
 
 
 def test_without_a_folder_to_keep_it_in_the_loop_is_compiled_all_the_same(monkeypatch):
-    caching = pytest.importorskip("numba.core.caching")
-    monkeypatch.setattr(caching.CodeLibraryCacheImpl, "_locator_classes", [])
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
     loop = loop_for(Kept.create(5, 9), rising(), compiled=True)
     assert run(loop, Kept.create(5, 9), rising(), 9)["played"] == 9
 

@@ -169,6 +169,7 @@ class Strange(NamedTuple):
         ({"checkpoints": []}, "increasing rounds"),
         ({"checkpoints": [[1]]}, "increasing rounds"),
         ({"checkpoints": "ab"}, "increasing rounds"),
+        ({"checkpoints": [[1], [2, 3]]}, "checkpoints must be numbers"),
         ({"horizon": 50.0}, "horizon must be a whole number of at least 1; got 50.0"),
         ({"n_runs": True}, "n_runs must be a whole number of at least 1; got True"),
         ({"trace": "yes"}, "trace must be True or False; got 'yes'"),
