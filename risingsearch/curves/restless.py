@@ -12,12 +12,14 @@ from risingsearch.checks import checked_choice, checked_float
 from risingsearch.curves import optimum
 from risingsearch.curves.base import NEVER
 from risingsearch.curves.inputs import checked_array
-from risingsearch.curves.noise import Noise, checked_noise, noisy
+from risingsearch.curves.noise import GAUSSIAN, Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
 BETWEEN = ("held", "linear", "mixture")
 REFERENCES = ("dynamic", "static")
 BLOCK = 512
+CHANGING_ARM = 1
+SAFE_DEVIATIONS = 8.5
 
 
 class DriftingMeans(NamedTuple):
@@ -325,15 +327,10 @@ class Sinusoid(NamedTuple):
         """Return the mean of the arm at round ``t``."""
         if arm == 0:
             return self.amplitude
-        block = t // BLOCK
-        if self.block[0] != block:
-            angle = self.frequency * (block * BLOCK) + self.phase
-            self.anchor[0] = math.sin(angle)
-            self.anchor[1] = math.cos(angle)
-            self.block[0] = block
-        i = t - block * BLOCK
-        sine = self.anchor[0] * self.turns[i, 0] + self.anchor[1] * self.turns[i, 1]
-        return float(self.amplitude - self.amplitude * sine)
+        sine = sine_at(
+            self.frequency, self.phase, self.turns, self.block, self.anchor, t
+        )
+        return self.amplitude - self.amplitude * sine
 
     def draw(
         self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
@@ -345,11 +342,50 @@ class Sinusoid(NamedTuple):
         """Return the sum of the means of rounds ``t`` to ``last``, in closed form."""
         total = self.amplitude * (last - t + 1)
         if arm == 1:
-            half = 0.5 * self.frequency
-            middle = math.sin(half * (t + last) + self.phase)
-            share = math.sin(half * (last - t + 1)) / math.sin(half)
-            total -= self.amplitude * middle * share
+            total -= self.amplitude * sum_of_sines(self.frequency, self.phase, t, last)
         return total
+
+    def pull_on(
+        self,
+        arm: int,
+        n: int,
+        t: int,
+        last: int,
+        par: float,
+        loss: float,
+        rng: np.random.Generator,
+    ) -> tuple[int, float]:
+        """Pull to ``last`` or to a loss; with Gaussian noise, in blocks where it can.
+
+        A block is as long as no walk gets down to the loss within it, but for a chance
+        below that of two equal uniform draws: then only the sum of its rewards matters,
+        which is normal.
+        """
+        paid = 0.0
+        s = t
+        swing = self.amplitude if arm == CHANGING_ARM else 0.0
+        fall = par - (self.amplitude - abs(swing))
+        while s <= last:
+            end = s
+            if self.noise.kind == GAUSSIAN:
+                left = loss + paid - par * (s - t)
+                end = min(last, s - 1 + safe_rounds(left, fall, self.noise.sigma))
+            if end > s:
+                n_rounds = end - s + 1
+                paid += self.amplitude * n_rounds
+                paid -= swing * sum_of_sines(self.frequency, self.phase, s, end)
+                paid += self.noise.sigma * math.sqrt(n_rounds) * rng.standard_normal()
+            else:
+                sine = sine_at(
+                    self.frequency, self.phase, self.turns, self.block, self.anchor, s
+                )
+                mean = self.amplitude - swing * sine
+                paid += noisy(self.noise, mean, 1.0, rng)
+                end = s
+                if par * (s - t + 1) - paid > loss:
+                    return s, paid
+            s = end + 1
+        return last, paid
 
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of the best means, one term per half of a swing."""
@@ -372,6 +408,47 @@ class Sinusoid(NamedTuple):
 
 
 # These take arrays: a NamedTuple is copied where the compiler does not inline the call.
+
+
+def sine_at(
+    frequency: float,
+    phase: float,
+    turns: NDArray[np.float64],
+    block: NDArray[np.int64],
+    anchor: NDArray[np.float64],
+    t: int,
+) -> float:
+    """Return the sine of round ``t``, from where its block begins."""
+    own = t // BLOCK
+    if block[0] != own:
+        angle = frequency * (own * BLOCK) + phase
+        anchor[0] = math.sin(angle)
+        anchor[1] = math.cos(angle)
+        block[0] = own
+    i = t - own * BLOCK
+    return float(anchor[0] * turns[i, 0] + anchor[1] * turns[i, 1])
+
+
+def sum_of_sines(frequency: float, phase: float, t: int, last: int) -> float:
+    """Return the sum of the sines of rounds ``t`` to ``last``, in closed form."""
+    half = 0.5 * frequency
+    share = math.sin(half * (last - t + 1)) / math.sin(half)
+    return math.sin(half * (t + last) + phase) * share
+
+
+def safe_rounds(left: float, fall: float, sigma: float) -> int:
+    """Return how many rounds a Gaussian walk can fall in without having lost ``left``.
+
+    ``fall`` is the most that a round loses on average. By the reflection principle the
+    walk loses more with a chance of at most 2 Phi(-SAFE_DEVIATIONS), about 2e-17.
+    """
+    if left <= 0.0:
+        return 0
+    noise = SAFE_DEVIATIONS * sigma
+    # The root of fall n + noise sqrt(n) = left, in a form that allows fall = 0.
+    fall = max(fall, 0.0)
+    root = 2.0 * left / (noise + math.sqrt(noise * noise + 4.0 * fall * left))
+    return int(root * root)
 
 
 def last_knot(rounds: NDArray[np.int64], knot: NDArray[np.int64], t: int) -> int:

@@ -39,6 +39,12 @@ Optional methods, with the defaults that the functions below give:
     rounds in flight are not counted. Never compiled.
 ``until(self, t) -> int``
     The choice made at ``t`` is fixed up to this round whatever is seen (``t``).
+``stop_loss(self, t, arm) -> (int, float, float)``
+    The arm chosen at ``t`` is kept up to a round, the first number, unless its rewards
+    sum up to less than the second per pull, by more than the third (``t``, 0, 0). A
+    simulation may then draw these rewards at once.
+``update_sum(self, t, arm, n_pulls, paid) -> None``
+    Takes in the sum of the rewards of such a stretch, of which ``t`` is the last round.
 
 The source is written to be compiled as well as interpreted: so that both give the
 same bits, policies use ``math`` and products only, no powers, no ``np.sum``, no

@@ -265,6 +265,23 @@ class OneArmedExploration(NamedTuple):
             if self.gain[0] < -self.loss_budget:
                 self.stopped[0] = True
 
+    def stop_loss(self, t: int, arm: int) -> tuple[int, float, float]:
+        """Keep arm 1 to the end of the epoch, unless the rest of its budget is lost."""
+        if arm != CHANGING_ARM or t > self.epoch_end[0]:
+            return t, 0.0, 0.0
+        return (
+            int(self.epoch_end[0]),
+            self.known_reward,
+            self.loss_budget + self.gain[0],
+        )
+
+    def update_sum(self, t: int, arm: int, n_pulls: int, paid: float) -> None:
+        """Add the rewards of a stretch within the epoch."""
+        self.pulls[arm] += n_pulls
+        self.gain[0] += paid - n_pulls * self.known_reward
+        if self.gain[0] < -self.loss_budget:
+            self.stopped[0] = True
+
     def until(self, t: int) -> int:
         """Return the end of the epoch once its budget is lost."""
         if self.stopped[0] and self.pulls_left[0] > 0:

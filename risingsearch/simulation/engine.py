@@ -42,6 +42,7 @@ from risingsearch.policies.base import WAIT, Policy
 # Compiled code can raise nothing but constants.
 UNAVAILABLE = "select must return an available arm or WAIT"
 NO_SLICE = "slice_length must return at least 1"
+TOO_FAR = "pull_on must not go beyond the last round that it is given"
 NO_CHANGE = "presence must return a later round than the one it is called at, or NEVER"
 
 
@@ -71,7 +72,8 @@ def play(
     PolicyError
         If the policy chooses an arm that is not available, or an empty slice.
     InvalidParameterError
-        If the environment foretells a change for a round that has passed.
+        If the environment foretells a change for a round that has passed, or pulls on
+        for too long.
     """
     available, pulls_left = policy.available, policy.pulls_left
     traced = len(arms) > 0
@@ -121,6 +123,35 @@ def play(
                 available[arm] = False
                 playable = some(available)
         else:
+            last, par, loss = stop_loss(policy, t, arm)
+            end = t - 1
+            if last > t:
+                last = min(last, rounds, change - 1, t + pulls_left[arm] - 1)
+                last = min(last, checkpoint)
+                n = pulls[arm] + 1
+                end, paid = pull_on(environment, arm, n, t, last, par, loss, rng)
+                if end > last:
+                    raise InvalidParameterError(TOO_FAR)
+            if end >= t:
+                n = end - t + 1
+                n_played += n
+                total += span(environment, arm, pulls[arm] + 1, t, end)
+                pulls[arm] += n
+                pulls_left[arm] -= n
+                if pulls_left[arm] <= 0:
+                    available[arm] = False
+                    playable = some(available)
+                update_sum(policy, end, arm, n, paid)
+                if traced:
+                    for s in range(t - 1, end):
+                        arms[s] = arm
+                t = end + 1
+                if end == checkpoint:
+                    reward[j] = total
+                    found[j] = mean_of_highest
+                    j += 1
+                    checkpoint = checkpoints[j]
+                continue
             left = slice_length(policy, arm)
             if left < 1:
                 raise PolicyError(NO_SLICE)
@@ -199,6 +230,17 @@ def until(policy: Policy, t: int) -> int:
     return int(_method(policy, "until")(policy, t))
 
 
+def stop_loss(policy: Policy, t: int, arm: int) -> tuple[int, float, float]:
+    """Return up to which round, and to which loss against which par, an arm is kept."""
+    own: tuple[int, float, float] = _method(policy, "stop_loss")(policy, t, arm)
+    return own
+
+
+def update_sum(policy: Policy, t: int, arm: int, n_pulls: int, paid: float) -> None:
+    """Give the policy the sum of the rewards of pulls up to round ``t``."""
+    _method(policy, "update_sum")(policy, t, arm, n_pulls, paid)
+
+
 def mean(environment: Environment, arm: int, n: int, t: int) -> float:
     """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""
     return environment.mean(arm, n, t)
@@ -214,6 +256,23 @@ def draw(
 def span(environment: Environment, arm: int, n: int, t: int, last: int) -> float:
     """Return the sum of the means of pulls ``n``, ... at rounds ``t`` to ``last``."""
     return float(_method(environment, "span")(environment, arm, n, t, last))
+
+
+def pull_on(
+    environment: Environment,
+    arm: int,
+    n: int,
+    t: int,
+    last: int,
+    par: float,
+    loss: float,
+    rng: Any,
+) -> tuple[int, float]:
+    """Return the round at which an arm is left, and the sum of its rewards to there."""
+    own: tuple[int, float] = _method(environment, "pull_on")(
+        environment, arm, n, t, last, par, loss, rng
+    )
+    return own
 
 
 def presence(
@@ -235,11 +294,32 @@ def _this_round(policy: Any, t: int) -> int:
     return t
 
 
+def _no_further(policy: Any, t: int, arm: int) -> tuple[int, float, float]:
+    return t, 0.0, 0.0
+
+
+def _never_asked(policy: Any, t: int, arm: int, n_pulls: int, paid: float) -> None:
+    return
+
+
 def _sum_of_means(environment: Any, arm: int, n: int, t: int, last: int) -> float:
     total = 0.0
     for s in range(t, last + 1):
         total += mean(environment, arm, n + s - t, s)
     return total
+
+
+def _not_at_once(
+    environment: Any,
+    arm: int,
+    n: int,
+    t: int,
+    last: int,
+    par: float,
+    loss: float,
+    rng: Any,
+) -> tuple[int, float]:
+    return t - 1, 0.0
 
 
 def _always_there(environment: Any, t: int, available: Any, pulls_left: Any) -> int:
@@ -251,9 +331,12 @@ _STUBS: dict[Any, Any] = {
     update: None,
     slice_length: _one_pull,
     until: _this_round,
+    stop_loss: _no_further,
+    update_sum: _never_asked,
     mean: None,
     draw: None,
     span: _sum_of_means,
+    pull_on: _not_at_once,
     presence: _always_there,
 }
 """Each with what stands in where a class has no such method."""

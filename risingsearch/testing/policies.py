@@ -30,6 +30,7 @@ from risingsearch.testing.require import require
 
 _HORIZON = 48
 _MAX_PULLS = 14
+_ROUNDING = 1e-9
 
 
 def check_policy(
@@ -236,7 +237,7 @@ _POLICY_RULES: dict[str, Callable[[_Subject], None]] = {
     "the horizon may be shorter than the first round": _check_short_horizon,
     "rewards may be constant, negative or huge": _check_extreme_rewards,
     "a run continues from its state, saved as JSON": _check_saved_state,
-    "explain and until tell the truth and change nothing": _check_optional_methods,
+    "explain, until, stop_loss are true and change nothing": _check_optional_methods,
 }
 
 
@@ -433,14 +434,25 @@ class _SavedAndLoaded(_Run):
 class _Questioned(_Run):
     fixed_until = 0
     fixed_arm = WAIT
+    kept_until = 0
+    kept_arm = WAIT
+    par = 0.0
+    loss_left = 0.0
 
     def select(self) -> int:
         fixed = self.t <= self.fixed_until and self.policy.available[self.fixed_arm]
+        kept = self.t <= self.kept_until and self.policy.available[self.kept_arm]
         arm = super().select()
         require(
             not fixed or arm == self.fixed_arm,
             f"until promised arm {self.fixed_arm} up to round {self.fixed_until}; "
             f"select returned {arm} at round {self.t}",
+        )
+        require(
+            not kept or self.loss_left < _ROUNDING or arm == self.kept_arm,
+            f"stop_loss promised arm {self.kept_arm} up to round {self.kept_until} or "
+            f"a loss that is {self.loss_left:g} away; select returned {arm} at round "
+            f"{self.t}",
         )
         state = state_dict(self.policy)
         for i in range(self.subject.n_arms):
@@ -456,11 +468,21 @@ class _Questioned(_Run):
                 self.fixed_until >= self.t,
                 f"until({self.t}) is {self.fixed_until}, which is in the past",
             )
+        if hasattr(self.policy, "stop_loss"):
+            self.kept_arm = arm
+            self.kept_until, self.par, self.loss_left = _called(
+                self.policy.stop_loss, self.t, arm
+            )
         require(
             state == state_dict(self.policy),
-            f"explain or until has changed the state at round {self.t}",
+            f"explain, until or stop_loss has changed the state at round {self.t}",
         )
         return arm
+
+    def update(self, t: int, arm: int, reward: float) -> None:
+        super().update(t, arm, reward)
+        if arm == self.kept_arm:
+            self.loss_left -= self.par - reward
 
 
 def _curves(n_arms: int, seed: int) -> NDArray[np.float64]:

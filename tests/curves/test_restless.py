@@ -5,10 +5,11 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from risingsearch.curves.base import NEVER, fresh
 from risingsearch.curves.noise import make_noise
-from risingsearch.curves.restless import DriftingMeans, Sinusoid
+from risingsearch.curves.restless import DriftingMeans, Sinusoid, safe_rounds
 from risingsearch.errors import InvalidParameterError
 
 T = 300
@@ -22,6 +23,16 @@ def random_arms(seed, between, **options):
     return DriftingMeans.create(
         means, rounds, deviations=deviations, between=between, **options
     )
+
+
+def one_by_one(arms, arm, n, t, last, par, loss, rng):
+    """Pull an arm to the last round or to the loss; return the round and the sum."""
+    paid = 0.0
+    for s in range(t, last + 1):
+        paid += arms.draw(arms.mean(arm, n, s), arm, n, s, rng)
+        if par * (s - t + 1) - paid > loss:
+            return s, paid
+    return last, paid
 
 
 def table(arms, last=T):
@@ -279,6 +290,35 @@ class TestSinusoid:
         best = np.cumsum(np.maximum(means, amplitude))
         rounds = np.array([1_000, 1, 2, 10, 333, 999])
         np.testing.assert_allclose(arms.optimal(rounds), best[rounds - 1])
+
+    @pytest.mark.parametrize("noise", ["bernoulli", "student", "none"])
+    def test_pulling_on_is_pulling_one_by_one(self, noise):
+        arms = Sinusoid.create(0.3, 0.01, 1.0, noise)
+        for seed in range(20):
+            stretch = 1, 1, 5, 900, 0.4, 6.0
+            own = arms.pull_on(*stretch, np.random.default_rng(seed))
+            assert own == one_by_one(arms, *stretch, np.random.default_rng(seed))
+
+    @pytest.mark.parametrize(
+        ("arm", "par", "loss"), [(1, 0.05, 60.0), (1, -1.0, 25.0), (0, 0.1, 200.0)]
+    )
+    def test_gaussian_blocks_have_the_law_of_single_pulls(self, arm, par, loss):
+        arms = Sinusoid.create(0.05, 0.002, 1.0, noise=1.0)
+        stretch = arm, 1, 3, 4_000, par, loss
+        rng, other = np.random.default_rng(0), np.random.default_rng(1)
+        blocks = np.array([arms.pull_on(*stretch, rng) for _ in range(400)])
+        single = np.array([one_by_one(arms, *stretch, other) for _ in range(400)])
+        for column in (0, 1):  # the round, and the sum
+            assert stats.ks_2samp(blocks[:, column], single[:, column]).pvalue > 0.05
+        early = blocks[blocks[:, 0] < 4_000]
+        assert np.all(par * (early[:, 0] - 2) - early[:, 1] > loss)
+
+    def test_a_block_is_as_long_as_it_is_safe(self):
+        for left, fall, sigma in [(60.0, 0.1, 1.0), (60.0, 0.0, 0.2), (1e4, 0.02, 1.0)]:
+            n = safe_rounds(left, fall, sigma)
+            assert fall * n + 8.5 * sigma * math.sqrt(n) <= left
+            assert fall * (n + 1) + 8.5 * sigma * math.sqrt(n + 1) > left
+        assert safe_rounds(-0.1, 0.1, 1.0) == 0
 
     def test_the_best_sum_of_a_hundred_million_rounds(self):
         n = 10**8

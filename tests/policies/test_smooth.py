@@ -224,6 +224,26 @@ def test_nothing_is_fixed_once_the_last_arm_has_ended():
     assert policy.select(5, None) == 2
 
 
+def test_a_stretch_taken_in_as_a_sum_is_the_same_as_its_rewards_one_by_one():
+    def started():
+        policy = BudgetedExploration.create(2, 100, known_reward=0.5)
+        policy = policy._replace(epoch_length=8, loss_budget=1.0)
+        policy.select(1, None)
+        policy.update(1, 1, 0.25, None)
+        return policy
+
+    one_by_one, at_once = started(), started()
+    assert at_once.stop_loss(2, 1) == (8, 0.5, 0.75)
+    for t, reward in enumerate([0.5, 0.25, -0.25], start=2):
+        one_by_one.update(t, 1, reward, None)
+    at_once.update_sum(4, 1, 3, 0.5)
+    assert one_by_one.pulls.tolist() == at_once.pulls.tolist() == [0, 4]
+    assert explain(one_by_one, 1) == explain(at_once, 1)
+    for policy in (one_by_one, at_once):
+        assert [policy.select(t, None) for t in (5, 8)] == [0, 0]
+        assert policy.stop_loss(5, 0) == (5, 0.0, 0.0)
+
+
 def test_one_armed_runs_fall_back_on_the_arm_that_is_free():
     policy = BudgetedExploration.create(2, 100, known_reward=0.5)
     assert policy.select(1, None) == 1
