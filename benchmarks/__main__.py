@@ -17,6 +17,7 @@ SUITES = {
     "peers": "RisingSearchCV beside other searches, epochs audited inside the model",
     "raven": "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
     "rotting": "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
+    "smooth": "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",
     "speed": "steps per second of every policy, beside other libraries and C",
     "two-arm": "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
 }
@@ -47,6 +48,12 @@ def main(argv: list[str] | None = None) -> None:
         choices=("replay", "live"),
         help="imdb: recorded curves or learners trained live; default: both",
     )
+    parser.add_argument(
+        "--clicks",
+        type=Path,
+        metavar="FILE",
+        help="smooth: a log with the columns timestamp,item,click; default: synthetic",
+    )
     arguments = parser.parse_args(argv)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if arguments.data_dir is None and "RISINGSEARCH_DATA" in os.environ:
@@ -59,6 +66,7 @@ def main(argv: list[str] | None = None) -> None:
         "data_dir": arguments.data_dir,
         "jobs": arguments.jobs,
         "mode": arguments.mode,
+        "clicks": arguments.clicks,
     }
     taken = inspect.signature(suite.run).parameters
     begin = time.perf_counter()

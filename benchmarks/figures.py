@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.results import at, half_width, ranks
@@ -53,6 +54,8 @@ LOOKS = {
     "epsilon-greedy": Look("#009E73", ":", "s"),
     "thompson-beta": Look("#E69F00", ":", "^"),
     "raven-ucb": Look("#D55E00", ":", "D"),
+    "be-s": Look("#D55E00", "--", "o"),
+    "be-ns": Look("#0072B2", "--", "s"),
 }
 _OTHERS = [
     Look(color, ":", marker)
@@ -184,6 +187,13 @@ def from_zero(ax: Axes) -> None:
     """Start the vertical axis at 0, with room for what lies there."""
     top = ax.get_ylim()[1]
     ax.set_ylim(-0.02 * top, top)
+
+
+def log_axis(axis: Axis) -> None:
+    """Put numbers at 1, 2 and 5 times the powers of ten, with M for a million."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(EngFormatter(sep=""))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def thousands(ax: Axes, axes: str = "x") -> None:

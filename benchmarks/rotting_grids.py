@@ -85,7 +85,7 @@ def draw(searched: Mapping[Case, Comparison], out: Path) -> str:
             figures.title(ax, name)
             ax.set_xlabel(labels[name])
             ax.set_yscale("log")
-            figures.thousands(ax, "y")
+            figures.log_axis(ax.yaxis)
     axes[0].set_xscale("log")
     axes[0].set_ylabel("mean regret, 95 % band")
     figures.legend(figure, axes[0])

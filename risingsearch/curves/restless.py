@@ -12,7 +12,7 @@ from risingsearch.checks import checked_choice, checked_float
 from risingsearch.curves import optimum
 from risingsearch.curves.base import NEVER
 from risingsearch.curves.inputs import checked_array
-from risingsearch.curves.noise import GAUSSIAN, Noise, checked_noise, noisy
+from risingsearch.curves.noise import BERNOULLI, GAUSSIAN, Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
 BETWEEN = ("held", "linear", "mixture")
@@ -20,6 +20,7 @@ REFERENCES = ("dynamic", "static")
 BLOCK = 512
 CHANGING_ARM = 1
 SAFE_DEVIATIONS = 8.5
+RARE = 0.2
 
 
 class DriftingMeans(NamedTuple):
@@ -355,22 +356,47 @@ class Sinusoid(NamedTuple):
         loss: float,
         rng: np.random.Generator,
     ) -> tuple[int, float]:
-        """Pull to ``last`` or to a loss; with Gaussian noise, in blocks where it can.
+        """Pull to ``last`` or to a loss, with fewer draws than rounds where it can.
 
-        A block is as long as no walk gets down to the loss within it, but for a chance
-        below that of two equal uniform draws: then only the sum of its rewards matters,
-        which is normal.
+        Gaussian noise: a block is as long as no walk gets down to the loss within it,
+        but for a chance below that of two equal uniform draws; then only the sum of its
+        rewards matters, which is normal. Rare Bernoulli successes: the rounds between
+        two that would succeed at the highest mean are drawn at once, and their own mean
+        decides whether these do.
         """
         paid = 0.0
         s = t
         swing = self.amplitude if arm == CHANGING_ARM else 0.0
         fall = par - (self.amplitude - abs(swing))
+        highest = self.amplitude + abs(swing)
+        rare = 0.0 < highest < RARE
+        rare = rare and self.noise.kind == BERNOULLI and self.noise.shape == 1.0
         while s <= last:
             end = s
             if self.noise.kind == GAUSSIAN:
                 left = loss + paid - par * (s - t)
                 end = min(last, s - 1 + safe_rounds(left, fall, self.noise.sigma))
-            if end > s:
+            if rare:
+                end = s + failures(highest, rng)
+                if par > 0.0:
+                    lost = t + int((loss + paid) / par)
+                    if lost < end and lost <= last:
+                        return lost, paid
+                if end <= last:
+                    sine = sine_at(
+                        self.frequency,
+                        self.phase,
+                        self.turns,
+                        self.block,
+                        self.anchor,
+                        end,
+                    )
+                    mean = self.amplitude - swing * sine
+                    if rng.random() * highest < mean:
+                        paid += 1.0
+                    elif par * (end - t + 1) - paid > loss:
+                        return end, paid
+            elif end > s:
                 n_rounds = end - s + 1
                 paid += self.amplitude * n_rounds
                 paid -= swing * sum_of_sines(self.frequency, self.phase, s, end)
@@ -434,6 +460,11 @@ def sum_of_sines(frequency: float, phase: float, t: int, last: int) -> float:
     half = 0.5 * frequency
     share = math.sin(half * (last - t + 1)) / math.sin(half)
     return math.sin(half * (t + last) + phase) * share
+
+
+def failures(chance: float, rng: np.random.Generator) -> int:
+    """Return how many trials fail before the first success."""
+    return int(math.log(1.0 - rng.random()) / math.log1p(-chance))
 
 
 def safe_rounds(left: float, fall: float, sigma: float) -> int:

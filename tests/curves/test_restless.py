@@ -300,10 +300,20 @@ class TestSinusoid:
             assert own == one_by_one(arms, *stretch, np.random.default_rng(seed))
 
     @pytest.mark.parametrize(
-        ("arm", "par", "loss"), [(1, 0.05, 60.0), (1, -1.0, 25.0), (0, 0.1, 200.0)]
+        ("noise", "arm", "par", "loss"),
+        [
+            (1.0, 1, 0.05, 60.0),
+            (1.0, 1, -1.0, 25.0),
+            (1.0, 0, 0.1, 200.0),
+            ("bernoulli", 1, 0.05, 20.0),
+            ("bernoulli", 1, 0.0, 3.0),
+            ("bernoulli", 0, 0.06, 20.0),
+        ],
     )
-    def test_gaussian_blocks_have_the_law_of_single_pulls(self, arm, par, loss):
-        arms = Sinusoid.create(0.05, 0.002, 1.0, noise=1.0)
+    def test_what_is_drawn_at_once_has_the_law_of_single_pulls(
+        self, noise, arm, par, loss
+    ):
+        arms = Sinusoid.create(0.05, 0.002, 1.0, noise)
         stretch = arm, 1, 3, 4_000, par, loss
         rng, other = np.random.default_rng(0), np.random.default_rng(1)
         blocks = np.array([arms.pull_on(*stretch, rng) for _ in range(400)])

@@ -176,10 +176,10 @@ def test_a_committed_stretch_is_jumped_over(checkpoints):
 
 @pytest.mark.parametrize("noise", [1.0, "bernoulli"])
 def test_a_stretch_up_to_a_loss_is_pulled_at_once(noise):
-    swinging = Sinusoid.create(0.25, 0.0003, noise=noise)
+    swinging = Sinusoid.create(0.08, 0.0003, noise=noise)
 
     def make():
-        return make_policy("be", 2, ROUNDS, known_reward=0.25, budget_factor=0.2)
+        return make_policy("be", 2, ROUNDS, known_reward=0.08, budget_factor=0.2)
 
     checkpoints = (1, 77, ROUNDS // 2, ROUNDS)
     loop = loop_for(make(), fresh(swinging), compiled=True)
@@ -191,7 +191,7 @@ def test_a_stretch_up_to_a_loss_is_pulled_at_once(noise):
     assert seen["pulls"].tolist() == np.bincount(arms).tolist()
     assert min(seen["pulls"]) > 1_000
     t = np.arange(1, ROUNDS + 1)
-    means = 0.25 - 0.25 * np.sin(0.0003 * t) * arms
+    means = 0.08 - 0.08 * np.sin(0.0003 * t) * arms
     sums = np.cumsum(means)[np.array(checkpoints) - 1]
     assert seen["reward"] == pytest.approx(sums)
     assert np.isnan(seen["rewards"].view(float)).all()  # none is known by itself
