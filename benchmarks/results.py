@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,17 @@ def at(comparison: Comparison, horizon: int) -> NDArray[np.float64]:
     h = comparison.horizons.index(horizon)
     regret: NDArray[np.float64] = comparison.regret[0, h]
     return regret
+
+
+def only(comparison: Comparison, names: Sequence[str]) -> Comparison:
+    """Return the comparison of some of its policies."""
+    kept = [comparison.policies.index(name) for name in names]
+    return replace(
+        comparison,
+        policies=list(names),
+        regret=comparison.regret[:, :, kept],
+        best_mean=comparison.best_mean[:, :, kept],
+    )
 
 
 def means(comparison: Comparison, horizon: int) -> dict[str, float]:

@@ -169,13 +169,9 @@ def reconstructed(comparison: Comparison) -> list[str]:
 
 def without_reconstructed(comparison: Comparison) -> Comparison:
     """Return the comparison of those policies whose published formula is known."""
-    names = reconstructed(comparison)
-    kept = [p for p, name in enumerate(comparison.policies) if name not in names]
-    return replace(
-        comparison,
-        policies=[comparison.policies[p] for p in kept],
-        regret=comparison.regret[:, :, kept],
-        best_mean=comparison.best_mean[:, :, kept],
+    left_out = reconstructed(comparison)
+    return results.only(
+        comparison, [name for name in comparison.policies if name not in left_out]
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,7 +138,7 @@ def check(comparison: Comparison) -> Iterator[Claim]:
     [name] = comparison.environments
     paper = next(slopes for title, slopes in EXPERIMENTS.values() if title in name)
     for suffix, said in (("", name), (", noise", f"{name}; budgets of the noise")):
-        three = only(comparison, ["be-s" + suffix, "be-ns" + suffix, "rexp3"])
+        three = results.only(comparison, ["be-s" + suffix, "be-ns" + suffix, "rexp3"])
         yield claims.lowest_everywhere(
             three, "be-s" + suffix, f"BE-S outperforms both Rexp3 and BE-NS; {said}"
         )
@@ -151,17 +150,6 @@ def check(comparison: Comparison) -> Iterator[Claim]:
                 str(fit),
                 abs(fit.value - theirs) <= SLOPES_NEAR,
             )
-
-
-def only(comparison: Comparison, names: list[str]) -> Comparison:
-    """Return the comparison of some of its policies."""
-    kept = [comparison.policies.index(name) for name in names]
-    return replace(
-        comparison,
-        policies=names,
-        regret=comparison.regret[:, :, kept],
-        best_mean=comparison.best_mean[:, :, kept],
-    )
 
 
 def stuck(comparison: Comparison) -> str:
