@@ -17,6 +17,7 @@ from risingsearch.arms import COLUMNS
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import (
     POLICIES,
+    PROPOSED,
     WAIT,
     Policy,
     PolicyInfo,
@@ -48,6 +49,8 @@ class PolicyCaller:
         The policy's k-th arm is arm ``opening_order[k]``.
     rng : Generator
         Source of all draws.
+    proposals : bool, default False
+        Whether ``"auto"`` may leave arms to be proposed.
     """
 
     def __init__(
@@ -59,10 +62,12 @@ class PolicyCaller:
         reward_range: tuple[float, float] | None,
         opening_order: NDArray[np.int64],
         rng: np.random.Generator,
+        *,
+        proposals: bool = False,
     ) -> None:
         self._params = params
         self._max_pulls = max_pulls
-        self._arm_at = opening_order
+        self._arm_at = opening_order.copy()
         self._place_of = np.argsort(opening_order)
         self._rng = rng
         self.ready_made = not isinstance(given, (str, type)) and hasattr(
@@ -75,10 +80,12 @@ class PolicyCaller:
         self.plans_rounds = True
         if isinstance(self._given, str):
             self.name = resolve_policy(self._given, objective)
+            if proposals and self._given == "auto":
+                self.name, self._params = PROPOSED, {"late_arms": True}
             info = policy_info(self.name)
             self.plans_rounds = info.plans_rounds
             if reward_range is not None and "reward_range" in info.parameters:
-                self._params = {"reward_range": reward_range, **params}
+                self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)
         self.policy: Any = None
 
@@ -129,6 +136,20 @@ class PolicyCaller:
             raise PolicyError(msg)
         return int(self._arm_at[place])
 
+    def open_instead(self, arm: int, proposed: int) -> None:
+        """Let an unopened arm change places with the one that was to be opened."""
+        here, there = self._place_of[[arm, proposed]]
+        self._arm_at[[here, there]] = proposed, arm
+        self._place_of[[proposed, arm]] = here, there
+
+    def proposing(self) -> bool:
+        """Return whether an arm that is opened now may be proposed."""
+        return policy_base.proposing(self.policy)
+
+    def projection(self, arm: int) -> float:
+        """Return where the policy expects the arm to end."""
+        return policy_base.projection(self.policy, int(self._place_of[arm]))
+
     def slice_length(self, arm: int) -> int:
         """Return the pulls the arm gets before the next decision."""
         return slice_length(self.policy, int(self._place_of[arm]))
@@ -152,12 +173,15 @@ class PolicyCaller:
         return parts
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the policy's arrays as JSON values."""
-        return policy_base.state_dict(self.policy)
+        """Return the policy's arrays and the order of its arms as JSON values."""
+        arrays = policy_base.state_dict(self.policy)
+        return {"arrays": arrays, "arm_at": self._arm_at.tolist()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Put saved arrays back in place."""
-        policy_base.load_state_dict(self.policy, state)
+        """Put saved arrays and the order of the arms back in place."""
+        policy_base.load_state_dict(self.policy, state["arrays"])
+        self._arm_at[:] = state["arm_at"]
+        self._place_of = np.argsort(self._arm_at)
 
     def _checked(self, policy: Any) -> Any:
         n_arms = len(self._arm_at)

@@ -39,6 +39,14 @@ def checked_float(
     raise InvalidParameterError(msg)
 
 
+def checked_flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False, or raise what is wrong."""
+    if not isinstance(value, (bool, np.bool_)):
+        msg = f"{name} must be True or False; got {value!r}"
+        raise InvalidParameterError(msg)
+    return bool(value)
+
+
 def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``, or raise what is wrong."""
     if value not in choices:

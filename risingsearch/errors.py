@@ -31,6 +31,10 @@ class PolicyError(RisingSearchError):
     """A policy broke its contract, for example chose an arm that is busy."""
 
 
+class ProposalError(RisingSearchError):
+    """A proposer named an arm that cannot be opened."""
+
+
 class StateError(RisingSearchError):
     """A saved state does not belong to the object that should load it."""
 

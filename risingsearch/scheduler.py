@@ -19,9 +19,15 @@ from risingsearch.checks import (
     checked_order,
     checked_range,
 )
-from risingsearch.errors import InvalidParameterError, JobError, StateError
+from risingsearch.errors import (
+    InvalidParameterError,
+    JobError,
+    ProposalError,
+    StateError,
+)
 from risingsearch.ledger import open_ledger
-from risingsearch.policies import WAIT, Policy
+from risingsearch.policies import PROPOSED, WAIT, Policy, recommended_arms
+from risingsearch.proposers import Opened, Proposer
 from risingsearch.standings import Standings, as_json, from_json
 
 STATE_VERSION = 1
@@ -42,8 +48,9 @@ class Scheduler:
         A registered name (see ``list_policies``), a factory
         ``(n_arms, horizon, max_pulls, **policy_params) -> policy``, or a policy, which
         is copied.
-        ``"auto"`` is ``screened-damped-slope`` for ``objective="best"`` and
-        ``cure-ucb`` for ``objective="sum"``.
+        ``"auto"`` is ``screened-damped-slope`` for ``objective="best"``
+        (``gated-damped-slope`` where it asks a ``proposer``), and ``cure-ucb`` for
+        ``objective="sum"``.
     n_arms : int
         Arms that may be opened, at least 1; more than the budget can try is fine.
     budget : int or Budget
@@ -86,6 +93,11 @@ class Scheduler:
     opening_order : sequence of int, optional
         All arms, in the order in which they are to be opened; by default the order of
         their numbers. When to open one is the policy's decision.
+    proposer : Proposer, optional
+        Picks the arm, where the policy opens one and lets it be proposed; see
+        ``risingsearch.proposers``. By default the next in the opening order. With
+        ``policy="auto"`` it is asked where there are more arms than the budget opens,
+        for ``objective="best"`` and without ``policy_params``.
 
     Raises
     ------
@@ -130,6 +142,7 @@ class Scheduler:
         max_failures: int = 0,
         score_range: tuple[float, float] | None = None,
         opening_order: Iterable[int] | None = None,
+        proposer: Proposer | None = None,
     ) -> None:
         if n_arms is None or budget is None:
             msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
@@ -167,6 +180,9 @@ class Scheduler:
             self.n_arms,
         )
         self._ledger = open_ledger(budget, self.n_arms)
+        if isinstance(policy, str) and policy == "auto" and not self._has_choice():
+            proposer = None
+        self._proposer = proposer
         self._standings = Standings(self.n_arms, direction, error_score)
         self._rng = np.random.default_rng(
             None if seed is None else checked_int("seed", seed, 0)
@@ -179,6 +195,7 @@ class Scheduler:
             self._reward_range(),
             self._opening_order,
             self._rng,
+            proposals=proposer is not None,
         )
         self._check_unit()
         self._policy.build(self._horizon)
@@ -212,6 +229,8 @@ class Scheduler:
             return None
         self._next = None
         arm, n_epochs = decided.arm, decided.n_epochs
+        if arm != decided.in_turn:
+            self._policy.open_instead(decided.in_turn, arm)
         job = Job(arm, int(self._standings.epochs[arm]), n_epochs, self._n_asked)
         self._n_asked += 1
         self._decisions[job.id] = _Decision(
@@ -540,6 +559,7 @@ class Scheduler:
             "max_failures": self.max_failures,
             "score_range": as_json(self.score_range),
             "opening_order": self._opening_order.tolist(),
+            "proposer": None if self._proposer is None else _class_of(self._proposer),
         }
 
     def _check_identity(self, state: dict[str, Any]) -> None:
@@ -569,6 +589,12 @@ class Scheduler:
         if self.unit == "epochs":
             return int(self.budget)
         return self.n_arms * self._limit  # until costs are known
+
+    def _has_choice(self) -> bool:
+        """Whether ``"auto"`` leaves a proposer a choice, and has parameters for it."""
+        opened = recommended_arms(PROPOSED, self._horizon, self._limit)
+        plain = self.objective == "best" and not self.policy_params
+        return plain and self.n_arms > opened
 
     def _reward_range(self) -> tuple[float, float] | None:
         if self.score_range is None or self.direction == "maximize":
@@ -613,8 +639,36 @@ class Scheduler:
             self._waiting = True
             return None
         wanted = self.slice or self._policy.slice_length(arm)
+        in_turn, arm = arm, self._proposed(arm)
         limit = min(affordable[arm], self._limit - self._standings.charged[arm])
-        return _Next(arm, max(1, min(wanted, int(limit))), rng_before)
+        return _Next(arm, max(1, min(wanted, int(limit))), rng_before, in_turn)
+
+    def _proposed(self, arm: int) -> int:
+        """Return the arm to train where the policy has chosen this one."""
+        at = self._standings
+        if self._proposer is None or at.charged[arm] or not self._policy.proposing():
+            return arm
+        unopened = np.flatnonzero((at.charged == 0) & ~at.busy & at.live(self._limit))
+        proposed = self._proposer.propose(self._opened(), unopened, self._rng)
+        if proposed is None:
+            return arm
+        if proposed not in unopened:
+            msg = (
+                f"{type(self._proposer).__name__} proposed arm {proposed!r}, which is "
+                "not among the unopened arms"
+            )
+            raise ProposalError(msg)
+        return int(proposed)
+
+    def _opened(self) -> Opened:
+        at = self._standings
+        arms = np.flatnonzero(at.charged > 0)
+        finished = ~at.live(self._limit)[arms]
+        best = at.sign * at.best[arms]
+        best[np.isnan(best)] = at.worst_reward
+        projected = np.array([self._policy.projection(int(arm)) for arm in arms])
+        ends = np.where(finished, best, np.fmax(best, projected))
+        return Opened(arms, at.charged[arms], ends, finished, self._limit)
 
     def _refresh_policy(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Bring the caller's arrays up to date; return the epochs each arm can pay."""
@@ -781,10 +835,15 @@ class Scheduler:
         return tuple(float(score) for score in given)
 
 
+def _class_of(proposer: Proposer) -> str:
+    return type(proposer).__qualname__
+
+
 class _Next(NamedTuple):
     arm: int
     n_epochs: int
     rng_before: dict[str, Any]
+    in_turn: int  # the arm that the policy chose; another may have been proposed
 
 
 class _Decision(NamedTuple):

@@ -26,7 +26,9 @@ from risingsearch.errors import (
 )
 from risingsearch.policies import Policy
 from risingsearch.progress import Progress
+from risingsearch.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduler import Scheduler
+from risingsearch.spaces import encode
 from risingsearch.trainable import (
     Outcome,
     Task,
@@ -163,6 +165,12 @@ class RisingSearch:
         the policy opens as many as are worth it, in random order.
     policy : str, callable or policy, default "auto"
         Who trains next; see ``Scheduler``.
+    proposer : Proposer, "auto" or None, default "auto"
+        Which candidate is opened next, where the policy lets it be proposed. "auto"
+        models how candidates end over their parameters
+        (``GaussianProcessProposer``), with ``policy="auto"`` and where
+        ``spaces.encode`` can tell them apart; None keeps the order, and so does
+        ``shuffle=False``.
     budget : int or Budget
         Epochs over all arms, or ``Budget(seconds=...)`` of training time.
     max_epochs : int, optional
@@ -223,6 +231,7 @@ class RisingSearch:
         candidates: Iterable[Mapping[str, Any]],
         *,
         policy: str | Callable[..., Policy] | Policy = "auto",
+        proposer: Proposer | str | None = "auto",
         budget: int | Budget,
         max_epochs: int | None = None,
         executor: concurrent.futures.Executor | None = None,
@@ -275,6 +284,7 @@ class RisingSearch:
             max_failures=max_failures,
             score_range=score_range,
             opening_order=order_rng.permutation(n_arms) if shuffle else None,
+            proposer=_checked_proposer(proposer, self.candidates, policy, shuffle),
         )
         if self.scheduler.unit == "cost":
             msg = f"a search measures seconds, no other cost; got {budget}"
@@ -561,6 +571,24 @@ def _checked_candidates(
         msg = "there are no candidates: give the parameters of at least one arm"
         raise InvalidParameterError(msg)
     return checked
+
+
+def _checked_proposer(
+    given: Any, candidates: Sequence[Mapping[str, Any]], policy: Any, shuffle: bool
+) -> Proposer | None:
+    """Return the proposer, for "auto" the one that fits the candidates."""
+    if given is None or hasattr(given, "propose"):
+        return given  # type: ignore[no-any-return]
+    if given != "auto":
+        msg = (
+            "proposer must be 'auto', None or an object with a method propose; got "
+            f"{given!r}"
+        )
+        raise InvalidParameterError(msg)
+    if not isinstance(policy, str) or policy != "auto" or not shuffle:
+        return None
+    features = encode(candidates)
+    return None if features is None else GaussianProcessProposer(features)
 
 
 class _Inline(concurrent.futures.Executor):

@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from risingsearch.arms import Budget
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import recommended_arms, resolve_policy
+from risingsearch.policies import PROPOSED, recommended_arms, resolve_policy
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -138,8 +138,11 @@ def recommended_candidates(
     epochs = budgeted_epochs(budget)
     if epochs is None or not isinstance(policy, str):
         return None
+    params = dict(policy_params or {})
     name = resolve_policy(policy, objective)
-    return recommended_arms(name, epochs, max_epochs or epochs, **(policy_params or {}))
+    if policy == "auto" and objective == "best" and not params:
+        name, params = PROPOSED, {"late_arms": True}
+    return recommended_arms(name, epochs, max_epochs or epochs, **params)
 
 
 def budgeted_epochs(budget: int | Budget) -> int | None:

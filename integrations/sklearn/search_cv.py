@@ -84,13 +84,16 @@ class RisingSearchCV(
         of such spaces, or a list of configurations with their values.
     policy : str, callable or policy, default="auto"
         Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
-        for tuning, ``screened-damped-slope``.
+        for tuning, ``screened-damped-slope``, or ``gated-damped-slope`` where there are
+        more candidates than the budget opens: then a model of what was seen proposes
+        which of them are.
     budget : int or Budget
         Epochs over all configurations, at least one per candidate; or
         ``Budget(seconds=...)``. An epoch trains and scores every fold once.
     n_candidates : int or "auto", default="auto"
-        Configurations drawn from the space; ``"auto"`` follows the policy's rule. A
-        list of configurations is taken whole.
+        Configurations drawn from the space; ``"auto"`` follows the policy's rule (with
+        ``policy="auto"`` one per epoch of the budget, of which under a half are
+        opened). A list of configurations is taken whole.
     max_epochs : int, optional
         Epochs one configuration can use at most; by default the whole budget.
     policy_params : dict, optional

@@ -29,6 +29,7 @@ from risingsearch.policies.discounted import DUCB, FDSWTS
 from risingsearch.policies.elimination import ImprovedUCB, REdAE, RisingBandits
 from risingsearch.policies.extrapolating import ScreenedDampedSlope
 from risingsearch.policies.extreme import MaxUCB
+from risingsearch.policies.gated import GatedDampedSlope
 from risingsearch.policies.halving import ASHA, Hyperband, SuccessiveHalving
 from risingsearch.policies.parametric import DCTOUCB, CTOSim, DCTOSimUCB
 from risingsearch.policies.regression import WLSOptimisticTS
@@ -193,6 +194,7 @@ _ENTRIES: dict[str, _Entry] = {
         needs=("reward_range",),
     ),
     "fewa": _Entry(FEWA, "Seznec et al. 2019, AISTATS", PAPER),
+    "gated-damped-slope": _Entry(GatedDampedSlope, "risingsearch", OWN),
     "hyperband": _Entry(Hyperband, "Li et al. 2018, JMLR", STANDARD),
     "kl-ucb": _Entry(
         KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, needs=("reward_range",)
@@ -292,6 +294,8 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 _AUTO = {"best": "screened-damped-slope", "sum": "cure-ucb"}
+PROPOSED = "gated-damped-slope"
+"""What ``"auto"`` is where configurations can be proposed and there is a choice."""
 
 
 def resolve_policy(name: str, objective: str = "best") -> str:

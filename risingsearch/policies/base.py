@@ -37,6 +37,12 @@ Optional methods, with the defaults that the functions below give:
 ``explain(self, arm) -> dict[str, float]``
     The named parts of the arm's index, for people (empty): as of the rewards told;
     rounds in flight are not counted. Never compiled.
+``projection(self, arm) -> float``
+    Where the arm is expected to end once it has given all its pulls, for whoever
+    proposes configurations (the best reward so far). Never compiled.
+``proposing(self) -> bool``
+    Whether a configuration may be proposed for the arm that is opened next (True).
+    Never compiled.
 ``until(self, t) -> int``
     The choice made at ``t`` is fixed up to this round whatever is seen (``t``).
 ``stop_loss(self, t, arm) -> (int, float, float)``
@@ -174,6 +180,18 @@ def slice_length(policy: Policy, arm: int) -> int:
     """Return the pulls ``arm`` gets before the policy decides again."""
     own = getattr(policy, "slice_length", None)
     return 1 if own is None else int(own(arm))
+
+
+def projection(policy: Policy, arm: int) -> float:
+    """Return where the arm is expected to end; NaN when the policy does not say."""
+    own = getattr(policy, "projection", None)
+    return math.nan if own is None else float(own(arm))
+
+
+def proposing(policy: Policy) -> bool:
+    """Return whether an arm that is opened now may be proposed."""
+    own = getattr(policy, "proposing", None)
+    return True if own is None else bool(own())
 
 
 def explain(policy: Policy, arm: int) -> dict[str, float]:

@@ -150,7 +150,7 @@ class ScreenedDampedSlope(NamedTuple):
         best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i] and self.pulls[i] > 0:
-                end = min(self.ceiling, self.average[i] + damped_gain(self, i, t))
+                end = min(self.ceiling, self.average[i] + expected_gain(self, i, t))
                 if arm == WAIT or better(end, self.pulls[i], best, self.pulls[arm]):
                     best = end
                     arm = i
@@ -184,7 +184,7 @@ class ScreenedDampedSlope(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average and expected gain at the coming round."""
         t = int(self.pulls.sum()) + 1
-        gain = damped_gain(self, arm, t) if self.pulls[arm] > 0 else 0.0
+        gain = expected_gain(self, arm, t) if self.pulls[arm] > 0 else 0.0
         return {"recent_average": self.average[arm], "expected_gain": gain}
 
 
@@ -241,9 +241,15 @@ def arm_to_screen(policy: ScreenedDampedSlope) -> int:
     return WAIT
 
 
-def damped_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:
-    """Return ``s N (1 - N / n2)``, what the arm gains by its last possible epoch."""
-    n = float(policy.pulls[arm])
+def expected_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:
+    """Return what the arm gains by the last epoch it can still get."""
     rounds_left = float(policy.horizon[arm]) - t + 1.0
-    left = max(0.0, min(float(policy.pulls_left[arm]), rounds_left))
-    return float(policy.slope[arm]) * n * (1.0 - n / (n + left))
+    left = min(float(policy.pulls_left[arm]), rounds_left)
+    return damped_gain(policy.slope[arm], float(policy.pulls[arm]), left)
+
+
+def damped_gain(slope: float, n: float, left: float) -> float:
+    """Return ``s N (1 - N / n2)``, with ``n2 = N + left`` and at least ``N``."""
+    if n == 0.0:
+        return 0.0
+    return float(slope * n * (1.0 - n / (n + max(0.0, left))))

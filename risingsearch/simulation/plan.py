@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_flag, checked_int
 from risingsearch.curves import make_environment
 from risingsearch.curves.base import NEVER, fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError
@@ -346,14 +346,6 @@ def _check_environment(environment: Any) -> None:
     if pulls is not None and np.shape(pulls) != (n_arms,):
         msg = f"{name}.pulls must hold {n_arms} numbers; got shape {np.shape(pulls)}"
         raise InvalidParameterError(msg)
-
-
-def checked_flag(name: str, value: Any) -> bool:
-    """Return ``value`` if it is True or False, or raise what is wrong."""
-    if not isinstance(value, (bool, np.bool_)):
-        msg = f"{name} must be True or False; got {value!r}"
-        raise InvalidParameterError(msg)
-    return bool(value)
 
 
 def name_of(given: Any) -> str:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_flag, checked_int
 from risingsearch.curves.inputs import checked_array
 from risingsearch.errors import InvalidParameterError
-from risingsearch.simulation.plan import Plan, Player, checked_flag, name_of
+from risingsearch.simulation.plan import Plan, Player, name_of
 from risingsearch.simulation.statistics import pandas
 
 if TYPE_CHECKING:

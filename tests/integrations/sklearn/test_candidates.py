@@ -127,10 +127,11 @@ class TestRecommended:
         assert n * (max_epochs or budget) >= budget
 
     def test_the_rule_of_the_default(self):
-        assert recommended_candidates("auto", "best", 270, 27, None) == 81
+        assert recommended_candidates("auto", "best", 270, 27, None) == 270
+        assert recommended_candidates("auto", "best", 270, 120, None) == 135
         params = {"screening_share": 0.1}
         assert recommended_candidates("auto", "best", 270, 27, params) == 27
-        assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 81
+        assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 270
 
     def test_none_where_it_cannot_be_known(self):
         budget = Budget(seconds=60)

@@ -326,7 +326,7 @@ class TestSpaces:
 
     def test_auto_follows_the_policy(self):
         space = {"alpha": loguniform(1e-5, 1)}
-        assert rising(SGDClassifier(), space).fit(X, Y).n_candidates_ == 6
+        assert rising(SGDClassifier(), space).fit(X, Y).n_candidates_ == 20
         search = rising(SGDClassifier(), space, policy="random-search")
         assert search.fit(X, Y).n_candidates_ == 3
 
