@@ -1,0 +1,116 @@
+"""Who searches: every epoch scheduler there is, variants of our own, and an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.policies import policy_info, resolve_policy
+from risingsearch.proposers import GaussianProcessProposer
+
+ORACLE = "oracle"
+DEFAULT = "auto"
+SIMPLE, GATED = "screened-damped-slope", "gated-damped-slope"
+
+
+class Method(NamedTuple):
+    """A policy, and what it is given besides the table.
+
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    policy : str
+        Its registered name, or ``ORACLE``.
+    params : dict
+        Its parameters.
+    arms_per_budget : float, optional
+        It gets this many arms per ``R`` epochs of budget. By default as many as its own
+        rule recommends, and at least enough to use the budget up.
+    proposer : callable, optional
+        Makes of the features of all configurations, in the order in which they may be
+        opened, the proposer that the ``Scheduler`` gets; all of them may be opened.
+    """
+
+    name: str
+    policy: str
+    params: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    arms_per_budget: float | None = None
+    proposer: Callable[[NDArray[np.float64]], Any] | None = None
+
+    @property
+    def plans_rounds(self) -> bool:
+        """Whether it needs the budget beforehand, in epochs."""
+        return policy_info(resolve_policy(self.policy)).plans_rounds
+
+
+# The constants of the reference, chosen there for each on the public tasks.
+HALVING_ARMS, OTHER_ARMS = 15.0, 12.5
+
+BASELINES = (
+    Method("successive-halving-4", "successive-halving", {"eta": 4}, HALVING_ARMS),
+    Method("successive-halving-3", "successive-halving", {"eta": 3}, HALVING_ARMS),
+    Method("asha-4", "asha", {"eta": 4}),
+    Method("asha-3", "asha", {"eta": 3}),
+    Method("hyperband", "hyperband"),
+    Method("epsilon-greedy", "epsilon-greedy", {}, OTHER_ARMS),
+    Method("median-stopping", "median-stopping"),
+    Method("random-search", "random-search"),
+)
+BANDITS = (
+    Method("cure-ucb", "cure-ucb", {"sigma": 0.0}, OTHER_ARMS),
+    Method("r-ed-ucb", "r-ed-ucb", {"sigma": 0.01}, OTHER_ARMS),
+    Method("rising-bandits-cash", "rising-bandits-cash"),
+    Method("r-sr", "r-sr"),
+    Method("r-ucbe", "r-ucbe"),
+    Method("max-ucb", "max-ucb"),
+)
+
+
+def own() -> list[Method]:
+    """Return ``auto``, which proposes arms, and the two rules that it builds on."""
+    return [
+        Method(DEFAULT, DEFAULT, proposer=GaussianProcessProposer),
+        Method(SIMPLE, SIMPLE),
+        Method(GATED, GATED),
+    ]
+
+
+def ablations() -> list[Method]:
+    """Return the simplest form with other shares and windows."""
+    changes: tuple[dict[str, float], ...] = (
+        {"promoted_share": 1.0},
+        {"promoted_share": 0.2},
+        {"screening_share": 0.15},
+        {"screening_share": 0.5},
+        {"eps": 0.125},
+        {"eps": 0.5},
+    )
+    return [
+        Method(", ".join(f"{key}={value:g}" for key, value in one.items()), SIMPLE, one)
+        for one in changes
+    ]
+
+
+def everyone() -> list[Method]:
+    """Return all methods that search by epochs, and the oracle."""
+    oracle = Method(ORACLE, ORACLE)
+    return [*own(), *BASELINES, *BANDITS, *ablations(), oracle]
+
+
+def without_horizon() -> list[Method]:
+    """Return the methods that can go on with a budget that grows."""
+    return [
+        method
+        for method in (*own(), *BASELINES)
+        if method.arms_per_budget is None and not method.plans_rounds
+    ]
+
+
+def by_cost() -> list[Method]:
+    """Return the methods that can spend a budget in seconds."""
+    methods = (*own(), *BASELINES, *BANDITS)
+    return [method for method in methods if not method.plans_rounds]
