@@ -11,10 +11,11 @@ from pathlib import Path
 
 SUITES = {
     "concave": "CURE-UCB paper: late bloomers against early peakers (Figs. 5, 9, 11)",
+    "hpo": "epoch schedulers replayed on recorded learning curves",
     "imdb": "CURE-UCB paper: online model selection on reviews (Figs. 6, 7)",
     "ltf": "CURE-UCB paper: linear-then-flat arms (Figs. 4, 8, 10)",
     "overhead": "what scheduling costs, and what a search costs above its training",
-    "peers": "RisingSearchCV beside other searches, epochs audited inside the model",
+    "peers": "RisingSearchCV beside scikit-learn, Optuna, dask-ml, Ray Tune, Syne Tune",
     "raven": "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
     "rotting": "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
     "smooth": "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",

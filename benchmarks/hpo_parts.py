@@ -45,7 +45,7 @@ class Scale(NamedTuple):
 SCALES = {
     "quick": Scale(2, 1, 1, 1, 1, (1, 5), 8),
     "default": Scale(10, 4, 3, 3, 2, (1, 5, 20), 4),
-    "full": Scale(30, 10, 5, 5, 2, MULTIPLES, 1),
+    "full": Scale(30, 5, 3, 3, 1, MULTIPLES, 2),
 }
 
 
