@@ -192,7 +192,8 @@ class TestFitted:
             click_fitted(RNG, 10, log=self.log, fraction=1.5)
 
     def test_without_statsmodels_it_says_how_to_get_it(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "statsmodels", None)
+        lowess = "statsmodels.nonparametric.smoothers_lowess"
+        monkeypatch.setitem(sys.modules, lowess, None)
         with pytest.raises(
             MissingDependencyError, match="statsmodels is not installed"
         ):
