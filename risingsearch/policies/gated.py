@@ -76,7 +76,6 @@ class GatedDampedSlope(NamedTuple):
     gate: float
     late_arms: bool
     screening_pulls: int  # r1
-    pilot_arms: int  # n0
     ceiling: float  # highest reward possible
     P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
     average: NDArray[np.float64]  # (n_arms,), m
@@ -86,6 +85,7 @@ class GatedDampedSlope(NamedTuple):
     promoted: NDArray[np.bool_]  # (n_arms,), gets a second look, or had it
     parked: NDArray[np.bool_]  # (n_arms,), left behind by the screening
     rank_correlation: NDArray[np.float64]  # (1,), NaN before it is known
+    pilot_arms: NDArray[np.int64]  # (1,), n0
     gate_state: NDArray[np.int64]  # (1,), UNKNOWN, CLOSED or OPEN
     screened_until: NDArray[np.int64]  # (1,), last round of the screening; 0 before
     first_arms: NDArray[np.int64]  # (1,), arms that were screened together
@@ -139,7 +139,6 @@ class GatedDampedSlope(NamedTuple):
             gate=checked_float("gate", gate, -1.0, 1.0, open_low=False),
             late_arms=checked_flag("late_arms", late_arms),
             screening_pulls=r1,
-            pilot_arms=min(n_arms, pilot_size(horizon / r1)),
             ceiling=checked_range("reward_range", reward_range)[1],
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
@@ -149,6 +148,7 @@ class GatedDampedSlope(NamedTuple):
             promoted=np.zeros(n_arms, dtype=np.bool_),
             parked=np.zeros(n_arms, dtype=np.bool_),
             rank_correlation=np.full(1, math.nan),
+            pilot_arms=np.full(1, min(n_arms, pilot_size(horizon / r1))),
             gate_state=np.full(1, UNKNOWN, dtype=np.int64),
             screened_until=np.zeros(1, dtype=np.int64),
             first_arms=np.zeros(1, dtype=np.int64),
@@ -205,7 +205,7 @@ class GatedDampedSlope(NamedTuple):
         """Return what is missing of a look, then a quarter of the epochs more."""
         n = self.pulls[arm]
         r1 = self.screening_pulls
-        if arm < self.pilot_arms and self.gate_state[0] == UNKNOWN and n < 2 * r1:
+        if arm < self.pilot_arms[0] and self.gate_state[0] == UNKNOWN and n < 2 * r1:
             return int(2 * r1 - n)
         if n < r1:
             return int(r1 - n)
@@ -246,11 +246,11 @@ def arms_to_open(policy: GatedDampedSlope, horizon: float) -> tuple[int, int]:
     is_open = policy.gate_state[0] == OPEN
     share = OPEN_SHARE if is_open else CLOSED_SHARE
     total = max(2, min(len(policy.pulls), int(share * looks)))
-    total = max(policy.pilot_arms, min(total, max(1, int(looks))))
+    total = max(policy.pilot_arms[0], min(total, max(1, int(looks))))
     if not (policy.late_arms and is_open):
         return total, total
     first = min(total, max(FIRST_MIN, math.ceil(FIRST_SHARE * total)))
-    return max(policy.pilot_arms, first), total
+    return max(policy.pilot_arms[0], first), total
 
 
 def promoted_share(policy: GatedDampedSlope) -> float:
@@ -329,13 +329,13 @@ def pilot_arm(policy: GatedDampedSlope) -> int:
     ``WAIT`` where there is none: the pilot is over, or all its arms are in flight.
     """
     complete = True
-    for i in range(policy.pilot_arms):
+    for i in range(policy.pilot_arms[0]):
         if policy.pulls[i] < 2 * policy.screening_pulls and policy.pulls_left[i] > 0:
             if policy.available[i]:
                 return i
             complete = False
     if complete:
-        n = policy.pilot_arms
+        n = policy.pilot_arms[0]
         rho = rank_correlation(policy.first_look, policy.second_look, n)
         policy.rank_correlation[0] = rho
         policy.gate_state[0] = OPEN if rho >= policy.gate else CLOSED

@@ -217,8 +217,16 @@ class PromisesTooMuch(RoundRobin):
         (Overflows, "rewards may be", "OverflowError"),
         (NotANumber, "rewards may be", "invalid value"),
         (StateOutsideArrays, "a run continues from its state", "in one run and"),
-        (ExplainCounts, "explain, until and", "has changed the state at round 1"),
-        (PromisesTooMuch, "explain, until and", "until promised arm 0 up to round 4"),
+        (
+            ExplainCounts,
+            "explain, until, stop_loss are true",
+            "has changed the state at round 1",
+        ),
+        (
+            PromisesTooMuch,
+            "explain, until, stop_loss are true",
+            "until promised arm 0 up to round 4",
+        ),
     ],
 )
 def test_a_broken_policy_is_caught_by_its_rule(policy, rule, detail):
