@@ -160,14 +160,8 @@ class ScreenedDampedSlope(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and refresh the arm's recent average and slope."""
-        P = self.P
-        n = append_reward(P, self.pulls, arm, reward)
-        h = window_length(self.eps, n)
-        recent = P[arm, n] - P[arm, n - h]
-        self.average[arm] = recent / h
-        if n >= 2:
-            before = P[arm, n - h] - P[arm, n - 2 * h]
-            self.slope[arm] = max(0.0, (recent - before) / (float(h) * h))
+        n = append_reward(self.P, self.pulls, arm, reward)
+        look_back(self.P, self.average, self.slope, arm, n, self.eps)
         if n == self.screening_pulls:
             self.screened[arm] = self.average[arm]
 
@@ -239,6 +233,23 @@ def arm_to_screen(policy: ScreenedDampedSlope) -> int:
     if n_promoted < min(k, math.ceil(policy.promoted_share * planned)):
         return candidate
     return WAIT
+
+
+def look_back(
+    sums: NDArray[np.float64],
+    average: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    arm: int,
+    n: int,
+    eps: float,
+) -> None:
+    """Enter the mean of the arm's last window, and its slope, 0 where it falls."""
+    h = window_length(eps, n)
+    recent = sums[arm, n] - sums[arm, n - h]
+    average[arm] = recent / h
+    if n >= 2:
+        before = sums[arm, n - h] - sums[arm, n - 2 * h]
+        slope[arm] = max(0.0, (recent - before) / (float(h) * h))
 
 
 def expected_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:

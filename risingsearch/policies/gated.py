@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_flag, checked_float, checked_range
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
-from risingsearch.policies.extrapolating import damped_gain, screening_pulls
+from risingsearch.policies.extrapolating import (
+    damped_gain,
+    look_back,
+    screening_pulls,
+)
 from risingsearch.policies.sums import (
     append_reward,
     checked_eps,
     prefix_sums,
-    window_length,
 )
 
 PILOT_SHARE = 0.1
@@ -185,14 +188,8 @@ class GatedDampedSlope(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and refresh the arm's recent average and slope."""
-        P = self.P
-        n = append_reward(P, self.pulls, arm, reward)
-        h = window_length(self.eps, n)
-        recent = P[arm, n] - P[arm, n - h]
-        self.average[arm] = recent / h
-        if n >= 2:
-            before = P[arm, n - h] - P[arm, n - 2 * h]
-            self.slope[arm] = max(0.0, (recent - before) / (float(h) * h))
+        n = append_reward(self.P, self.pulls, arm, reward)
+        look_back(self.P, self.average, self.slope, arm, n, self.eps)
         self.parked[arm] = False
         if n == self.screening_pulls:
             self.first_look[arm] = self.average[arm]
