@@ -26,7 +26,7 @@ from benchmarks.hpo_tasks import Task
 LOOKS = {
     "auto": Look("#D55E00", "-", "o"),
     "screened-damped-slope": Look("#E69F00", "-", "D"),
-    "gated-damped-slope": Look("#E69F00", "-", "D"),
+    "gated-damped-slope": Look("#56B4E9", "-", "s"),
     "cure-ucb": Look("#0072B2", "-", "s"),
     "r-ed-ucb": Look("#56B4E9", "-", "^"),
     "successive-halving-4": Look("#009E73", "--", "s"),
