@@ -710,6 +710,8 @@ class Scheduler:
         if status == "finished":
             by_itself = self._standings.ended[arm]
             return "ended by itself" if by_itself else "has used all its epochs"
+        if self._waiting and self._in_flight:
+            return f"paused: {self.policy_name} waits for what is in training"
         if not self.history:
             return "paused"
         other = self.history[-1]["arm"]

@@ -1268,6 +1268,20 @@ def test_the_arm_told_last_is_not_waiting_for_another() -> None:
     assert scheduler.explain()[0].reason == "trained last"
 
 
+def test_explain_says_that_the_policy_waits_for_what_is_in_training() -> None:
+    scheduler = Scheduler("screened-damped-slope", 2, budget=8, max_epochs=6, n_jobs=2)
+    for _ in range(4):
+        job = ask(scheduler)
+        scheduler.tell(job, scores_of(job))
+    job = ask(scheduler)  # it could get all that is left
+    assert scheduler.ask() is None
+    reasons = [arm.reason for arm in scheduler.explain()]
+    reasons.remove("in training")
+    assert reasons == ["paused: screened-damped-slope waits for what is in training"]
+    scheduler.tell(job, scores_of(job))
+    assert scheduler.ask() is not None
+
+
 def test_explain_names_the_parts_of_the_index() -> None:
     scheduler = Scheduler("cure-ucb", 3, 20, policy_params={"sigma": 0.1})
     for _ in range(4):

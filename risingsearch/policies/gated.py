@@ -12,6 +12,7 @@ from risingsearch.checks import checked_flag, checked_float, checked_range
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.extrapolating import (
     damped_gain,
+    is_claimed,
     look_back,
     screening_pulls,
 )
@@ -175,6 +176,8 @@ class GatedDampedSlope(NamedTuple):
         arm = arm_to_look_at(self, t)
         if arm != WAIT:
             return arm
+        if is_claimed(self.available, self.pulls_left, self.pulls, self.horizon):
+            return WAIT
         best = -math.inf
         for i in range(len(self.pulls)):
             if self.available[i] and self.pulls[i] > 0:

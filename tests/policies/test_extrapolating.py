@@ -7,7 +7,9 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, recommended_arms
+from risingsearch.policies.base import WAIT
 from risingsearch.policies.extrapolating import ScreenedDampedSlope
+from risingsearch.policies.gated import GatedDampedSlope
 
 
 def mean(values):
@@ -115,7 +117,7 @@ def update(policy, arm, reward):
 
 
 def test_workers_screen_side_by_side():
-    policy = ScreenedDampedSlope.create(4, 20, 10)
+    policy = ScreenedDampedSlope.create(4, 20, 8)
     for expected in range(4):
         assert policy.select(1, None) == expected
         policy.available[expected] = False
@@ -128,6 +130,20 @@ def test_workers_screen_side_by_side():
         policy.available[expected] = False
     # The second looks are given; the third worker continues the best that is left.
     assert policy.select(7, None) == 2
+
+
+@pytest.mark.parametrize("policy_class", [ScreenedDampedSlope, GatedDampedSlope])
+@pytest.mark.parametrize(("horizon", "waits"), [(24, True), (25, False)])
+def test_a_worker_waits_where_arms_in_flight_can_use_up_the_budget(
+    policy_class, horizon, waits
+):
+    policy = policy_class.create(4, horizon, 10)
+    for _ in range(8):
+        update(policy, policy.select(int(policy.pulls.sum()) + 1, None), 0.5)
+    assert policy.pulls.tolist() == [2, 2, 2, 2]  # two of them could get 16 more
+    for _ in range(2):
+        policy.available[policy.select(9, None)] = False
+    assert (policy.select(9, None) == WAIT) == waits
 
 
 def test_an_arm_that_ended_has_not_had_its_second_look():
