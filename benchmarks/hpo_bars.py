@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -183,6 +184,8 @@ def in_time(time: Decisions) -> dict:
 
 def with_half(mean: Interval) -> str:
     """Return a mean and half its interval, in words."""
+    if math.isnan(mean.high):  # of one order
+        return f"{mean.mean:.3f}"
     return f"{mean.mean:.3f} ± {mean.high - mean.mean:.3f}"
 
 
