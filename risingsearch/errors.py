@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from risingsearch.search import SearchResult
+    from risingsearch.results import SearchResult
 
 
 class RisingSearchError(Exception):
@@ -37,6 +37,22 @@ class ProposalError(RisingSearchError):
 
 class StateError(RisingSearchError):
     """A saved state does not belong to the object that should load it."""
+
+
+class RunDirError(RisingSearchError):
+    """A run directory cannot be used; what is in it stays as it is."""
+
+
+class JournalError(RunDirError):
+    """The journal of a search is damaged, or cannot be read or written."""
+
+
+class CheckpointError(RunDirError):
+    """A checkpoint is damaged or missing, or cannot be written."""
+
+
+class EarlierFailureError(RisingSearchError):
+    """A failure of before the search was resumed: its text is all that is left."""
 
 
 class NotTrainableError(RisingSearchError, TypeError):

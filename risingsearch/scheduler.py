@@ -25,12 +25,13 @@ from risingsearch.errors import (
     ProposalError,
     StateError,
 )
+from risingsearch.json_values import as_json, from_json
 from risingsearch.ledger import open_ledger
 from risingsearch.policies import PROPOSED, WAIT, Policy, recommended_arms
 from risingsearch.proposers import Opened, Proposer
-from risingsearch.standings import Standings, as_json, from_json
+from risingsearch.standings import Standings
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 
 class Scheduler:
@@ -311,15 +312,22 @@ class Scheduler:
         """Whether nothing will ever start again, unless the budget is extended."""
         return not self._in_flight and self._decide() is None
 
-    def flush(self) -> None:
+    def flush(self) -> int:
         """Take in all results told so far, in the order of the decisions.
 
         With ``order="ask"`` results wait for the decision that may see them; this is
         for the end of a search that is broken off.
+
+        Returns
+        -------
+        int
+            How many had waited.
         """
         self._drop_next()
+        before = self._n_taken_in
         while self._take_in_next():
             pass
+        return self._n_taken_in - before
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget, as if the larger one had come later.
@@ -405,6 +413,11 @@ class Scheduler:
     def n_epochs(self) -> int:
         """Epochs charged so far, over all arms."""
         return int(self._standings.charged.sum())
+
+    @property
+    def n_asked(self) -> int:
+        """Jobs asked for so far."""
+        return self._n_asked
 
     @property
     def in_flight(self) -> tuple[Job, ...]:

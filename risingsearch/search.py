@@ -8,26 +8,42 @@ import math
 import pickle
 import signal
 import threading
-from collections import Counter
+import warnings
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import COLUMNS, Arm, Budget, Job, Report
+from risingsearch.arms import Budget, Job, Report
+from risingsearch.checkpoints import CheckpointStore, Key, MemoryStore
 from risingsearch.checks import checked_int
 from risingsearch.errors import (
+    CheckpointError,
     ExecutorFailedError,
     InvalidParameterError,
-    MissingDependencyError,
     SearchFailedError,
-    unknown_name,
+    StateError,
 )
 from risingsearch.policies import Policy
 from risingsearch.progress import Progress
 from risingsearch.proposers import GaussianProcessProposer, Proposer
+from risingsearch.results import History, SearchResult
+from risingsearch.run_dir import (
+    RunDirectory,
+    as_event,
+    outcome_of,
+    saved_entropy,
+    saved_header,
+)
 from risingsearch.scheduler import Scheduler
+from risingsearch.search_settings import (
+    arguments_of,
+    pickled_candidates,
+    settings_of,
+)
 from risingsearch.spaces import encode
 from risingsearch.trainable import (
     Outcome,
@@ -39,117 +55,11 @@ from risingsearch.trainable import (
     without_frames,
 )
 
-
-class History(list[dict[str, Any]]):
-    """One row per epoch, in the order told; a string selects a column.
-
-    Examples
-    --------
-    >>> history = History([{"arm": 0, "score": 0.5}, {"arm": 1, "score": 0.7}])
-    >>> history["score"]
-    [0.5, 0.7]
-    >>> history[1]["arm"]
-    1
-    """
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return the row of a number, the rows of a slice or the column of a name."""
-        if isinstance(key, str):
-            known = {name for row in self for name in row}.union(COLUMNS)
-            if key not in known:
-                raise unknown_name("column", key, known)
-            return [row.get(key, math.nan) for row in self]
-        rows = super().__getitem__(key)
-        return History(rows) if isinstance(key, slice) else rows
-
-    def to_frame(self) -> Any:
-        """Return the history as a pandas DataFrame."""
-        return _frame(list(self))
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What a search has found.
-
-    Parameters
-    ----------
-    best_params : dict
-        Parameters of the arm with the best score.
-    best_score : float
-        That score, in the user's direction.
-    best_epoch : int
-        The arm's epoch that reached it, from 1.
-    best_arm : int
-        Its number: the position among the candidates.
-    history : History
-        One row per charged epoch, in the order in which the policy was told: ``arm``,
-        ``epoch``, ``score``, ``seconds``, ``round``, ``job``, ``reason``, the parts of
-        the arm's index when it was chosen, ``failure`` if there was one, and what else
-        ``train`` returned. A metric named as a part of the index takes its place.
-    candidates : list of dict
-        The parameters of every arm.
-    arms : list of Arm
-        Where every arm stands, and why.
-    n_epochs : int
-        Epochs charged.
-    n_calls : int
-        Calls of ``train`` made; fewer where a failure has cost the rest of its job.
-    stop_reason : str
-        Why the search ended.
-    direction : {"maximize", "minimize"}
-        Whether higher or lower scores are better.
-    failures : list of Report
-        The jobs that failed, with the exceptions.
-    """
-
-    best_params: dict[str, Any]
-    best_score: float
-    best_epoch: int
-    best_arm: int | None
-    history: History = field(repr=False)
-    candidates: list[dict[str, Any]] = field(repr=False)
-    arms: list[Arm] = field(repr=False)
-    n_epochs: int
-    n_calls: int
-    stop_reason: str
-    direction: str
-    failures: list[Report] = field(repr=False)
-    _trainable: Trainable = field(repr=False)
-    _best_checkpoint: bytes | None = field(repr=False)
-
-    @property
-    def curves(self) -> dict[int, list[float]]:
-        """The scores of every opened arm, epoch by epoch.
-
-        An epoch lost to a failure is NaN until a retry replaces it.
-        """
-        curves: dict[int, list[float]] = {}
-        for row in self.history:
-            curves.setdefault(row["arm"], [])[row["epoch"] - 1 :] = [row["score"]]
-        return curves
-
-    def best_state(self) -> Any:
-        """Return the trained state of the best arm at its best epoch, ready to use."""
-        if self._best_checkpoint is None:
-            msg = "no epoch has had a finite score, so there is no best state"
-            raise SearchFailedError(msg)
-        return restore(self._trainable, self._best_checkpoint)
-
-    def to_frame(self) -> Any:
-        """Return the history as a pandas DataFrame, one row per epoch."""
-        return self.history.to_frame()
-
-    def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
-        """Draw which arm trained when; see ``risingsearch.plotting``."""
-        from risingsearch.plotting import plot_allocation
-
-        return plot_allocation(self.history, ax=ax, direction=self.direction, **options)
-
-    def plot_curves(self, ax: Any = None, **options: Any) -> Any:
-        """Draw the learning curves of all arms; see ``risingsearch.plotting``."""
-        from risingsearch.plotting import plot_curves
-
-        return plot_curves(self.history, ax=ax, direction=self.direction, **options)
+FEWEST_EVENTS = 500
+EVENTS_SHARE = 25
+"""The scheduler's state is saved after so many events, or one in so many of all."""
+KEPT = 2
+"""Checkpoints of an arm that may train on: the last, and one for when that is bad."""
 
 
 class RisingSearch:
@@ -197,11 +107,27 @@ class RisingSearch:
         Open the candidates in random order; False keeps theirs.
     progress : bool, default False
         Show one live line while standard error is a terminal.
+    run_dir : path, optional
+        Directory that keeps the search: whenever the process ends, a search made with
+        the same arguments goes on from there, or ``RisingSearch.resume``. Then every
+        state is saved when its job ends, by the trainable's ``save`` or by pickle, and
+        what ``train`` returns besides the score has to be JSON values. Open only
+        directories of people you trust: unpickling can run any code.
+    max_checkpoint_bytes : int, optional
+        Disk space for the checkpoints in ``run_dir``; the search stops, to be resumed,
+        where the arms that can still train need more.
+    identity : dict, optional
+        What else has to be the same when ``run_dir`` is opened again, such as a digest
+        of the data: JSON values.
 
     Raises
     ------
     InvalidParameterError, UnknownNameError, NotTrainableError
         If an argument is outside what is allowed.
+    StateError
+        If ``run_dir`` holds a search with other arguments; the message names one.
+    RunDirError
+        If ``run_dir`` cannot be used, is damaged, or another process searches there.
 
     Examples
     --------
@@ -248,6 +174,9 @@ class RisingSearch:
         seed: int | None = None,
         shuffle: bool = True,
         progress: bool = False,
+        run_dir: str | Path | None = None,
+        max_checkpoint_bytes: int | None = None,
+        identity: Mapping[str, Any] | None = None,
     ) -> None:
         self.trainable = checked_trainable(trainable)
         self.candidates = _checked_candidates(candidates)
@@ -262,9 +191,10 @@ class RisingSearch:
         if isinstance(error_score, str) and error_score != "raise":
             msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
             raise InvalidParameterError(msg)
-        seeds = np.random.SeedSequence(
-            None if seed is None else checked_int("seed", seed, 0)
-        )
+        entropy = None if seed is None else checked_int("seed", seed, 0)
+        if entropy is None and run_dir is not None:
+            entropy = saved_entropy(Path(run_dir))
+        seeds = np.random.SeedSequence(entropy)
         order_seed, policy_seed, self._arm_seeds = seeds.spawn(3)
         n_arms = len(self.candidates)
         order_rng = np.random.default_rng(order_seed)
@@ -296,13 +226,99 @@ class RisingSearch:
         self._executor = executor or _Inline()
         self._progress = progress
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
+        self._unfinished: list[Job] = []  # of an earlier process, or broken off
         self._states: dict[int, Any] = {}  # by arm, to resume from
         self._returned: set[int] = set()  # arms whose result may wait to be taken in
-        # By arm and epoch: the reward, the state then.
-        self._snapshots: dict[tuple[int | None, int], tuple[float, bytes]] = {}
+        self._store: CheckpointStore = MemoryStore()
+        self._bests: dict[Key, float] = {}  # states that are kept, with their reward
+        self._latest: dict[int, deque[Key]] = {}  # by arm, on disk, to resume from
         self._reports: dict[int, Report] = {}  # by job
         self._n_calls = 0
         self._stopping = self._interrupted = False
+        self._run_dir: RunDirectory | None = None
+        if run_dir is not None:
+            arguments = {
+                "policy": policy,
+                "proposer": proposer,
+                "budget": budget,
+                "max_epochs": max_epochs,
+                "n_jobs": n_jobs,
+                "order": order,
+                "policy_params": policy_params,
+                "objective": objective,
+                "slice": slice,
+                "direction": direction,
+                "error_score": error_score,
+                "max_failures": max_failures,
+                "score_range": score_range,
+                "seed": seed,
+                "shuffle": shuffle,
+                "identity": dict(identity or {}),
+            }
+            settings = settings_of(self.candidates, arguments)
+            more = {
+                "entropy": seeds.entropy,
+                "candidates": pickled_candidates(settings, self.candidates),
+            }
+            self._run_dir = RunDirectory(Path(run_dir), max_checkpoint_bytes)
+            with self._run_dir.held():
+                self._go_on(self._run_dir, self._run_dir.open(settings, more))
+
+    @classmethod
+    def resume(
+        cls,
+        run_dir: str | Path,
+        trainable: Trainable,
+        *,
+        executor: concurrent.futures.Executor | None = None,
+        policy: Callable[..., Policy] | Policy | None = None,
+        proposer: Proposer | None = None,
+        callbacks: Sequence[Callable[[RisingSearch, Report], object]] = (),
+        progress: bool = False,
+        max_checkpoint_bytes: int | None = None,
+    ) -> RisingSearch:
+        """Return the search of a directory, where it was when its process ended.
+
+        ``run`` then goes on: jobs that never came back are trained again, nothing else
+        is.
+
+        Parameters
+        ----------
+        run_dir : path
+            The directory. Open only those of people you trust: states, and candidates
+            that JSON cannot hold, are unpickled.
+        trainable : Trainable
+            The one that the search was made with.
+        executor : concurrent.futures.Executor, optional
+            Where jobs run; by default in this process, one after the other.
+        policy, proposer : optional
+            Needed where they were objects; a name is known.
+        callbacks, progress, max_checkpoint_bytes
+            As for a new search.
+
+        Returns
+        -------
+        RisingSearch
+
+        Raises
+        ------
+        RunDirError
+            If there is no search, it is damaged, or another process has it.
+        """
+        header = saved_header(Path(run_dir))
+        given = {"policy": policy, "proposer": proposer}
+        arguments = arguments_of(header, given)
+        if executor is None and arguments["n_jobs"] != 1:
+            executor = _Inline()
+        return cls(
+            trainable,
+            **arguments,
+            executor=executor,
+            callbacks=callbacks,
+            progress=progress,
+            run_dir=run_dir,
+            max_checkpoint_bytes=max_checkpoint_bytes,
+        )
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
@@ -327,13 +343,23 @@ class RisingSearch:
             On Ctrl-C; ``result`` returns what was found, and ``run`` goes on.
         """
         self._stopping = self._interrupted = False
+        with self._held():
+            self._train_all()
+            self._save_state(after=1)
+        if self._interrupted:
+            raise KeyboardInterrupt
+        if self.scheduler.best_arm is None:
+            raise self._all_failed()
+        return self.result()
+
+    def _train_all(self) -> None:
         with (
             _interrupts(self._interrupt if self._inline else None),
             Progress(self.scheduler, enabled=self._progress) as progress,
         ):
             try:
                 while not (self._stopping and not self._futures):
-                    job = None if self._stopping else self.scheduler.ask()
+                    job = None if self._stopping else self._next_job()
                     progress.show()
                     if job is not None:
                         self._submit(job)
@@ -345,13 +371,14 @@ class RisingSearch:
                 if not isinstance(error, Exception):
                     self._abandon()
                 raise
-        self.scheduler.flush()
+        if self._run_dir is None:
+            self.scheduler.flush()
+        elif not self._interrupted and self.scheduler.flush():
+            self._note("flushed")
         self._forget()
-        if self._interrupted:
-            raise KeyboardInterrupt
-        if self.scheduler.best_arm is None:
-            raise self._all_failed()
-        return self.result()
+
+    def _next_job(self) -> Job | None:
+        return self._unfinished.pop(0) if self._unfinished else self.scheduler.ask()
 
     def stop(self) -> None:
         """End the search once the jobs in flight are back; for callbacks."""
@@ -362,7 +389,10 @@ class RisingSearch:
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget; ``run`` then goes on, and nothing is retrained."""
-        self.scheduler.extend(budget)
+        with self._held():
+            self.scheduler.extend(budget)
+            added = asdict(budget) if isinstance(budget, Budget) else budget
+            self._note("extended", budget=added)
 
     def seed_of(self, arm: int) -> int:
         """Return the seed that ``start`` gives an arm."""
@@ -374,7 +404,6 @@ class RisingSearch:
         """Return what has been found so far."""
         scheduler = self.scheduler
         arm = scheduler.best_arm
-        _, checkpoint = self._snapshots.get((arm, scheduler.best_epoch), (0.0, None))
         return SearchResult(
             best_params={} if arm is None else dict(self.candidates[arm]),
             best_score=scheduler.best_score,
@@ -389,7 +418,7 @@ class RisingSearch:
             direction=scheduler.direction,
             failures=[r for r in self._reports.values() if r.failure is not None],
             _trainable=self.trainable,
-            _best_checkpoint=checkpoint,
+            _best_checkpoint=self._best_checkpoint(),
         )
 
     # ------------------------------------------------------------------------- jobs
@@ -405,7 +434,10 @@ class RisingSearch:
             protected=retries,
             sign=self._sign,
             best_reward=self._best_reward(),
+            kept=self._run_dir is not None,
         )
+        if task.kept and task.state is None and job.from_epoch > 0:
+            task = self._from_disk(task)
         if self._inline:
             task = task._replace(interrupted=lambda: self._interrupted)
         try:
@@ -413,6 +445,32 @@ class RisingSearch:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
+
+    def _from_disk(self, task: Task) -> Task:
+        """Return the task with the state of its arm's last checkpoint that is whole."""
+        arm, epoch = task.job.arm, task.job.from_epoch
+        keys = [Key(arm, epoch), *sorted(self._store.keys(), reverse=True)]
+        problems = []
+        for key in dict.fromkeys(key for key in keys if key.arm == arm):
+            if key.epoch <= epoch:
+                try:
+                    state: Any = self._store.load(key)
+                except CheckpointError as error:
+                    problems.append(str(error))
+                else:
+                    break
+        else:
+            key, state = Key(arm, 0), None
+        if problems:
+            warnings.warn(
+                f"{'; '.join(problems)}: arm {arm} trains again from epoch "
+                f"{key.epoch} to {epoch}, which is not charged",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+        if state is not None and not task.travels:
+            state = restore(self.trainable, state)
+        return task._replace(state=state, behind=epoch - key.epoch)
 
     def _next_done(self) -> tuple[Job, Outcome]:
         """Return the first finished job; of several, the one asked for first."""
@@ -428,21 +486,19 @@ class RisingSearch:
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
         report = outcome.report
-        self._reports[job.id] = report
-        self._n_calls += outcome.n_calls
-        self._states[job.arm] = outcome.resume_from
-        self._returned.add(job.arm)
-        if outcome.snapshot is not None:
-            epoch, checkpoint = outcome.snapshot
-            reward = self._sign * report.scores[epoch - job.from_epoch - 1]
-            self._snapshots[job.arm, epoch] = (reward, checkpoint)
-        if report.failure is None:
-            self.scheduler.tell(
-                job, report.scores, outcome.elapsed, ended=outcome.ended
-            )
-        else:
-            self.scheduler.fail(job, report.failure, report.scores, outcome.elapsed)
+        try:
+            self._save(job, outcome)
+        except Exception:
+            self._unfinished.append(job)
+            self._states.pop(job.arm, None)
+            raise
+        if self._inline or self._run_dir is None:
+            self._states[job.arm] = outcome.resume_from
+        self._take_in(job, outcome)
         self._forget()
+        self._save_state(
+            after=max(FEWEST_EVENTS, self.scheduler.n_asked // EVENTS_SHARE)
+        )
         for callback in self.callbacks:
             callback(self, report)
         if self._raise_failures:
@@ -450,8 +506,27 @@ class RisingSearch:
         elif report.failure is not None:
             without_frames(report.failure)
 
+    def _take_in(self, job: Job, outcome: Outcome, *, known: bool = False) -> None:
+        """Enter what a job brought back; the scheduler may know it already."""
+        report = outcome.report
+        self._reports[job.id] = report
+        self._n_calls += outcome.n_calls
+        self._returned.add(job.arm)
+        if outcome.snapshot is not None:
+            epoch, _ = outcome.snapshot
+            reward = self._sign * report.scores[epoch - job.from_epoch - 1]
+            self._bests[Key(job.arm, epoch)] = reward
+        if known:
+            return
+        if report.failure is None:
+            self.scheduler.tell(
+                job, report.scores, outcome.elapsed, ended=outcome.ended
+            )
+        else:
+            self.scheduler.fail(job, report.failure, report.scores, outcome.elapsed)
+
     def _forget(self) -> None:
-        """Drop the states of arms that are over, and the snapshots that are beaten."""
+        """Drop the states of arms that are over, and those that are beaten."""
         for arm in list(self._returned):
             status = self.scheduler.status(arm)
             if status != "running":  # else its result waits to be taken in
@@ -460,10 +535,14 @@ class RisingSearch:
                 capped = self.scheduler.max_epochs is not None
                 if status == "failed" or (status == "finished" and capped):
                     self._states.pop(arm, None)
+                    self._latest.pop(arm, None)
         best = self._best_reward()
-        self._snapshots = {
-            key: kept for key, kept in self._snapshots.items() if kept[0] >= best
+        self._bests = {
+            key: reward for key, reward in self._bests.items() if reward >= best
         }
+        needed = {key for keys in self._latest.values() for key in keys}
+        for key in self._store.keys() - needed - self._bests.keys():
+            self._store.drop(key)
 
     def _best_reward(self) -> float:
         """Return the best score so far, turned so that higher is better."""
@@ -471,16 +550,113 @@ class RisingSearch:
         return -math.inf if math.isnan(best) else self._sign * best
 
     def _abandon(self) -> None:
-        """Charge what is in flight and will not be waited for."""
+        """Wait for what is in flight no longer.
+
+        With a run directory it is trained again, from the checkpoints; otherwise it is
+        charged.
+        """
         for future in self._futures:
             future.cancel()
         self._futures.clear()
+        if self._run_dir is not None:
+            self._unfinished = list(self.scheduler.in_flight)
+            for job in self._unfinished:
+                self._states.pop(job.arm, None)
+            return
         for job in self.scheduler.in_flight:
             self._reports[job.id] = Report(job)
             self._returned.add(job.arm)
             self.scheduler.fail(job, "interrupted")
         self.scheduler.flush()
         self._forget()
+
+    # ---------------------------------------------------------------- the directory
+
+    def _held(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if not self._run_dir else self._run_dir.held()
+
+    def _save(self, job: Job, outcome: Outcome) -> None:
+        """Bring to disk what the scheduler will be told."""
+        if outcome.snapshot is not None:
+            epoch, state = outcome.snapshot
+            self._store.save(Key(job.arm, epoch), state)
+        if self._run_dir is None:
+            return
+        if outcome.checkpoint is not None:
+            key = Key(job.arm, job.from_epoch + len(outcome.report.scores))
+            if outcome.snapshot is None or key.epoch != outcome.snapshot[0]:
+                self._store.save(key, outcome.checkpoint)
+            self._latest.setdefault(job.arm, deque(maxlen=KEPT)).append(key)
+        self._run_dir.append(as_event(job, outcome, self.scheduler.n_asked))
+
+    def _note(self, what: str, **facts: Any) -> None:
+        if self._run_dir is not None:
+            asked = self.scheduler.n_asked
+            self._run_dir.append({"event": what, "asked": asked, **facts})
+
+    def _save_state(self, *, after: int) -> None:
+        if self._run_dir is not None and self._run_dir.events_since_state >= after:
+            self._run_dir.save_state(self.scheduler.state_dict())
+
+    def _go_on(self, run_dir: RunDirectory, events: Sequence[dict[str, Any]]) -> None:
+        """Take over what the directory knows, as if it had just happened."""
+        self._store = run_dir.checkpoints
+        n_known, state = run_dir.load_state()
+        if state is not None:
+            self.scheduler.load_state_dict(state)
+        for i, event in enumerate(events):
+            known = i < n_known
+            if not known:
+                self._ask_again(event["asked"])
+            if event["event"] == "told":
+                self._take_back(event, known=known)
+            elif event["event"] == "extended" and not known:
+                added = event["budget"]
+                self.scheduler.extend(
+                    Budget(**added) if isinstance(added, dict) else added
+                )
+            elif not known:
+                self.scheduler.flush()
+        self._unfinished = list(self.scheduler.in_flight)
+        told = {
+            report.job.arm: report.job.from_epoch + len(report.scores)
+            for report in self._reports.values()
+        }
+        for key in sorted(self._store.keys()):
+            if key.epoch <= told.get(key.arm, 0):  # else its line was not written
+                self._latest.setdefault(key.arm, deque(maxlen=KEPT)).append(key)
+        self._forget()
+
+    def _ask_again(self, n_asked: int) -> None:
+        while self.scheduler.n_asked < n_asked:
+            if self.scheduler.ask() is None:
+                raise self._undecided("no job can start")
+
+    def _take_back(self, event: dict[str, Any], *, known: bool) -> None:
+        outcome = outcome_of(event)
+        job = outcome.report.job
+        if not known and job not in self.scheduler.in_flight:
+            raise self._undecided(f"{job} was never asked for")
+        self._take_in(job, outcome, known=known)
+
+    def _undecided(self, what: str) -> StateError:
+        assert self._run_dir is not None
+        return StateError(
+            f"{self._run_dir.path} cannot be resumed: decided again from its journal, "
+            f"{what}; use the release, policy and proposer that it was made with"
+        )
+
+    def _best_checkpoint(self) -> bytes | CheckpointError | None:
+        arm = self.scheduler.best_arm
+        if arm is None:
+            return None
+        key = Key(arm, self.scheduler.best_epoch)
+        if key not in self._bests:
+            return None
+        try:
+            return self._store.load(key)
+        except CheckpointError as error:
+            return error
 
     # ----------------------------------------------------------------------- results
 
@@ -600,12 +776,3 @@ class _Inline(concurrent.futures.Executor):
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         future.set_result(fn(*args, **kwargs))
         return future
-
-
-def _frame(rows: list[dict[str, Any]]) -> Any:
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        msg = "pandas is not installed; run: pip install pandas"
-        raise MissingDependencyError(msg) from error
-    return pd.DataFrame(rows)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from risingsearch.arms import Job, Status
+from risingsearch.json_values import as_json, from_json
 
 
 class Standings:
@@ -140,31 +141,3 @@ class Standings:
         self.history = [from_json(row) for row in state["history"]]
         for row in self.history:
             self._note(row["arm"], row["epoch"], row["score"])
-
-
-def as_json(value: Any) -> Any:
-    """Return ``value`` with the numbers that JSON does not know marked as such.
-
-    Examples
-    --------
-    >>> as_json({"score": math.nan, "arm": 1})
-    {'score': {'float': 'nan'}, 'arm': 1}
-    """
-    if isinstance(value, dict):
-        return {key: as_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [as_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    return value
-
-
-def from_json(value: Any) -> Any:
-    """Read what ``as_json`` wrote."""
-    if isinstance(value, dict):
-        if value.keys() == {"float"}:
-            return float(value["float"])
-        return {key: from_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [from_json(item) for item in value]
-    return value

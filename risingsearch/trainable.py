@@ -147,6 +147,8 @@ class Task(NamedTuple):
     protected: bool  # keep the state of the last good epoch, for a retry
     sign: float  # +1 where higher scores are better, else -1
     best_reward: float  # a snapshot is taken of what beats it
+    kept: bool = False  # bring the last state back as bytes, to be saved
+    behind: int = 0  # epochs that the state lacks of what the job begins from
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
 
 
@@ -159,6 +161,7 @@ class Outcome(NamedTuple):
     snapshot: tuple[int, bytes] | None  # the arm's epoch, its state then
     n_calls: int  # of train; not those that have only said that the arm has ended
     elapsed: float  # seconds of training, a failed epoch's included
+    checkpoint: bytes | None = None  # the state after the last score, to be saved
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
@@ -185,8 +188,6 @@ def run_task(trainable: Any, task: Task) -> Outcome:
             state = _begin(trainable, task)
         last = job.from_epoch + job.n_epochs
         for epoch in range(job.from_epoch + 1, last + 1):
-            if scores and task.interrupted():
-                break
             n_calls += 1
             try:
                 with clock:
@@ -197,7 +198,9 @@ def run_task(trainable: Any, task: Task) -> Outcome:
                 break
             score, more = checked_score(result)
             is_best = math.isfinite(score) and task.sign * score > best_reward
-            if is_best or task.protected or (task.travels and epoch == last):
+            is_last = epoch == last or task.interrupted()
+            needed = is_last and (task.travels or task.kept)
+            if is_best or task.protected or needed:
                 kept = dump(trainable, state)
             if is_best:
                 best_reward = task.sign * score
@@ -205,13 +208,24 @@ def run_task(trainable: Any, task: Task) -> Outcome:
             scores.append(score)
             seconds.append(clock.lap())
             metrics.append(more)
+            if is_last:
+                break
         if not ended:
             resume_from = kept if task.travels else state
     except Exception as error:
         failure = _portable(error) if task.travels else error
         resume_from = kept if task.protected else None
     report = Report(job, tuple(scores), tuple(seconds), tuple(metrics), failure)
-    return Outcome(report, ended, resume_from, snapshot, n_calls, clock.total)
+    goes_on = task.kept and scores and not ended and resume_from is not None
+    return Outcome(
+        report,
+        ended,
+        resume_from,
+        snapshot,
+        n_calls,
+        clock.total,
+        checkpoint=kept if goes_on else None,
+    )
 
 
 class _Clock:
@@ -234,13 +248,17 @@ class _Clock:
 
 
 def _begin(trainable: Any, task: Task) -> Any:
-    if task.job.from_epoch > 0:
-        return restore(trainable, task.state) if task.travels else task.state
-    try:
-        return trainable.start(task.params, task.seed)
-    except StopIteration as error:
-        msg = "start raised StopIteration; only train may say that an arm has ended"
-        raise NotTrainableError(msg) from error
+    if task.behind < task.job.from_epoch:
+        state = restore(trainable, task.state) if task.travels else task.state
+    else:
+        try:
+            state = trainable.start(task.params, task.seed)
+        except StopIteration as error:
+            msg = "start raised StopIteration; only train may say that an arm has ended"
+            raise NotTrainableError(msg) from error
+    for _ in range(task.behind):
+        trainable.train(state)
+    return state
 
 
 def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, Any]]:

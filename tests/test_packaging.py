@@ -60,9 +60,9 @@ class TestMetadata:
         link = ROOT / "risingsearch" / "integrations"
         assert os.readlink(link) == "../integrations"
 
-    def test_the_core_depends_on_numpy_alone(self):
+    def test_the_core_depends_on_two_small_packages(self):
         names = [re.match(r"[\w.-]+", line)[0] for line in PROJECT["dependencies"]]
-        assert names == ["numpy"]
+        assert names == ["filelock", "numpy"]
 
     def test_the_extras_exist(self):
         assert set(EXTRAS) == {

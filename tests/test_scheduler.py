@@ -1224,7 +1224,7 @@ def test_a_state_of_another_version_is_refused() -> None:
     with pytest.raises(StateError) as raised:
         scheduler.load_state_dict(state)
     assert str(raised.value) == (
-        "this state has version 99, this release reads version 1: "
+        "this state has version 99, this release reads version 2: "
         "load it with the release that saved it"
     )
 

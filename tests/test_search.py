@@ -1220,7 +1220,7 @@ class TestMemory:
         kept = []
 
         def look(search, report):
-            kept.append((len(search._states), len(search._snapshots)))
+            kept.append((len(search._states), len(search._store.keys())))
 
         search = a_search(
             *[RISING, PEAKED, FLAT, [0.1, ValueError("x")], [0.9], [0.9]],
@@ -1247,7 +1247,7 @@ class TestMemory:
         search = a_search(PEAKED, trainable=Counts(), budget=6)
         search.run()
         assert saved == [1, 2, 3]
-        assert len(search._snapshots) == 1
+        assert len(search._store.keys()) == 1
 
 
 class TestWhateverHappens:

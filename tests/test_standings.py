@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 import pytest
 
 from risingsearch.arms import Job
-from risingsearch.standings import Standings, as_json, from_json
+from risingsearch.standings import Standings
 
 
 def enter(
@@ -141,22 +140,3 @@ def test_saved_standings_are_the_same_again() -> None:
         assert repr(getattr(restored, name)) == repr(getattr(standings, name))
     assert restored.best_arm == standings.best_arm == 2
     assert restored.worst_reward == standings.worst_reward
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"score": 0.1, "arm": 1, "reason": "opened", "cost": None},
-        [math.inf, -math.inf, 1e308, 5, "nan"],
-        {"rows": [{"score": -math.inf}, []]},
-    ],
-)
-def test_json_keeps_numbers_that_it_does_not_know(value: Any) -> None:
-    text = json.dumps(as_json(value), allow_nan=False)
-    assert from_json(json.loads(text)) == value
-
-
-def test_json_keeps_nan() -> None:
-    text = json.dumps(as_json([math.nan]), allow_nan=False)
-    [value] = from_json(json.loads(text))
-    assert math.isnan(value)

@@ -57,7 +57,8 @@ from risingsearch.integrations.sklearn.scoring import (
     accepts_sample_weight,
     checked_scorer,
 )
-from risingsearch.search import RisingSearch, SearchResult
+from risingsearch.results import SearchResult
+from risingsearch.search import RisingSearch
 
 
 class RisingSearchCV(

@@ -1,0 +1,81 @@
+"""Values that JSON does not know, written so that they come back as they were."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+_NUMBERS = (np.bool_, np.integer, np.float16, np.float32, np.float64)
+
+
+def as_json(value: Any) -> Any:
+    """Return ``value`` with what JSON does not know marked as such.
+
+    That is: numbers that are not finite, tuples, and numpy's numbers and text.
+
+    Raises
+    ------
+    TypeError
+        If there is anything else that JSON does not know.
+
+    Examples
+    --------
+    >>> as_json({"score": math.nan, "arm": 1, "size": (3, np.int64(4))})
+    {'score': {'$float': 'nan'}, 'arm': 1, 'size': {'$tuple': [3, {'$int64': 4}]}}
+    """
+    kind = type(value)
+    if kind is float:
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if kind in (int, str, bool) or value is None:
+        return value
+    if isinstance(value, dict):
+        plain = {_checked_key(key): as_json(item) for key, item in value.items()}
+        marked = any(key.startswith("$") for key in plain)
+        return {"$dict": plain} if marked else plain
+    if isinstance(value, list):
+        return [as_json(item) for item in value]
+    if isinstance(value, tuple):
+        return {"$tuple": [as_json(item) for item in value]}
+    if isinstance(value, _NUMBERS):
+        return {f"${value.dtype.name}": as_json(value.item())}
+    if isinstance(value, np.str_):
+        return {"$str": str(value)}
+    msg = f"{value!r}, a {kind.__name__}, is none of the values that JSON can hold"
+    raise TypeError(msg)
+
+
+def from_json(value: Any) -> Any:
+    """Read what ``as_json`` wrote."""
+    # Plain items, nearly all there are, are not worth a call.
+    if type(value) is list:
+        return [from_json(item) if type(item) in _NESTED else item for item in value]
+    if type(value) is not dict:
+        return value
+    if len(value) == 1:
+        [(mark, marked)] = value.items()
+        if mark == "$dict":
+            value = marked
+        elif mark in _READERS:
+            return _READERS[mark](from_json(marked))
+    return {
+        key: from_json(item) if type(item) in _NESTED else item
+        for key, item in value.items()
+    }
+
+
+_NESTED = (list, dict)
+_READERS: dict[str, Any] = {"$float": float, "$tuple": tuple, "$str": np.str_}
+_READERS |= {
+    f"${np.dtype(kind).name}": kind
+    for kind in np.sctypeDict.values()
+    if issubclass(kind, _NUMBERS)
+}
+
+
+def _checked_key(key: Any) -> str:
+    if not isinstance(key, str):
+        msg = f"the keys of JSON objects are text; got {key!r}"
+        raise TypeError(msg)
+    return key
