@@ -188,12 +188,14 @@ class RunDirectory:
         return 0, None
 
     def _check_same(self, saved: Event, settings: Event) -> None:
-        for name in settings.keys() | saved.keys():
+        for name in sorted(dict.fromkeys([*settings, *saved]), key=_causes_first):
             was, given = saved.get(name), settings.get(name)
             if was == given:
                 continue
             if isinstance(was, list) and isinstance(given, list):
                 name, was, given = _first_difference(name, was, given)
+            elif name == "identity":
+                self._check_same(was, given)
             msg = (
                 f"{self.path} holds a search with {name}={_shown(was)}, and it was "
                 f"opened with {name}={_shown(given)}: give the same arguments to go "
@@ -286,6 +288,11 @@ def _unusable(path: Path, error: OSError) -> RunDirError:
         f"{path} cannot be used ({error.strerror}): make room or change the "
         "permissions, or give another run_dir"
     )
+
+
+def _causes_first(name: str) -> tuple[bool, bool]:
+    """Sort candidates and seed, which may come from another argument, to the end."""
+    return name in ("candidates", "seed"), name != "identity"
 
 
 def _first_difference(

@@ -51,6 +51,7 @@ from risingsearch.integrations.sklearn.estimators import (
     routing_callee,
 )
 from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
+from risingsearch.integrations.sklearn.identity import identity_of
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
 from risingsearch.integrations.sklearn.results import format_results
 from risingsearch.integrations.sklearn.scoring import (
@@ -133,6 +134,10 @@ class RisingSearchCV(
         Score the training rows too, at the cost of the time that takes.
     steps_per_epoch : int, default=1
         Passes over the training rows, trees or boosting rounds in an epoch.
+    run_dir : path, optional
+        Directory that keeps the search: after a crash the same call of ``fit`` goes on
+        from there, and with other arguments or data it refuses. ``random_state`` must
+        be an int. The models are pickled: open only directories of people you trust.
 
     Attributes
     ----------
@@ -207,6 +212,7 @@ class RisingSearchCV(
         verbose: int = 0,
         return_train_score: bool = False,
         steps_per_epoch: int = 1,
+        run_dir: Any = None,
     ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
@@ -226,6 +232,7 @@ class RisingSearchCV(
         self.verbose = verbose
         self.return_train_score = return_train_score
         self.steps_per_epoch = steps_per_epoch
+        self.run_dir = run_dir
 
     # ----------------------------------------------------------------------- fitting
 
@@ -260,7 +267,10 @@ class RisingSearchCV(
         KeyboardInterrupt
             If it is interrupted: at the end of the epoch in training, the results so
             far are kept, without a refit, and ``continue_search`` goes on. Several
-            jobs at a time are not waited for: their configurations are given up.
+            jobs at a time are not waited for: their configurations are given up, or
+            with a ``run_dir`` trained again.
+        StateError, RunDirError
+            If ``run_dir`` holds another search, or cannot be used.
         """
         self._forget_results()
         folds, candidates, seed = self._prepare(X, y, params)
@@ -286,6 +296,10 @@ class RisingSearchCV(
             error_score=self._error_score(),
             seed=seed,
             progress=self.verbose > 0,
+            run_dir=self.run_dir,
+            identity=None
+            if self.run_dir is None
+            else identity_of(folds, self.random_state),
         )
         self._run(tasks)
         return self

@@ -1,0 +1,114 @@
+"""A search with a run directory goes on where its process was killed."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+from sklearn.datasets import make_classification
+from sklearn.linear_model import SGDClassifier
+from sklearn.neural_network import MLPClassifier
+
+from risingsearch.errors import InvalidParameterError, StateError
+from risingsearch.integrations.sklearn import RisingSearchCV
+
+X, y = make_classification(300, n_informative=5, random_state=0)
+SPACE = {"alpha": loguniform(1e-6, 1e-1), "penalty": ["l2", "l1"]}
+
+
+def searching(run_dir, **changes):
+    arguments = {"budget": 40, "max_epochs": 8, "cv": 0.3, "random_state": 0}
+    arguments |= {"run_dir": run_dir, **changes}
+    return RisingSearchCV(SGDClassifier(), SPACE, **arguments)
+
+
+def killed_at(write, search):
+    """Fit in a child process that is killed at one of its writes."""
+    pid = os.fork()
+    if pid == 0:
+        sync, left = os.fsync, [write]
+
+        def killing(descriptor):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            sync(descriptor)
+
+        os.fsync = killing
+        try:
+            search.fit(X, y)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status)
+
+
+@pytest.mark.parametrize("write", [2, 30, 75])
+def test_after_a_crash_the_same_call_ends_as_if_there_had_been_none(tmp_path, write):
+    whole = searching(None).fit(X, y)
+    killed_at(write, searching(tmp_path))
+    resumed = searching(tmp_path).fit(X, y)
+    assert resumed.history_["score"] == whole.history_["score"]
+    assert resumed.n_epochs_ == whole.n_epochs_ == 40
+    assert resumed.best_params_ == whole.best_params_
+    np.testing.assert_array_equal(
+        resumed.best_estimator_.coef_, whole.best_estimator_.coef_
+    )
+
+
+def test_a_finished_search_trains_nothing_when_it_is_called_again(tmp_path):
+    first = searching(tmp_path, refit="best").fit(X, y)
+
+    again = searching(tmp_path, refit="best").set_params(estimator=SGDClassifier())
+    again.fit(X, y)
+    assert again.history_ == first.history_
+    np.testing.assert_array_equal(
+        again.best_estimator_.coef_, first.best_estimator_.coef_
+    )
+
+
+def test_continue_search_is_kept_too(tmp_path):
+    longer = searching(tmp_path).fit(X, y).continue_search(10)
+    again = searching(tmp_path).fit(X, y)
+    assert again.history_ == longer.history_
+    assert again.n_epochs_ == 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"budget": 41}, "with budget=40, and it was opened with budget=41"),
+        ({"random_state": 1}, "with random_state=0, and it was opened with random_st"),
+        ({"scoring": "f1"}, "with scoring='SGDClassifier.score', and it was"),
+        ({"cv": 0.4}, "with cv="),
+        ({"estimator": SGDClassifier(loss="hinge", eta0=1.0)}, "with estimator="),
+        ({"estimator": MLPClassifier(), "param_distributions": [{}] * 9}, "estimator="),
+    ],
+)
+def test_other_arguments_are_refused_by_name(tmp_path, changes, message):
+    searching(tmp_path).fit(X, y)
+    with pytest.raises(StateError) as raised:
+        searching(tmp_path).set_params(**changes).fit(X, y)
+    assert message in str(raised.value)
+
+
+def test_other_data_are_refused(tmp_path):
+    searching(tmp_path).fit(X, y)
+    with pytest.raises(StateError, match="with X="):
+        searching(tmp_path).fit(X + 1, y)
+    with pytest.raises(StateError, match="with y="):
+        searching(tmp_path).fit(X, 1 - y)
+
+
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(0)])
+def test_candidates_must_be_drawn_again_the_same(tmp_path, random_state):
+    with pytest.raises(InvalidParameterError, match="random_state must be an int"):
+        searching(tmp_path, random_state=random_state).fit(X, y)
+
+
+def test_processes_resume_too(tmp_path):
+    whole = searching(None, n_jobs=2).fit(X, y)
+    searching(tmp_path, n_jobs=2).fit(X, y)
+    resumed = searching(tmp_path, n_jobs=2).fit(X, y)
+    assert resumed.history_["score"] == whole.history_["score"]
