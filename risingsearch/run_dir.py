@@ -194,7 +194,9 @@ class RunDirectory:
                 continue
             if isinstance(was, list) and isinstance(given, list):
                 name, was, given = _first_difference(name, was, given)
-            elif name == "identity":
+            elif (
+                isinstance(was, dict) and isinstance(given, dict) and name == "identity"
+            ):
                 self._check_same(was, given)
             msg = (
                 f"{self.path} holds a search with {name}={_shown(was)}, and it was "
