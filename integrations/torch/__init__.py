@@ -1,0 +1,19 @@
+"""PyTorch: training loops whose runs can be paused, parked and resumed bit for bit.
+
+``TorchTrainable`` makes a ``Trainable`` of three functions, or of a subclass with three
+methods. ``Batches`` lets an epoch of the search be some steps instead of a pass.
+"""
+
+from risingsearch.errors import missing
+
+try:
+    import torch  # noqa: F401 - what the rest of the package needs
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise missing("torch", "torch") from error
+
+from risingsearch.integrations.torch.batches import Batches
+from risingsearch.integrations.torch.trainable import TorchRun, TorchTrainable
+
+__all__ = ["Batches", "TorchRun", "TorchTrainable"]

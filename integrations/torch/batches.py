@@ -1,0 +1,92 @@
+"""Passes over a data loader that can stop and go on anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from risingsearch.integrations.torch.random_states import (
+    random_states,
+    set_random_states,
+)
+
+
+class Batches:
+    """The batches of a loader, pass after pass, as many at a time as wanted.
+
+    For searches whose unit is a number of steps instead of an epoch. Its state is the
+    random states at the beginning of the pass and how many batches it has given, so a
+    resumed run gets the batches that it would have got, in the same order: they are
+    loaded once more and skipped.
+
+    Parameters
+    ----------
+    loader : DataLoader
+        What to take batches from, not empty.
+
+    Examples
+    --------
+    >>> batches = Batches(DataLoader([1, 2, 3, 4, 5], batch_size=2))
+    >>> [batch.tolist() for batch in batches.take(4)]
+    [[1, 2], [3, 4], [5], [1, 2]]
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self.loader = loader
+        self._given = 0  # of the present pass
+        self._begin: dict[str, Any] | None = None
+        self._iterator: Iterator[Any] | None = None
+
+    def take(self, n_batches: int) -> Iterator[Any]:
+        """Yield the next batches; a new pass begins where one ends."""
+        for _ in range(n_batches):
+            yield self._next()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the pass began and how far it is."""
+        return {"begin": self._begin, "given": self._given}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where ``state_dict`` was called; the random states stay as they are."""
+        self._begin, self._given = state["begin"], state["given"]
+        self._iterator = None
+
+    def _next(self) -> Any:
+        if self._iterator is None:
+            self._iterator = self._resumed()
+        batch = next(self._iterator, None)
+        if batch is None:
+            self._begin, self._given = None, 0
+            self._iterator = self._resumed()
+            batch = next(self._iterator)
+        self._given += 1
+        return batch
+
+    def _resumed(self) -> Iterator[Any]:
+        if self._begin is None:
+            self._begin = self._states()
+            return iter(self.loader)
+        now = self._states()
+        self._set_states(self._begin)
+        iterator = iter(self.loader)
+        for _ in range(self._given):
+            next(iterator)
+        self._set_states(now)
+        return iterator
+
+    def _generators(self) -> list[torch.Generator]:
+        sampler = getattr(self.loader.sampler, "generator", None)
+        found = (self.loader.generator, sampler)
+        return [generator for generator in found if generator is not None]
+
+    def _states(self) -> dict[str, Any]:
+        own = [generator.get_state() for generator in self._generators()]
+        return {"global": random_states(), "own": own}
+
+    def _set_states(self, states: dict[str, Any]) -> None:
+        set_random_states(states["global"])
+        for generator, state in zip(self._generators(), states["own"], strict=True):
+            generator.set_state(state)
