@@ -46,12 +46,13 @@ class Batches:
             yield self._next()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the pass began and how far it is."""
-        return {"begin": self._begin, "given": self._given}
+        """Return where the pass began, how far it is, and the loader's generators."""
+        return {"begin": self._begin, "given": self._given, "own": self._own()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where ``state_dict`` was called; the random states stay as they are."""
+        """Go on where ``state_dict`` was called; global random states stay as is."""
         self._begin, self._given = state["begin"], state["given"]
+        self._set_own(state["own"])
         self._iterator = None
 
     def _next(self) -> Any:
@@ -82,11 +83,16 @@ class Batches:
         found = (self.loader.generator, sampler)
         return [generator for generator in found if generator is not None]
 
+    def _own(self) -> list[torch.Tensor]:
+        return [generator.get_state() for generator in self._generators()]
+
     def _states(self) -> dict[str, Any]:
-        own = [generator.get_state() for generator in self._generators()]
-        return {"global": random_states(), "own": own}
+        return {"global": random_states(), "own": self._own()}
 
     def _set_states(self, states: dict[str, Any]) -> None:
         set_random_states(states["global"])
-        for generator, state in zip(self._generators(), states["own"], strict=True):
+        self._set_own(states["own"])
+
+    def _set_own(self, states: list[torch.Tensor]) -> None:
+        for generator, state in zip(self._generators(), states, strict=True):
             generator.set_state(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import tempfile
 import weakref
 from pathlib import Path
@@ -30,7 +31,7 @@ class Residents:
             weakref.WeakKeyDictionary()
         )
         self._clock = itertools.count()
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._files = itertools.count()
 
     def make_room(self, run: TorchRun) -> None:
@@ -52,5 +53,6 @@ class Residents:
 
     def _new_file(self) -> Path:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="risingsearch-")
-        return Path(self._folder.name, f"run-{next(self._files)}.pt")
+            self._folder = Path(tempfile.mkdtemp(prefix="risingsearch-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder / f"run-{next(self._files)}.pt"

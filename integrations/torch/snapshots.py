@@ -103,4 +103,6 @@ def _on_cpu(state: Any) -> Any:
         return [_on_cpu(value) for value in state]
     if type(state) is tuple:
         return tuple(_on_cpu(value) for value in state)
+    if isinstance(state, np.generic):  # a learning rate from a distribution, say
+        return state.item()
     return copy.deepcopy(state)

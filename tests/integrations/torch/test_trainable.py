@@ -1,0 +1,265 @@
+"""A paused and resumed run equals one that was never interrupted, bit for bit."""
+
+import json
+import os
+import random
+import signal
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from risingsearch import RisingSearch
+from risingsearch.errors import (
+    InvalidParameterError,
+    NotTrainableError,
+    SearchFailedError,
+    StateError,
+)
+from risingsearch.integrations.torch import TorchTrainable
+from risingsearch.integrations.torch import trainable as torch_trainable
+
+sys.path.insert(0, str(Path(__file__).parent))
+import digits_loop as loop  # workers import it too
+
+PARAMS = {"rate": 0.01, "width": 32}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def trainable(**options):
+    options = {"device": "cpu"} | options
+    return TorchTrainable(loop.build, loop.train_epoch, loop.validate, **options)
+
+
+def bits(run):
+    """Return everything that a run goes on from, comparable."""
+    checkpoint = run.checkpoint()
+    return repr(
+        torch.utils._pytree.tree_map(
+            lambda leaf: leaf.tolist() if isinstance(leaf, torch.Tensor) else leaf,
+            checkpoint,
+        )
+    )
+
+
+def uninterrupted(n_epochs, params=PARAMS, seed=3):
+    own = trainable()
+    run = own.start(params, seed)
+    return run, [own.train(run) for _ in range(n_epochs)]
+
+
+class TestBitForBit:
+    def test_saved_and_loaded_after_every_epoch(self, tmp_path):
+        whole, expected = uninterrupted(6)
+        run = trainable().start(PARAMS, 3)
+        told = []
+        for _ in range(6):
+            own = trainable()
+            trainable().save(run, str(tmp_path / "run.pt"))
+            run = own.load(str(tmp_path / "run.pt"))
+            told.append(own.train(run))
+        assert told == expected
+        assert bits(run) == bits(whole)
+
+    @pytest.mark.parametrize("limits", [(1, None), (1, 0), (2, 1), (None, 0)])
+    def test_interleaved_with_others_wherever_it_waits(self, limits):
+        most, waiting = limits
+        own = trainable(max_resident=most, max_host=waiting)
+        chosen = loop.CANDIDATES[:4]
+        runs = [own.start(params, seed) for seed, params in enumerate(chosen)]
+        order = np.random.default_rng(0).permutation([*range(4)] * 4)
+        told = [[] for _ in runs]
+        for i in order:
+            told[i].append(own.train(runs[i]))
+            if most is not None:
+                assert sum(run.is_live for run in runs) <= most
+            if waiting is not None:
+                assert sum(run.is_in_memory for run in runs) <= waiting
+        for i, run in enumerate(runs):
+            whole, expected = uninterrupted(4, chosen[i], i)
+            assert told[i] == expected
+            assert bits(run) == bits(whole)
+
+    def test_random_states_outside_stay_as_they_are(self):
+        random.seed(1)
+        np.random.seed(1)
+        torch.manual_seed(1)
+        before = random.random(), np.random.random(), torch.rand(1).item()
+        random.seed(1)
+        np.random.seed(1)
+        torch.manual_seed(1)
+        uninterrupted(1)
+        assert (random.random(), np.random.random(), torch.rand(1).item()) == before
+
+    def test_the_schedule_goes_on_and_does_not_restart(self, tmp_path):
+        own = trainable()
+        run = own.start(PARAMS, 3)
+        rates = [own.train(run)["rate"] for _ in range(2)]
+        own.save(run, str(tmp_path / "run.pt"))
+        again = own.load(str(tmp_path / "run.pt"))
+        rates += [own.train(again)["rate"] for _ in range(2)]
+        assert rates == sorted(set(rates))
+        assert again.epoch == 4
+        assert again.n_steps == 16
+
+
+class TestSearch:
+    def search(self, own, **options):
+        options = {"budget": 30, "max_epochs": 8, "seed": 0} | options
+        return RisingSearch(own, loop.CANDIDATES, **options)
+
+    def test_the_same_wherever_the_runs_wait_and_train(self, tmp_path):
+        plain = self.search(trainable()).run()
+        assert plain.n_epochs == 30
+        assert plain.best_score > 0.7
+        parked = self.search(trainable(max_resident=1, max_host=2)).run()
+        kept = self.search(trainable(), run_dir=tmp_path).run()
+        for other in (parked, kept):
+            assert other.history["score"] == plain.history["score"]
+        spawn = get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+            away = self.search(trainable(), executor=pool).run()
+        assert away.history["score"] == plain.history["score"]
+
+    def test_the_best_state_scores_what_it_scored(self):
+        result = self.search(trainable(max_resident=1)).run()
+        best = result.best_state()
+        assert best.epoch == result.best_epoch
+        assert loop.validate(best)["score"] == result.best_score
+
+    def test_killed_and_resumed(self, tmp_path):
+        plain = self.search(trainable()).run()
+        pid = os.fork()
+        if pid == 0:
+
+            def kill(search, report):
+                if search.scheduler.n_epochs >= 17:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            self.search(trainable(), run_dir=tmp_path, callbacks=[kill]).run()
+            os._exit(0)
+        assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+        resumed = RisingSearch.resume(tmp_path, trainable()).run()
+        assert resumed.history["score"] == plain.history["score"]
+        assert resumed.best_params == plain.best_params
+
+    def test_threads_are_refused_because_they_share_the_random_states(self):
+        with (
+            ThreadPoolExecutor(2) as pool,
+            pytest.raises(SearchFailedError, match="use an executor of processes"),
+            torch_trainable._TRAINING,  # as if another thread trained
+        ):
+            self.search(trainable(), executor=pool).run()
+
+
+class TestWhatIsGiven:
+    def test_a_subclass_defines_the_three_parts(self):
+        class Own(TorchTrainable):
+            build = staticmethod(loop.build)
+            train_epoch = staticmethod(loop.train_epoch)
+            validate = staticmethod(loop.validate)
+
+        own = Own(device="cpu")
+        assert own.train(own.start(PARAMS, 3)) == uninterrupted(1)[1][0]
+
+    def test_a_missing_part_is_named(self):
+        with pytest.raises(NotTrainableError, match="TorchTrainable has no validate"):
+            TorchTrainable(loop.build, loop.train_epoch)
+
+    @pytest.mark.parametrize(
+        ("built", "message"),
+        [
+            (nn.Linear(1, 1), "build must return a dict of the run's objects by name"),
+            ({"my model": 1}, "build must return a dict"),
+            ({"_model": 1}, "build must return a dict"),
+            ({"epoch": 1}, r"build names objects \['epoch'\], which a run uses"),
+            ({"train": 1}, r"build names objects \['train'\]"),
+        ],
+    )
+    def test_what_build_must_return(self, built, message):
+        own = TorchTrainable(lambda params, device: built, print, print, device="cpu")
+        with pytest.raises(NotTrainableError, match=message):
+            own.start({}, 0)
+
+    @pytest.mark.parametrize("options", [{"max_resident": 0}, {"max_host": -1}])
+    def test_limits_out_of_range(self, options):
+        with pytest.raises(InvalidParameterError, match=next(iter(options))):
+            trainable(**options)
+
+    def test_an_unknown_name_says_what_build_has_returned(self):
+        run = trainable().start(PARAMS, 0)
+        with pytest.raises(AttributeError, match=r"no 'modle': build has .*'model'"):
+            run.modle  # noqa: B018
+
+    def test_another_build_than_before_is_refused(self, tmp_path):
+        own = trainable()
+        own.save(own.start(PARAMS, 0), str(tmp_path / "run.pt"))
+
+        def smaller(params, device):
+            objects = loop.build(params, device)
+            del objects["average"]
+            return objects
+
+        other = TorchTrainable(smaller, loop.train_epoch, loop.validate, device="cpu")
+        with pytest.raises(StateError, match="it must build the same objects"):
+            other.train(other.load(str(tmp_path / "run.pt")))
+
+    def test_another_version_is_refused(self, tmp_path):
+        own = trainable()
+        path = tmp_path / "run.pt"
+        own.save(own.start(PARAMS, 0), str(path))
+        torch.save(torch.load(path, weights_only=True) | {"version": 99}, path)
+        with pytest.raises(StateError, match="saved in version 99"):
+            own.load(str(path))
+
+
+class Rate:
+    """What no reader of weights knows."""
+
+    def state_dict(self):
+        return {"rate": Rate()}
+
+    def load_state_dict(self, state):
+        """Never called."""
+
+
+class TestSafety:
+    def test_checkpoints_that_could_not_be_read_safely_are_refused(self, tmp_path):
+        own = TorchTrainable(
+            lambda params, device: {"odd": Rate()}, print, print, device="cpu"
+        )
+        with pytest.raises(NotTrainableError, match="the state_dict of 'odd' holds"):
+            own.save(own.start({}, 0), str(tmp_path / "run.pt"))
+
+    def test_nothing_is_unpickled(self, tmp_path):
+        path = tmp_path / "run.pt"
+        torch.save({"version": 1, "objects": Rate()}, path)
+        with pytest.raises(Exception, match=r"[Ww]eights"):
+            trainable().load(str(path))
+
+    def test_params_must_be_json(self, tmp_path):
+        own = trainable()
+        run = own.start(PARAMS | {"odd": object()}, 0)
+        with pytest.raises(NotTrainableError, match="params of a run are saved as"):
+            own.save(run, str(tmp_path / "run.pt"))
+
+    def test_params_come_back_with_their_types(self, tmp_path):
+        own = trainable()
+        params = {"rate": np.float64(0.01), "width": np.int64(16), "extra": (1, 2)}
+        own.save(own.start(params, 0), str(tmp_path / "run.pt"))
+        back = own.load(str(tmp_path / "run.pt")).params
+        assert back == params
+        assert repr(back) == repr(params)
+        assert json.dumps({"width": int(back["width"])}) == '{"width": 16}'
