@@ -1,0 +1,184 @@
+"""Hugging Face: a ``Trainer`` as a trainable, one epoch or some steps at a time."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from risingsearch.checks import checked_int
+from risingsearch.errors import MissingDependencyError, NotTrainableError
+from risingsearch.integrations.torch.random_states import kept_random_states
+from risingsearch.json_values import as_json, from_json
+
+try:
+    from transformers import PrinterCallback, Trainer, TrainerCallback
+except ModuleNotFoundError as error:
+    msg = "transformers is not installed; run: pip install 'transformers[torch]'"
+    raise MissingDependencyError(msg) from error
+
+
+class RisingTrainerCallback(TrainerCallback):
+    """Evaluates, saves and stops at the end of an epoch, or after some steps.
+
+    ``HuggingFaceTrainable`` adds it by itself.
+
+    Parameters
+    ----------
+    n_steps : int or None
+        Steps until it stops; None for the end of the epoch.
+
+    Attributes
+    ----------
+    metrics : dict
+        What the evaluation has returned.
+    """
+
+    def __init__(self, n_steps: int | None) -> None:
+        self.n_steps = n_steps
+        self.metrics: dict[str, float] = {}
+        self._first_step = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note where this slice begins."""
+        self._first_step = state.global_step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Stop after so many steps, or the last."""
+        if self.n_steps is not None:
+            last = min(self._first_step + self.n_steps, state.max_steps)
+            if state.global_step >= last:
+                self._stop(control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Stop after the epoch."""
+        if self.n_steps is None:
+            self._stop(control)
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
+    ) -> None:
+        """Keep the metrics."""
+        self.metrics = dict(metrics or {})
+
+    def _stop(self, control: Any) -> None:
+        control.should_evaluate = True
+        control.should_save = True
+        control.should_training_stop = True
+
+
+@dataclass
+class HuggingFaceRun:
+    """A run between two slices: the last checkpoint's folder, as an archive."""
+
+    params: dict[str, Any]
+    seed: int
+    checkpoint: bytes | None = field(default=None, repr=False)
+
+
+class HuggingFaceTrainable:
+    """A ``transformers.Trainer``, to be searched with ``RisingSearch``.
+
+    Every slice is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
+    checkpoint, which holds model, optimizer, schedule, random states and the place in
+    the data.
+
+    Parameters
+    ----------
+    build : callable
+        ``build(params, seed, folder) -> Trainer``, with ``output_dir=folder`` and
+        ``seed=seed`` among its ``TrainingArguments``, and the epochs of a full run,
+        which its schedules count with.
+    monitor : str
+        The metric of the evaluation that is the score, such as ``"eval_accuracy"``. For
+        ``"eval_loss"`` search with ``direction="minimize"``.
+    n_steps : int, optional
+        Steps of a slice; by default an epoch.
+
+    Raises
+    ------
+    InvalidParameterError
+        If ``n_steps`` is no whole number of at least 1.
+    MissingDependencyError
+        On import, if transformers is not installed.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[dict[str, Any], int, str], Trainer],
+        *,
+        monitor: str,
+        n_steps: int | None = None,
+    ) -> None:
+        self.build = build
+        self.monitor = monitor
+        self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
+
+    def start(self, params: Mapping[str, Any], seed: int) -> HuggingFaceRun:
+        """Return a run that has seen nothing."""
+        return HuggingFaceRun(dict(params), seed)
+
+    def train(self, run: HuggingFaceRun) -> dict[str, float]:
+        """Train one slice more; return the monitored metric and all others."""
+        with kept_random_states(), tempfile.TemporaryDirectory() as folder:
+            callback = RisingTrainerCallback(self.n_steps)
+            trainer = self.build(dict(run.params), run.seed, folder)
+            trainer.add_callback(callback)
+            trainer.pop_callback(PrinterCallback)  # the search has its own progress
+            before = None if run.checkpoint is None else unpacked(run, folder)
+            trainer.train(resume_from_checkpoint=before)
+            if not callback.metrics:
+                raise StopIteration  # the Trainer had no step left
+            if self.monitor not in callback.metrics:
+                msg = (
+                    f"the evaluation has returned {sorted(callback.metrics)}, and "
+                    f"monitor is {self.monitor!r}: let compute_metrics return it"
+                )
+                raise NotTrainableError(msg)
+            last = Path(folder, f"checkpoint-{trainer.state.global_step}")
+            run.checkpoint = _packed(last)
+        others = {
+            name: float(value)
+            for name, value in callback.metrics.items()
+            if name != self.monitor and name != "epoch"
+        }
+        return {"score": float(callback.metrics[self.monitor]), **others}
+
+    def save(self, run: HuggingFaceRun, path: str) -> None:
+        """Write a run to a file."""
+        params = json.dumps(as_json(run.params))
+        torch.save({**vars(run), "params": params}, path)
+
+    def load(self, path: str) -> HuggingFaceRun:
+        """Return the run of a file."""
+        kept = torch.load(path, weights_only=True)
+        params = from_json(json.loads(kept["params"]))
+        return HuggingFaceRun(**{**kept, "params": params})
+
+
+def unpacked(run: HuggingFaceRun, folder: str) -> str:
+    """Write the checkpoint of a run into a folder; return where it is.
+
+    For ``from_pretrained`` and ``resume_from_checkpoint``.
+    """
+    if run.checkpoint is None:
+        msg = "this run has no checkpoint yet: train it first"
+        raise NotTrainableError(msg)
+    with tarfile.open(fileobj=io.BytesIO(run.checkpoint)) as archive:
+        archive.extractall(folder, filter="data")
+        [name] = {Path(member).parts[0] for member in archive.getnames()}
+    return str(Path(folder, name))
+
+
+def _packed(folder: Path) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.add(folder, folder.name)
+    return file.getvalue()

@@ -1,0 +1,207 @@
+"""Lightning: a module and its data as a trainable, one epoch at a time."""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from risingsearch.checks import checked_int
+from risingsearch.errors import MissingDependencyError, NotTrainableError
+from risingsearch.integrations.torch.random_states import (
+    kept_random_states,
+    random_states,
+    seed_all,
+    set_random_states,
+)
+from risingsearch.json_values import as_json, from_json
+
+try:
+    from lightning.pytorch import Callback, Trainer
+except ModuleNotFoundError as error:
+    msg = "lightning is not installed; run: pip install lightning"
+    raise MissingDependencyError(msg) from error
+
+QUIET = {
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "num_sanity_val_steps": 0,
+}
+
+
+@contextmanager
+def _no_greetings() -> Iterator[None]:
+    """Keep Lightning from introducing itself at every epoch."""
+    logger = logging.getLogger("lightning.pytorch")
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+class RisingCallback(Callback):
+    """Stops a ``Trainer`` at the end of an epoch, and keeps what it has logged.
+
+    ``LightningTrainable`` adds it by itself. It begins every epoch with the random
+    states that the last one has left.
+
+    Parameters
+    ----------
+    states : dict or None
+        Random states to begin with.
+
+    Attributes
+    ----------
+    metrics : dict of str to float
+        What was logged by the end of the epoch.
+    states : dict
+        Random states at the end of the epoch.
+    """
+
+    def __init__(self, states: dict[str, Any] | None) -> None:
+        self.states = states
+        self.metrics: dict[str, float] = {}
+
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+        """Put the random states back."""
+        if self.states is not None:
+            set_random_states(self.states)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Note the metrics, and stop."""
+        self.metrics = {
+            name: float(value) for name, value in trainer.callback_metrics.items()
+        }
+        trainer.should_stop = True
+
+    def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Note the random states."""
+        self.states = random_states()
+
+
+@dataclass
+class LightningRun:
+    """A run between two epochs: a Lightning checkpoint, and where its randomness is."""
+
+    params: dict[str, Any]
+    seed: int
+    checkpoint: bytes | None = field(default=None, repr=False)
+    states: dict[str, Any] | None = field(default=None, repr=False)
+
+
+class LightningTrainable:
+    """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
+
+    Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
+    or not, so optimizers, schedules, loops and callbacks with a state go on where they
+    were, and a run is the same bit for bit however often it was paused. A single
+    ``fit`` over several epochs draws its shuffling a little differently.
+
+    Parameters
+    ----------
+    build : callable
+        ``build(params) -> dict``: the arguments of ``Trainer.fit``, such as ``model``
+        and ``datamodule``, or ``train_dataloaders`` and ``val_dataloaders``.
+    monitor : str
+        The logged metric that is the score.
+    max_epochs : int
+        Epochs of a full run: what the schedules count with. The ``max_epochs`` of the
+        search.
+    **trainer_options
+        Arguments of ``Trainer``: ``accelerator``, ``precision``,
+        ``accumulate_grad_batches``, ``callbacks``, ... By default it logs nothing,
+        writes no checkpoints of its own and shows no progress.
+
+    Raises
+    ------
+    InvalidParameterError
+        If ``max_epochs`` is no whole number of at least 1.
+    MissingDependencyError
+        On import, if lightning is not installed.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[dict[str, Any]], Mapping[str, Any]],
+        *,
+        monitor: str,
+        max_epochs: int,
+        **trainer_options: Any,
+    ) -> None:
+        self.build = build
+        self.monitor = monitor
+        self.max_epochs = checked_int("max_epochs", max_epochs, 1)
+        self.trainer_options = trainer_options
+
+    def start(self, params: Mapping[str, Any], seed: int) -> LightningRun:
+        """Return a run that has seen nothing."""
+        return LightningRun(dict(params), seed)
+
+    def train(self, run: LightningRun) -> dict[str, float]:
+        """Train one epoch more; return the monitored metric and all others."""
+        options = QUIET | self.trainer_options
+        callback = RisingCallback(run.states)
+        callbacks = [*options.pop("callbacks", ()), callback]
+        with (
+            kept_random_states(),
+            _no_greetings(),
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            path = Path(folder, "run.ckpt")
+            resume_from: dict[str, Any] = {}
+            if run.checkpoint is not None:
+                path.write_bytes(run.checkpoint)
+                resume_from = {"ckpt_path": path, "weights_only": True}
+            seed_all(run.seed)
+            arguments = self.build(dict(run.params))
+            trainer = Trainer(
+                max_epochs=self.max_epochs,
+                callbacks=callbacks,
+                default_root_dir=folder,
+                **options,
+            )
+            trainer.fit(**arguments, **resume_from)
+            if trainer.interrupted:
+                raise KeyboardInterrupt
+            if self.monitor not in callback.metrics:
+                msg = (
+                    f"the module has logged {sorted(callback.metrics)}, and monitor "
+                    f"is {self.monitor!r}: log it in validation_step"
+                )
+                raise NotTrainableError(msg)
+            trainer.save_checkpoint(path)
+            run.checkpoint, run.states = path.read_bytes(), callback.states
+        others = {f"logged_{name}": value for name, value in callback.metrics.items()}
+        return {"score": callback.metrics[self.monitor], **others}
+
+    def save(self, run: LightningRun, path: str) -> None:
+        """Write a run to a file."""
+        params = json.dumps(as_json(run.params))
+        torch.save({**vars(run), "params": params}, path)
+
+    def load(self, path: str) -> LightningRun:
+        """Return the run of a file."""
+        kept = torch.load(path, weights_only=True)
+        return LightningRun(**{**kept, "params": from_json(json.loads(kept["params"]))})
+
+    def best_model(self, run: LightningRun) -> Any:
+        """Return the module of a run with its weights, from ``result.best_state()``."""
+        with kept_random_states(), tempfile.TemporaryDirectory() as folder:
+            seed_all(run.seed)
+            model = self.build(dict(run.params))["model"]
+            path = Path(folder, "run.ckpt")
+            path.write_bytes(run.checkpoint or b"")
+            kept = torch.load(path, map_location="cpu", weights_only=True)
+        model.load_state_dict(kept["state_dict"])
+        return model

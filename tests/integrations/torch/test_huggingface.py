@@ -1,0 +1,121 @@
+"""A Hugging Face Trainer trains one slice at a time, and goes on where it was."""
+
+import pytest
+import torch
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+from risingsearch import RisingSearch
+from risingsearch.errors import (
+    InvalidParameterError,
+    NotTrainableError,
+    SearchFailedError,
+)
+from risingsearch.integrations.torch.huggingface import HuggingFaceTrainable, unpacked
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # the Trainer's advice
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+X = torch.linspace(-1, 1, 96).reshape(-1, 2)
+ROWS = [{"points": x, "labels": (x.sum() > 0).long()} for x in X]
+
+
+class Network(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(2, width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(width, 2)
+        )
+
+    def forward(self, points, labels=None):
+        logits = self.layers(points)
+        loss = nn.functional.cross_entropy(logits, labels)
+        return {"loss": loss, "logits": logits}
+
+
+def accuracy(predicted):
+    right = predicted.predictions.argmax(axis=1) == predicted.label_ids
+    return {"accuracy": float(right.mean())}
+
+
+def build(params, seed, folder):
+    torch.manual_seed(seed)
+    arguments = TrainingArguments(
+        output_dir=folder,
+        seed=seed,
+        num_train_epochs=4,
+        learning_rate=params["rate"],
+        per_device_train_batch_size=8,
+        use_cpu=True,
+        report_to="none",
+        disable_tqdm=True,
+        logging_strategy="no",
+    )
+    return Trainer(
+        Network(8),
+        arguments,
+        train_dataset=ROWS,
+        eval_dataset=ROWS,
+        compute_metrics=accuracy,
+    )
+
+
+def trainable(**options):
+    return HuggingFaceTrainable(build, **{"monitor": "eval_accuracy"} | options)
+
+
+def scores(told):
+    return [(metrics["score"], metrics["eval_loss"]) for metrics in told]
+
+
+@pytest.mark.parametrize("n_steps", [None, 5])
+def test_paused_and_interleaved_runs_equal_uninterrupted_ones(tmp_path, n_steps):
+    own = trainable(n_steps=n_steps)
+    whole = own.start({"rate": 0.05}, 7)
+    expected = scores(own.train(whole) for _ in range(4))
+    paused, other = own.start({"rate": 0.05}, 7), own.start({"rate": 0.5}, 8)
+    told = []
+    for _ in range(4):
+        told.append(own.train(paused))
+        own.train(other)
+        own.save(paused, str(tmp_path / "run"))
+        paused = trainable(n_steps=n_steps).load(str(tmp_path / "run"))
+    assert scores(told) == expected
+
+
+def test_a_run_ends_with_the_epochs_of_its_trainer():
+    own = trainable(n_steps=5)  # 4 epochs are 24 steps
+    run = own.start({"rate": 0.05}, 0)
+    for _ in range(5):
+        own.train(run)
+    with pytest.raises(StopIteration):
+        own.train(run)
+
+
+def test_a_search_finds_the_rate_that_learns(tmp_path):
+    candidates = [{"rate": 10.0**-power} for power in range(1, 6)]
+    search = RisingSearch(trainable(), candidates, budget=12, max_epochs=4, seed=0)
+    result = search.run()
+    assert result.n_epochs == 12
+    assert result.best_params["rate"] in (0.1, 0.01)
+    folder = unpacked(result.best_state(), str(tmp_path))
+    assert (tmp_path / folder / "trainer_state.json").exists()
+
+
+def test_a_metric_that_is_not_there_is_named():
+    search = RisingSearch(trainable(monitor="eval_f1"), [{"rate": 0.1}], budget=2)
+    with pytest.raises(SearchFailedError, match="and monitor is 'eval_f1'"):
+        search.run()
+
+
+def test_n_steps_is_checked():
+    with pytest.raises(InvalidParameterError, match="n_steps"):
+        trainable(n_steps=0)
+
+
+def test_a_run_that_has_not_trained_has_no_folder(tmp_path):
+    with pytest.raises(NotTrainableError, match="train it first"):
+        unpacked(trainable().start({}, 0), str(tmp_path))

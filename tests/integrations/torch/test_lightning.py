@@ -1,0 +1,127 @@
+"""Lightning modules train one epoch at a time, and go on where they were."""
+
+import random
+
+import pytest
+import torch
+from lightning.pytorch import Callback, LightningModule
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from risingsearch import RisingSearch
+from risingsearch.errors import InvalidParameterError, SearchFailedError
+from risingsearch.integrations.torch.lightning import LightningTrainable
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # Lightning's advice
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+X = torch.linspace(-1, 1, 96).reshape(-1, 2)
+Y = (X.sum(dim=1) > 0).long()
+
+
+class Module(LightningModule):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.net = nn.Sequential(
+            nn.Linear(2, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2)
+        )
+
+    def training_step(self, batch, number):
+        X, y = batch
+        noise = 0.1 * random.random() + 0.1 * torch.rand(())
+        return nn.functional.cross_entropy(self.net(X + noise), y)
+
+    def validation_step(self, batch, number):
+        X, y = batch
+        self.log("accuracy", (self.net(X).argmax(dim=1) == y).float().mean())
+        self.log("rate", self.optimizers().param_groups[0]["lr"])
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.Adam(self.parameters(), lr=self.rate)
+        steps = self.trainer.estimated_stepping_batches
+        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
+        config = {"scheduler": schedule, "interval": "step"}
+        return {"optimizer": optimizer, "lr_scheduler": config}
+
+
+def build(params):
+    rows = TensorDataset(X, Y)
+    return {
+        "model": Module(params["rate"]),
+        "train_dataloaders": DataLoader(rows, 8, shuffle=True),
+        "val_dataloaders": DataLoader(rows, 48),
+    }
+
+
+def trainable(**options):
+    options = {"monitor": "accuracy", "max_epochs": 6, "accelerator": "cpu"} | options
+    return LightningTrainable(build, **options)
+
+
+def weights(own, run):
+    return [value.tolist() for value in own.best_model(run).state_dict().values()]
+
+
+def test_paused_and_interleaved_runs_equal_uninterrupted_ones(tmp_path):
+    own = trainable()
+    whole = own.start({"rate": 0.05}, 7)
+    expected = [own.train(whole) for _ in range(4)]
+    paused, other = own.start({"rate": 0.05}, 7), own.start({"rate": 0.5}, 8)
+    told = []
+    for _ in range(4):
+        told.append(own.train(paused))
+        own.train(other)
+        own.save(paused, str(tmp_path / "run"))
+        paused = trainable().load(str(tmp_path / "run"))
+    assert told == expected
+    assert weights(own, paused) == weights(own, whole)
+
+
+def test_schedules_count_with_the_epochs_of_a_full_run():
+    own = trainable()
+    run = own.start({"rate": 0.06}, 0)
+    rates = [own.train(run)["logged_rate"] for _ in range(6)]
+    assert rates == pytest.approx([0.05, 0.04, 0.03, 0.02, 0.01, 0.0], abs=1e-8)
+
+
+def test_a_search_finds_the_rate_that_learns(tmp_path):
+    candidates = [{"rate": 10.0**-power} for power in range(1, 6)]
+    search = RisingSearch(
+        trainable(), candidates, budget=16, max_epochs=6, seed=0, run_dir=tmp_path
+    )
+    result = search.run()
+    assert result.n_epochs == 16
+    assert result.best_params["rate"] in (0.1, 0.01)
+    model = trainable().best_model(result.best_state())
+    model.eval()
+    accuracy = (model.net(X).argmax(dim=1) == Y).float().mean().item()
+    assert accuracy == pytest.approx(result.best_score)
+
+
+def test_own_callbacks_are_called():
+    class Counting(Callback):
+        n_epochs = 0
+
+        def on_train_epoch_end(self, trainer, pl_module):
+            Counting.n_epochs += 1
+
+    own = trainable(callbacks=[Counting()])
+    run = own.start({"rate": 0.1}, 0)
+    for _ in range(3):
+        own.train(run)
+    assert Counting.n_epochs == 3
+
+
+def test_a_metric_that_is_not_logged_is_named():
+    search = RisingSearch(trainable(monitor="f1"), [{"rate": 0.1}], budget=2)
+    with pytest.raises(SearchFailedError, match=r"logged \['accuracy', 'rate'\], and"):
+        search.run()
+
+
+def test_max_epochs_is_checked():
+    with pytest.raises(InvalidParameterError, match="max_epochs"):
+        trainable(max_epochs=0)
