@@ -15,7 +15,8 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
     Raises
     ------
     OSError
-        If it cannot be written; then nothing has changed.
+        If it cannot be written; then the old one is there, or the new one if only its
+        name could not be brought to disk.
     """
     beside = path.with_name(f"{path.name}.tmp")
     try:

@@ -81,7 +81,7 @@ class Journal:
                 try:
                     _write_all(file, line)
                     os.fsync(file.fileno())
-                except OSError:
+                except BaseException:  # Ctrl-C as well
                     file.truncate(self.n_bytes)
                     raise
         except OSError as error:

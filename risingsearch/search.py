@@ -389,10 +389,16 @@ class RisingSearch:
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget; ``run`` then goes on, and nothing is retrained."""
-        with self._held():
+        with self._held(), _finished_first():
+            before = None if self._run_dir is None else self.scheduler.state_dict()
             self.scheduler.extend(budget)
             added = asdict(budget) if isinstance(budget, Budget) else budget
-            self._note("extended", budget=added)
+            try:
+                self._note("extended", budget=added)
+            except BaseException:
+                if before is not None:
+                    self.scheduler.load_state_dict(before)
+                raise
 
     def seed_of(self, arm: int) -> int:
         """Return the seed that ``start`` gives an arm."""
@@ -437,7 +443,11 @@ class RisingSearch:
             kept=self._run_dir is not None,
         )
         if task.kept and task.state is None and job.from_epoch > 0:
-            task = self._from_disk(task)
+            try:
+                task = self._from_disk(task)
+            except BaseException:
+                self._unfinished.insert(0, job)
+                raise
         if self._inline:
             task = task._replace(interrupted=lambda: self._interrupted)
         try:
@@ -486,15 +496,8 @@ class RisingSearch:
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
         report = outcome.report
-        try:
-            self._save(job, outcome)
-        except Exception:
-            self._unfinished.append(job)
-            self._states.pop(job.arm, None)
-            raise
-        if self._inline or self._run_dir is None:
-            self._states[job.arm] = outcome.resume_from
-        self._take_in(job, outcome)
+        with _finished_first():
+            self._save_and_take_in(job, outcome)
         self._forget()
         self._save_state(
             after=max(FEWEST_EVENTS, self.scheduler.n_asked // EVENTS_SHARE)
@@ -506,12 +509,33 @@ class RisingSearch:
         elif report.failure is not None:
             without_frames(report.failure)
 
+    def _save_and_take_in(self, job: Job, outcome: Outcome) -> None:
+        before = self._n_events()
+        try:
+            self._save(job, outcome)
+        except BaseException:
+            if self._run_dir is None or self._n_events() == before:
+                self._unfinished.append(job)
+                self._states.pop(job.arm, None)
+                raise
+            self._take_in(job, outcome)  # its line is on disk, so it counts
+            raise
+        if self._inline or self._run_dir is None:
+            self._states[job.arm] = outcome.resume_from
+        self._take_in(job, outcome)
+
+    def _n_events(self) -> int:
+        return 0 if self._run_dir is None else self._run_dir.n_events
+
     def _take_in(self, job: Job, outcome: Outcome, *, known: bool = False) -> None:
         """Enter what a job brought back; the scheduler may know it already."""
         report = outcome.report
         self._reports[job.id] = report
         self._n_calls += outcome.n_calls
         self._returned.add(job.arm)
+        if outcome.checkpoint is not None:
+            key = Key(job.arm, job.from_epoch + len(report.scores))
+            self._latest.setdefault(job.arm, deque(maxlen=KEPT)).append(key)
         if outcome.snapshot is not None:
             epoch, _ = outcome.snapshot
             reward = self._sign * report.scores[epoch - job.from_epoch - 1]
@@ -586,7 +610,6 @@ class RisingSearch:
             key = Key(job.arm, job.from_epoch + len(outcome.report.scores))
             if outcome.snapshot is None or key.epoch != outcome.snapshot[0]:
                 self._store.save(key, outcome.checkpoint)
-            self._latest.setdefault(job.arm, deque(maxlen=KEPT)).append(key)
         self._run_dir.append(as_event(job, outcome, self.scheduler.n_asked))
 
     def _note(self, what: str, **facts: Any) -> None:
@@ -732,6 +755,23 @@ def _interrupts(call: Callable[[], None] | None) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, usual)
+
+
+@contextlib.contextmanager
+def _finished_first() -> Iterator[None]:
+    """Let Ctrl-C wait until what is inside has been done as a whole."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    caught: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if caught:
+        usual(*caught[0])
 
 
 def _checked_candidates(

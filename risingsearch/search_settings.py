@@ -50,10 +50,21 @@ def settings_of(
 def pickled_candidates(
     settings: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """Return the candidates as pickled text, None where the settings hold them."""
+    """Return the candidates as pickled text, None where the settings hold them.
+
+    Raises
+    ------
+    InvalidParameterError
+        If they cannot be pickled.
+    """
     if not any(_SHOWN in params for params in settings["candidates"]):
         return None
-    return base64.b64encode(pickle.dumps(list(candidates))).decode()
+    try:
+        pickled = pickle.dumps(list(candidates))
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        msg = f"with a run_dir candidates that JSON cannot hold are pickled: {error}"
+        raise InvalidParameterError(msg) from error
+    return base64.b64encode(pickled).decode()
 
 
 def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,9 +76,9 @@ def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
         If a policy or proposer was an object, and is not ``given``.
     """
     settings = dict(header["settings"])
-    pickled = header["candidates"]
+    shown, pickled = settings.pop("candidates"), header["candidates"]
     arguments: dict[str, Any] = {
-        "candidates": settings.pop("candidates")
+        "candidates": from_json(shown)
         if pickled is None
         else pickle.loads(base64.b64decode(pickled))
     }
@@ -84,8 +95,6 @@ def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
             arguments[name] = Budget(**value)
         else:
             arguments[name] = from_json(value)
-    if pickled is None:
-        arguments["candidates"] = from_json(arguments["candidates"])
     return arguments
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import math
 import os
@@ -17,12 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count
 from pathlib import Path
 
+import filelock  # noqa: F401 - here, so that no fork imports it again
+
 from risingsearch.journal import read
 from risingsearch.results import SearchResult
 from risingsearch.search import RisingSearch
 from risingsearch.trainable import Functions
 
-BUDGET, EXTRA = 60, 12
+BUDGET, EXTRA = 50, 12
 CANDIDATES = [
     {"arm": i, "top": 0.5 + 0.4 * math.sin(7 * i), "speed": 1 + i % 4}
     for i in range(24)
@@ -165,6 +168,7 @@ def main() -> None:
     """Print one line of JSON per case: first the search that nobody kills."""
     os.chdir(sys.argv[1])
     n_workers = int(sys.argv[2])
+    gc.freeze()  # else every fork copies what it only looks at
     for number in chain([None], count()):
         found = case(n_workers, number)
         print(json.dumps(found), flush=True)

@@ -660,7 +660,9 @@ class TestFailures:
         assert result.failures[0].failure.args == ("too big",)
 
     def test_stop_iteration_ends_an_arm_by_itself(self, executor):
-        result = a_search([0.4, 0.8], RISING, executor=executor, budget=8).run()
+        result = a_search(
+            [0.4, 0.8], RISING, executor=executor, policy="round-robin", budget=8
+        ).run()
         assert result.arms[0].status == "finished"
         assert result.arms[0].reason == "ended by itself"
         assert result.n_epochs == result.n_calls == 8
