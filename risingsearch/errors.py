@@ -59,6 +59,10 @@ class NotTrainableError(RisingSearchError, TypeError):
     """Something cannot be trained one epoch at a time."""
 
 
+class ScriptError(RisingSearchError):
+    """A training script died, hung, or did not report epoch after epoch."""
+
+
 class MissingDependencyError(RisingSearchError, ImportError):
     """An optional package is needed and not installed."""
 

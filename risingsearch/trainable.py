@@ -27,6 +27,9 @@ class Trainable(Protocol):
     validation score: a number, or a mapping with a ``"score"`` and other metrics.
     Raising ``StopIteration`` says that there is nothing more to train.
 
+    ``train_epochs(state, n_epochs) -> list`` is optional, for what trains several epochs
+    at a stroke: it returns what ``train`` would return of each, or fewer at the end.
+
     ``save(state, path)`` and ``load(path) -> state`` are optional, together: they write
     and read one file. Without them states are pickled, at every new best score and
     where they travel to another process; load only what people you trust have saved,
@@ -187,18 +190,22 @@ def run_task(trainable: Any, task: Task) -> Outcome:
         with clock:
             state = _begin(trainable, task)
         last = job.from_epoch + job.n_epochs
+        trained = None
+        if _has(trainable, "train_epochs"):
+            with clock:
+                trained = iter(trainable.train_epochs(state, job.n_epochs))
         for epoch in range(job.from_epoch + 1, last + 1):
             n_calls += 1
             try:
                 with clock:
-                    result = trainable.train(state)
+                    result = trainable.train(state) if not trained else next(trained)
             except StopIteration:
                 n_calls -= 1
                 ended = True
                 break
             score, more = checked_score(result)
             is_best = math.isfinite(score) and task.sign * score > best_reward
-            is_last = epoch == last or task.interrupted()
+            is_last = epoch == last or (not trained and task.interrupted())
             needed = is_last and (task.travels or task.kept)
             if is_best or task.protected or needed:
                 kept = dump(trainable, state)

@@ -661,7 +661,7 @@ class TestFailures:
 
     def test_stop_iteration_ends_an_arm_by_itself(self, executor):
         result = a_search(
-            [0.4, 0.8], RISING, executor=executor, policy="round-robin", budget=8
+            [0.4, 0.8], RISING, executor=executor, policy="round-robin", budget=9
         ).run()
         assert result.arms[0].status == "finished"
         assert result.arms[0].reason == "ended by itself"
