@@ -45,6 +45,7 @@ __all__ = [
     "list_policies",
     "make_environment",
     "make_policy",
+    "report",
     "simulate",
 ]
 
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
         list_policies,
         make_policy,
     )
+    from risingsearch.reporting import report
     from risingsearch.results import SearchResult
     from risingsearch.scheduler import Scheduler
     from risingsearch.search import RisingSearch
@@ -124,6 +126,7 @@ _MODULES = {
     "list_policies": "risingsearch.policies",
     "make_environment": "risingsearch.curves",
     "make_policy": "risingsearch.policies",
+    "report": "risingsearch.reporting",
     "simulate": "risingsearch.simulation",
 }
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import risingsearch
+from risingsearch.cli_sweeps import add_commands
 from risingsearch.errors import (
     ExecutorFailedError,
     InvalidParameterError,
@@ -126,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="print JSON; progress goes to stderr"
     )
     demo.set_defaults(run=_demo)
+    add_commands(commands)
     return parser
 
 

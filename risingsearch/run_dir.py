@@ -167,20 +167,26 @@ class RunDirectory:
 
         A damaged one is as good as none, and a warning says so.
         """
-        path = self.path / STATE
+        n_known, state = self.saved_state(self.path, self.n_events)
+        self._n_events_saved = n_known
+        return n_known, state
+
+    @staticmethod
+    def saved_state(path: Path, n_events: int) -> tuple[int, dict[str, Any] | None]:
+        """Return the same of a directory with so many events."""
+        file = path / STATE
         try:
-            head, _, content = path.read_bytes().partition(b"\n")
+            head, _, content = file.read_bytes().partition(b"\n")
         except FileNotFoundError:
             return 0, None
         except OSError as error:
-            raise _unusable(path, error) from error
+            raise _unusable(file, error) from error
         if hashlib.sha256(content).hexdigest().encode() == head:
             saved = json.loads(content)
-            if saved["events"] <= self.n_events:
-                self._n_events_saved = saved["events"]
+            if saved["events"] <= n_events:
                 return saved["events"], saved["scheduler"]
         warnings.warn(
-            f"{path} is damaged: all decisions are made again from the journal, which "
+            f"{file} is damaged: all decisions are made again from the journal, which "
             "takes longer and ends the same",
             RuntimeWarning,
             stacklevel=2,
@@ -218,6 +224,19 @@ def saved_header(path: Path) -> Event:
         msg = f"{path} holds no search: it has no {JOURNAL}"
         raise JournalError(msg)
     return read(path / JOURNAL, header_only=True).header
+
+
+def saved_events(path: Path) -> tuple[Event, list[Event]]:
+    """Return header and events of the search in a directory, and touch nothing.
+
+    Raises
+    ------
+    JournalError
+        As ``saved_header``.
+    """
+    saved_header(path)
+    recorded = read(path / JOURNAL)
+    return recorded.header, recorded.events
 
 
 def saved_entropy(path: Path) -> int | None:

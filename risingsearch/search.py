@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from risingsearch.run_dir import (
     as_event,
     outcome_of,
     saved_entropy,
+    saved_events,
     saved_header,
 )
 from risingsearch.scheduler import Scheduler
@@ -46,6 +47,7 @@ from risingsearch.search_settings import (
 )
 from risingsearch.spaces import encode
 from risingsearch.trainable import (
+    Functions,
     Outcome,
     Task,
     Trainable,
@@ -262,7 +264,10 @@ class RisingSearch:
             }
             self._run_dir = RunDirectory(Path(run_dir), max_checkpoint_bytes)
             with self._run_dir.held():
-                self._go_on(self._run_dir, self._run_dir.open(settings, more))
+                events = self._run_dir.open(settings, more)
+                self._store = self._run_dir.checkpoints
+                self._go_on(events, *self._run_dir.load_state())
+                self._forget()
 
     @classmethod
     def resume(
@@ -319,6 +324,40 @@ class RisingSearch:
             run_dir=run_dir,
             max_checkpoint_bytes=max_checkpoint_bytes,
         )
+
+    @classmethod
+    def saved_result(cls, run_dir: str | Path) -> SearchResult:
+        """Return what the search of a directory has found so far, and touch nothing.
+
+        Also while another process searches there.
+
+        Parameters
+        ----------
+        run_dir : path
+            The directory.
+
+        Returns
+        -------
+        SearchResult
+            Without the best state, which takes ``resume``.
+
+        Raises
+        ------
+        JournalError
+            If there is no search, or it is damaged.
+        InvalidParameterError
+            If its policy or proposer is an object: only ``resume`` can be given it.
+        """
+        path = Path(run_dir)
+        header, events = saved_events(path)
+        arguments = arguments_of(header, {})
+        arguments["seed"] = header["entropy"]
+        executor = _Inline() if arguments["n_jobs"] != 1 else None
+        search = cls(Functions(_nothing, _nothing), **arguments, executor=executor)
+        search._go_on(events, *RunDirectory.saved_state(path, len(events)))
+        search._bests.clear()  # their states stay where they are
+        msg = f"the best state is in {path}: RisingSearch.resume gives it"
+        return replace(search.result(), _best_checkpoint=CheckpointError(msg))
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
@@ -621,10 +660,13 @@ class RisingSearch:
         if self._run_dir is not None and self._run_dir.events_since_state >= after:
             self._run_dir.save_state(self.scheduler.state_dict())
 
-    def _go_on(self, run_dir: RunDirectory, events: Sequence[dict[str, Any]]) -> None:
-        """Take over what the directory knows, as if it had just happened."""
-        self._store = run_dir.checkpoints
-        n_known, state = run_dir.load_state()
+    def _go_on(
+        self,
+        events: Sequence[dict[str, Any]],
+        n_known: int,
+        state: dict[str, Any] | None,
+    ) -> None:
+        """Take over events as if they had just happened; a state may know some."""
         if state is not None:
             self.scheduler.load_state_dict(state)
         for i, event in enumerate(events):
@@ -648,7 +690,6 @@ class RisingSearch:
         for key in sorted(self._store.keys()):
             if key.epoch <= told.get(key.arm, 0):  # else its line was not written
                 self._latest.setdefault(key.arm, deque(maxlen=KEPT)).append(key)
-        self._forget()
 
     def _ask_again(self, n_asked: int) -> None:
         while self.scheduler.n_asked < n_asked:
@@ -663,10 +704,9 @@ class RisingSearch:
         self._take_in(job, outcome, known=known)
 
     def _undecided(self, what: str) -> StateError:
-        assert self._run_dir is not None
         return StateError(
-            f"{self._run_dir.path} cannot be resumed: decided again from its journal, "
-            f"{what}; use the release, policy and proposer that it was made with"
+            f"the search cannot be resumed: decided again from its journal, {what}; "
+            "use the release, policy and proposer that it was made with"
         )
 
     def _best_checkpoint(self) -> bytes | CheckpointError | None:
@@ -805,6 +845,10 @@ def _checked_proposer(
         return None
     features = encode(candidates)
     return None if features is None else GaussianProcessProposer(features)
+
+
+def _nothing(*_: Any) -> Any:
+    """Train nothing, in a search that is only looked at."""
 
 
 class _Inline(concurrent.futures.Executor):

@@ -27,8 +27,9 @@ class Trainable(Protocol):
     validation score: a number, or a mapping with a ``"score"`` and other metrics.
     Raising ``StopIteration`` says that there is nothing more to train.
 
-    ``train_epochs(state, n_epochs) -> list`` is optional, for what trains several epochs
-    at a stroke: it returns what ``train`` would return of each, or fewer at the end.
+    ``train_epochs(state, n_epochs) -> list`` is optional, for what trains several
+    epochs at a stroke: it returns what ``train`` would return of each, or fewer at the
+    end.
 
     ``save(state, path)`` and ``load(path) -> state`` are optional, together: they write
     and read one file. Without them states are pickled, at every new best score and
@@ -191,9 +192,12 @@ def run_task(trainable: Any, task: Task) -> Outcome:
             state = _begin(trainable, task)
         last = job.from_epoch + job.n_epochs
         trained = None
+        share = 0.0  # of the time that the epochs took together
         if _has(trainable, "train_epochs"):
             with clock:
-                trained = iter(trainable.train_epochs(state, job.n_epochs))
+                results = trainable.train_epochs(state, job.n_epochs)
+            trained = iter(results)
+            share = clock.lap() / max(1, len(results))
         for epoch in range(job.from_epoch + 1, last + 1):
             n_calls += 1
             try:
@@ -213,7 +217,7 @@ def run_task(trainable: Any, task: Task) -> Outcome:
                 best_reward = task.sign * score
                 snapshot = (epoch, kept)
             scores.append(score)
-            seconds.append(clock.lap())
+            seconds.append(share or clock.lap())
             metrics.append(more)
             if is_last:
                 break

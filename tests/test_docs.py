@@ -14,6 +14,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+import yaml
 from threadpoolctl import threadpool_limits
 
 mpl.use("Agg")
@@ -22,6 +23,7 @@ from matplotlib import pyplot as plt
 
 from risingsearch.cli import _parser
 from risingsearch.policies import list_policies, resolve_policy
+from risingsearch.sweeps import checked_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -78,8 +80,14 @@ def test_every_block_runs_and_prints_what_it_shows(page, module):
 def test_every_block_is_of_a_kind_that_is_checked(page):
     text = page.read_text()
     languages = [match[1] for match in FENCE.finditer(text)]
-    assert set(languages) <= {"", "python", "pycon", "console"}
+    assert set(languages) <= {"", "python", "pycon", "console", "yaml"}
     assert text.count("```") == 2 * len(languages)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_yaml_block_is_a_sweep(page):
+    for _, text, _ in blocks(page, "yaml"):
+        assert checked_sweep(yaml.safe_load(text), page.name).draw()
 
 
 def commands(page):

@@ -110,7 +110,12 @@ def test_a_wheel_holds_every_module_under_the_name_it_is_imported_by(
     wheel = zipfile.ZipFile(build_wheel(tmp_path / "source", tmp_path / "out"))
     with wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert names == {*source_files("*.py"), "risingsearch/py.typed"}
+    page = (ROOT / "risingsearch" / "report_page").iterdir()
+    assert names == {
+        *source_files("*.py"),
+        *(f"risingsearch/report_page/{file.name}" for file in page),
+        "risingsearch/py.typed",
+    }
     assert "risingsearch/integrations/sklearn/__init__.py" in names
 
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from risingsearch.arms import Budget
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import PROPOSED, recommended_arms, resolve_policy
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -122,32 +120,3 @@ def _how_many(
         raise InvalidParameterError(msg)
     limits = [recommended, n_epochs, len(ParameterGrid(parts)) if finite else None]
     return min(limit for limit in limits if limit is not None)
-
-
-def recommended_candidates(
-    policy: Any,
-    objective: str,
-    budget: int | Budget,
-    max_epochs: int | None,
-    policy_params: Mapping[str, Any] | None,
-) -> int | None:
-    """Return how many configurations the policy's own rule asks for.
-
-    None where it cannot be known: a policy without a name, a budget not in epochs.
-    """
-    epochs = budgeted_epochs(budget)
-    if epochs is None or not isinstance(policy, str):
-        return None
-    params = dict(policy_params or {})
-    name = resolve_policy(policy, objective)
-    if policy == "auto" and objective == "best" and not params:
-        name, params = PROPOSED, {"late_arms": True}
-    return recommended_arms(name, epochs, max_epochs or epochs, **params)
-
-
-def budgeted_epochs(budget: int | Budget) -> int | None:
-    """Return the epochs of a budget; None where it is in something else."""
-    if isinstance(budget, Budget) and budget.epochs is None:
-        return None
-    epochs = budget.epochs if isinstance(budget, Budget) else budget
-    return checked_int("budget", epochs, 1)

@@ -40,11 +40,7 @@ from risingsearch.integrations.sklearn.callbacks import (
     FitTasks,
     with_callbacks,
 )
-from risingsearch.integrations.sklearn.candidates import (
-    budgeted_epochs,
-    draw_candidates,
-    recommended_candidates,
-)
+from risingsearch.integrations.sklearn.candidates import draw_candidates
 from risingsearch.integrations.sklearn.delegation import BestEstimatorMixin
 from risingsearch.integrations.sklearn.estimators import (
     epoch_parameter,
@@ -60,6 +56,7 @@ from risingsearch.integrations.sklearn.scoring import (
 )
 from risingsearch.results import SearchResult
 from risingsearch.search import RisingSearch
+from risingsearch.spaces import budgeted_epochs, recommended_candidates
 
 
 class RisingSearchCV(

@@ -1,0 +1,328 @@
+"""The commands about sweeps: plan, run, resume, status, report and export."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from risingsearch.errors import InvalidParameterError, RunDirError
+
+if TYPE_CHECKING:
+    from risingsearch.arms import Report
+    from risingsearch.results import SearchResult
+    from risingsearch.search import RisingSearch
+
+SHOWN = ("policy", "budget", "max_epochs", "n_jobs", "seed")
+FORMATS = ("csv", "json", "parquet")
+KEPT = 2
+"""Checkpoint directories of an arm: the last, and one for when that is bad."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to a parser's."""
+    plan = commands.add_parser("plan", help="say what a sweep would do, and do nothing")
+    plan.add_argument("sweep", type=Path, metavar="SWEEP.yaml")
+    plan.add_argument("--json", action="store_true", help="print JSON")
+    plan.set_defaults(run=_plan)
+
+    run = commands.add_parser(
+        "run",
+        help="search over a training script, as a file describes",
+        description="Search over a training script. Run again, it goes on.",
+    )
+    run.add_argument("sweep", type=Path, metavar="SWEEP.yaml")
+    run.add_argument(
+        "--run-dir",
+        type=Path,
+        metavar="DIR",
+        help="where it is kept (default: runs/ and the file's name)",
+    )
+    run.add_argument("--json", action="store_true", help="print JSON")
+    run.set_defaults(run=_run)
+
+    resume = commands.add_parser("resume", help="go on with a run, or extend it")
+    resume.add_argument("run_dir", type=Path, metavar="RUN")
+    resume.add_argument(
+        "--budget",
+        type=_more,
+        metavar="+N",
+        help="add so many epochs or seconds, whatever the budget is in",
+    )
+    resume.add_argument("--json", action="store_true", help="print JSON")
+    resume.set_defaults(run=_resume)
+
+    status = commands.add_parser("status", help="say how far a run is")
+    status.add_argument("run_dir", type=Path, metavar="RUN")
+    status.add_argument("--json", action="store_true", help="print JSON")
+    status.set_defaults(run=_status)
+
+    report = commands.add_parser("report", help="write a run as one HTML page")
+    report.add_argument("run_dir", type=Path, metavar="RUN")
+    report.add_argument(
+        "--out", type=Path, metavar="FILE", help="(default: report.html in RUN)"
+    )
+    report.set_defaults(run=_report)
+
+    export = commands.add_parser("export", help="write all epochs of a run to a file")
+    export.add_argument("run_dir", type=Path, metavar="RUN")
+    export.add_argument(
+        "--format", choices=FORMATS, default="csv", help="(default: csv)"
+    )
+    export.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="(default: standard output; needed for parquet)",
+    )
+    export.set_defaults(run=_export)
+
+
+def _plan(arguments: argparse.Namespace) -> None:
+    from risingsearch.sweeps import read_sweep
+
+    sweep = read_sweep(arguments.sweep)
+    candidates = sweep.draw()
+    facts: dict[str, Any] = {
+        "policy": sweep.policy,
+        "configurations": len(candidates),
+        "epochs_each_at_most": sweep.max_epochs,
+        "epochs_to_train_all_in_full": len(candidates) * sweep.max_epochs,
+        "workers": sweep.workers,
+        "first_configurations": candidates[:3],
+    }
+    if sweep.budget.epochs is not None:
+        full = facts["epochs_to_train_all_in_full"]
+        facts["budget_epochs"] = sweep.budget.epochs
+        facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
+    else:
+        facts["budget_seconds"] = sweep.budget.seconds or 3600 * (
+            sweep.budget.hours or 0
+        )
+    _print(facts, as_json=arguments.json)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    from risingsearch.sweeps import read_sweep
+
+    sweep = read_sweep(arguments.sweep)
+    run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
+    _search(sweep, run_dir, None, as_json=arguments.json)
+
+
+def _resume(arguments: argparse.Namespace) -> None:
+    from risingsearch.run_dir import saved_header
+    from risingsearch.sweeps import checked_sweep
+
+    header = saved_header(arguments.run_dir)
+    described = header["settings"].get("identity", {})
+    if "sweep" not in described:
+        msg = (
+            f"{arguments.run_dir} is not the run of a sweep: go on with "
+            "RisingSearch.resume in Python"
+        )
+        raise RunDirError(msg)
+    sweep = checked_sweep(described["sweep"], str(arguments.run_dir))
+    _search(sweep, arguments.run_dir, arguments.budget, as_json=arguments.json)
+
+
+def _search(sweep: Any, run_dir: Path, more: int | None, *, as_json: bool) -> None:
+    """Run a sweep to its end."""
+    from risingsearch.commands import CommandTrainable
+    from risingsearch.search import RisingSearch
+
+    trainable = CommandTrainable(
+        sweep.command,
+        run_dir / "arms",
+        metric=sweep.metric,
+        slots=sweep.environment or [{}] * sweep.workers,
+        timeout=sweep.timeout,
+    )
+
+    def tidy(search: RisingSearch, report: Report) -> None:
+        arm = report.job.arm
+        epochs = trainable.checkpoint_epochs(arm)
+        keep = set(epochs[-KEPT:])
+        if arm == search.scheduler.best_arm:
+            later = [e for e in epochs if e >= search.scheduler.best_epoch]
+            keep.update(later[:1])
+        trainable.drop_checkpoints(arm, keep)
+
+    with _workers(sweep.workers, trainable) as executor:
+        search = RisingSearch(
+            trainable,
+            sweep.draw(),
+            policy=sweep.policy,
+            policy_params=sweep.policy_params or None,
+            budget=sweep.budget.budget,
+            max_epochs=sweep.max_epochs,
+            direction=sweep.direction,
+            max_failures=sweep.retries,
+            seed=sweep.seed,
+            executor=executor,
+            n_jobs=sweep.workers,
+            order=sweep.order,
+            callbacks=[tidy],
+            progress=True,
+            run_dir=run_dir,
+            identity={"sweep": sweep.model_dump(mode="json")},
+        )
+        trainable.arms.update(
+            {search.seed_of(arm): arm for arm in range(len(search.candidates))}
+        )
+        if more is not None:
+            search.extend(more)
+        try:
+            result = search.run()
+        except KeyboardInterrupt:
+            print(
+                f"risingsearch: interrupted; go on with: risingsearch resume {run_dir}",
+                file=sys.stderr,
+            )
+            raise
+    facts = _facts(result, run_dir)
+    facts["checkpoint"] = str(_best_folder(trainable, result))
+    _print(facts, as_json=as_json)
+
+
+@contextmanager
+def _workers(n_workers: int, trainable: Any) -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that wait for scripts; no script outlives them."""
+    executor = ThreadPoolExecutor(n_workers)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+        trainable.end()
+        executor.shutdown()
+
+
+def _best_folder(trainable: Any, result: SearchResult) -> Path:
+    from risingsearch.commands import checkpoint_name
+
+    epochs = trainable.checkpoint_epochs(result.best_arm)
+    later = [epoch for epoch in epochs if epoch >= result.best_epoch] or epochs
+    folder: Path = trainable.home(result.best_arm)
+    return folder / checkpoint_name(later[0])
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    result = _saved_result(arguments.run_dir)
+    facts = _facts(result, arguments.run_dir)
+    if not arguments.json:
+        facts["arms"] = ", ".join(f"{n} {kind}" for kind, n in facts["arms"].items())
+    _print(facts, as_json=arguments.json)
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from risingsearch.html_report import write_report
+    from risingsearch.run_dir import saved_header
+    from risingsearch.search import RisingSearch
+
+    run_dir = arguments.run_dir
+    result = RisingSearch.saved_result(run_dir)
+    settings = saved_header(run_dir)["settings"]
+    shown = {name: settings[name] for name in SHOWN if settings[name] is not None}
+    out = arguments.out or run_dir / "report.html"
+    try:
+        path = write_report(result, out, title=run_dir.name, settings=shown)
+    except OSError as error:
+        msg = f"{out} cannot be written ({error.strerror})"
+        raise InvalidParameterError(msg) from error
+    print(path)
+
+
+def _saved_result(run_dir: Path) -> SearchResult:
+    from risingsearch.search import RisingSearch
+
+    return RisingSearch.saved_result(run_dir)
+
+
+def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:
+    return {
+        "run": str(run_dir),
+        "epochs": result.n_epochs,
+        "best_score": result.best_score,
+        "best_arm": result.best_arm,
+        "best_epoch": result.best_epoch,
+        "best_params": result.best_params,
+        "arms": dict(Counter(arm.status for arm in result.arms)),
+        "failures": len(result.failures),
+        "stop_reason": result.stop_reason,
+    }
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    result = _saved_result(arguments.run_dir)
+    rows = [
+        {**row, **_prefixed(result.candidates[row["arm"]])} for row in result.history
+    ]
+    if arguments.format == "parquet":
+        if arguments.out is None:
+            msg = "parquet is no text: name a file with --out"
+            raise InvalidParameterError(msg)
+        _frame(rows).to_parquet(arguments.out)
+        return
+    if arguments.out is None:
+        _write(rows, sys.stdout, arguments.format)
+        return
+    with arguments.out.open("w", newline="") as file:
+        _write(rows, file, arguments.format)
+
+
+def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
+    if kind == "json":
+        strict = [{key: _finite(value) for key, value in row.items()} for row in rows]
+        json.dump(strict, file, indent=1, default=str)
+        file.write("\n")
+        return
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(file, names)
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    from risingsearch.results import History
+
+    return History(rows).to_frame()
+
+
+def _prefixed(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"param_{name}": value for name, value in params.items()}
+
+
+def _finite(value: Any) -> Any:
+    """Return a value that JSON knows: numbers that are not finite as words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value
+
+
+def _print(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        strict = {name: _finite(value) for name, value in facts.items()}
+        print(json.dumps(strict, indent=2, default=str))
+        return
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' '):{width}}  {value}")
+
+
+def _more(text: str) -> int:
+    try:
+        more = int(text.removeprefix("+"))
+    except ValueError:
+        more = 0
+    if more < 1:
+        msg = f"how much is added, such as +100; got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return more

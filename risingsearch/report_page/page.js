@@ -1,0 +1,69 @@
+// Themes, printing, and the order in which the page is made.
+
+function themes(redraw) {
+  const root = document.documentElement;
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  const button = find("theme");
+  const dark = () =>
+    root.dataset.theme ? root.dataset.theme === "dark" : system.matches;
+  const refresh = () => {
+    button.textContent = dark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `switch to ${dark() ? "light" : "dark"} colours`);
+    redraw();
+  };
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    refresh();
+  });
+  system.addEventListener("change", refresh);
+  let before = "";
+  window.addEventListener("beforeprint", () => {
+    before = root.dataset.theme || "";
+    root.dataset.theme = "light";
+    redraw();
+  });
+  window.addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before;
+    else delete root.dataset.theme;
+    redraw();
+  });
+  refresh();
+}
+
+function begin() {
+  const [allocation, bought, table_] = document.querySelectorAll(".drawn");
+  table_.hidden = false;
+  table();
+  let redraw = () => {};
+  if (told.arm.length) {
+    allocation.hidden = bought.hidden = false;
+    const best = data.bestArm === null ? "none has a score" : `best is arm ${data.bestArm}`;
+    const keys = "Arrow keys step through the epochs, Enter selects the arm.";
+    const colourRamp = stripLegend();
+    curvesLegend();
+    const strip = new Chart(
+      "strip",
+      () => STRIP.top + STRIP.bottom + stripRows.length * stripRowHeight(),
+      paintStrip,
+      `When each of ${count(rowsOf.size, "arm")} trained; ${best}. ${keys}`,
+    );
+    new Chart(
+      "curves",
+      (width) => Math.max(300, Math.min(520, width * 0.55)),
+      paintCurves,
+      `Learning curves of ${count(rowsOf.size, "arm")}; ${best}. ${keys}`,
+    );
+    redraw = () => {
+      charts.forEach((chart) => chart.draw());
+      colourRamp(strip.colours.dark);
+    };
+    const watch = new ResizeObserver(() => {
+      if (charts.some((chart) => chart.width !== chart.box.clientWidth)) redraw();
+    });
+    charts.forEach((chart) => watch.observe(chart.box));
+  }
+  themes(redraw);
+  performance.mark("drawn");
+}
+begin();

@@ -1,0 +1,118 @@
+// The table of all arms.
+
+const columns = [
+  { name: "arm", of: (arm) => arm },
+  { name: "status", of: (arm) => at(arms.status, arm) },
+  { name: "best score", of: (arm) => arms.best[arm], down: maximize },
+  { name: "at epoch", of: (arm) => arms.bestEpoch[arm], down: true },
+  { name: "epochs", of: (arm) => arms.epochs[arm], down: true },
+  ...data.params.map((column) => ({
+    name: column.name,
+    of: (arm) => at(column, arm),
+    long: column.distinct.some((value) => String(value).length > 24),
+  })),
+  { name: "why it waits", of: (arm) => at(arms.why, arm), long: true },
+];
+const AT_ONCE = 200;
+const all = arms.epochs.map((_, arm) => arm);
+const texts = all.map((arm) =>
+  columns.map((column) => show(column.of(arm))).join("\n").toLowerCase(),
+);
+for (const column of columns) {
+  const kinds = new Set(all.map((arm) => typeof column.of(arm)));
+  column.numeric = kinds.has("number") && !kinds.has("string");
+}
+const order = { column: columns[2], down: maximize, rows: all, shown: AT_ONCE };
+
+function compare(a, b) {
+  if (typeof a === typeof b) return a < b ? -1 : a > b ? 1 : 0;
+  return typeof a === "number" ? -1 : 1;
+}
+
+// Sorted and filtered; what has no value stands last in either direction.
+function arrange() {
+  const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const { of } = order.column;
+  const none = (arm) => of(arm) === null;
+  const turn = order.down ? -1 : 1;
+  order.rows = all
+    .filter((arm) => words.every((word) => texts[arm].includes(word)))
+    .sort((a, b) => none(a) - none(b) || turn * compare(of(a), of(b)) || a - b);
+  order.shown = AT_ONCE;
+  fill();
+}
+
+function fill() {
+  const { rows, shown } = order;
+  find("arms").tBodies[0].replaceChildren(...rows.slice(0, shown).map(rowFor));
+  const left = rows.length - Math.min(shown, rows.length);
+  const visible = left ? `first ${count(shown)} of ` : "";
+  const of = rows.length < all.length ? ` that match, of ${count(all.length, "arm")}` : "";
+  const matching = of ? count(rows.length) + of : count(rows.length, "arm");
+  find("count").textContent = visible + matching;
+  find("more").hidden = !left;
+  find("more").textContent = `Show ${count(Math.min(left, 1000))} more`;
+}
+
+function rowFor(arm) {
+  const row = make("tr");
+  row.dataset.arm = arm;
+  columns.forEach((column, k) => {
+    const value = column.of(arm);
+    const cell = make(k ? "td" : "th");
+    if (k) {
+      cell.textContent = show(value);
+    } else {
+      cell.scope = "row";
+      const button = make("button", { type: "button" }, String(arm));
+      button.title = "show in the figures";
+      button.addEventListener("click", () => select(arm));
+      cell.append(button);
+    }
+    if (k && typeof value === "number" && show(value) !== String(value)) {
+      cell.title = String(value);
+    }
+    if (column.numeric || column.long) cell.className = column.numeric ? "number" : "long";
+    row.append(cell);
+  });
+  mark(row);
+  return row;
+}
+
+function mark(row) {
+  const chosen = Number(row.dataset.arm) === state.selected;
+  row.classList.toggle("selected", chosen);
+  row.querySelector("button").setAttribute("aria-pressed", chosen);
+}
+
+function table() {
+  const head = find("arms").tHead.insertRow();
+  const sort = () => {
+    for (const column of columns) {
+      const way = order.down ? "descending" : "ascending";
+      column.cell.setAttribute("aria-sort", column === order.column ? way : "none");
+    }
+    arrange();
+  };
+  for (const column of columns) {
+    const button = make("button", { type: "button" }, column.name);
+    column.cell = make("th", { scope: "col" }, button);
+    if (column.numeric) column.cell.className = "number";
+    if (column.name.length > 24) column.cell.className = "long";
+    button.addEventListener("click", () => {
+      order.down = column === order.column ? !order.down : Boolean(column.down);
+      order.column = column;
+      sort();
+    });
+    head.append(column.cell);
+  }
+  find("filter").addEventListener("input", (event) => {
+    state.filter = event.target.value;
+    arrange();
+  });
+  find("more").addEventListener("click", () => {
+    order.shown += 1000;
+    fill();
+  });
+  sort();
+}

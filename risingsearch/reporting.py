@@ -1,0 +1,45 @@
+"""What a training script says to the search that has started it."""
+
+from __future__ import annotations
+
+import json
+import math
+from numbers import Real
+
+from risingsearch.errors import InvalidParameterError
+
+
+def report(score: float, *, epoch: int, **metrics: float) -> None:
+    """Print one line of JSON about an epoch, for ``risingsearch run`` to read.
+
+    Parameters
+    ----------
+    score : float
+        The validation score; NaN where there is none.
+    epoch : int
+        The epoch of the whole training, from 1: it goes on from
+        ``RISINGSEARCH_FROM_EPOCH``.
+    **metrics : float
+        What else should stand in the history.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the score is no number, or the epoch none from 1.
+
+    Examples
+    --------
+    >>> report(0.91, epoch=3, loss=0.25)
+    {"epoch": 3, "score": 0.91, "loss": 0.25}
+    """
+    if isinstance(score, bool) or not isinstance(score, Real):
+        msg = f"score must be a number; got {score!r}"
+        raise InvalidParameterError(msg)
+    if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 1:
+        msg = f"epoch must be a whole number of at least 1; got {epoch!r}"
+        raise InvalidParameterError(msg)
+    known = {
+        name: value if math.isfinite(value) else None for name, value in metrics.items()
+    }
+    line = {"epoch": epoch, "score": float(score), **known}
+    print(json.dumps(line), flush=True)
