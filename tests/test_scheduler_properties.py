@@ -58,14 +58,17 @@ class Gambler(NamedTuple):
 INFOS = {info.name: info for info in list_policies()}
 POLICIES = [*INFOS, Gambler]
 BY_COST = [*(name for name, info in INFOS.items() if not info.plans_rounds), Gambler]
-# These wait for the last results of a sweep, a phase or a rung.
+# These wait for the last results of a sweep, a phase or a rung, or where the arms in
+# flight could use up the budget.
 WAITING = {
     "be",
+    "gated-damped-slope",
     "hyperband",
     "median-stopping",
     "r-ed-ae",
     "r-sr",
     "rising-bandits-cash",
+    "screened-damped-slope",
     "successive-halving",
     "ucb-improved",
 }

@@ -9,6 +9,8 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader, TensorDataset
 
+torch.set_num_threads(1)  # sums depend on it, and workers may have another number
+
 PIXELS, LABELS = load_digits(return_X_y=True)
 X = torch.tensor(PIXELS[:600] / 16, dtype=torch.float32)
 Y = torch.tensor(LABELS[:600])
