@@ -17,6 +17,7 @@ scheduler is told: what the scheduler knows is on disk.
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import json
 import warnings
@@ -210,6 +211,18 @@ class RunDirectory:
                 "on, or another run_dir"
             )
             raise StateError(msg)
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through many new events over and over."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def saved_header(path: Path) -> Event:

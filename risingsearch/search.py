@@ -34,6 +34,7 @@ from risingsearch.results import History, SearchResult
 from risingsearch.run_dir import (
     RunDirectory,
     as_event,
+    no_collection,
     outcome_of,
     saved_entropy,
     saved_events,
@@ -263,7 +264,7 @@ class RisingSearch:
                 "candidates": pickled_candidates(settings, self.candidates),
             }
             self._run_dir = RunDirectory(Path(run_dir), max_checkpoint_bytes)
-            with self._run_dir.held():
+            with self._run_dir.held(), no_collection():
                 events = self._run_dir.open(settings, more)
                 self._store = self._run_dir.checkpoints
                 self._go_on(events, *self._run_dir.load_state())
@@ -349,12 +350,13 @@ class RisingSearch:
             If its policy or proposer is an object: only ``resume`` can be given it.
         """
         path = Path(run_dir)
-        header, events = saved_events(path)
-        arguments = arguments_of(header, {})
-        arguments["seed"] = header["entropy"]
-        executor = _Inline() if arguments["n_jobs"] != 1 else None
-        search = cls(Functions(_nothing, _nothing), **arguments, executor=executor)
-        search._go_on(events, *RunDirectory.saved_state(path, len(events)))
+        with no_collection():
+            header, events = saved_events(path)
+            arguments = arguments_of(header, {})
+            arguments["seed"] = header["entropy"]
+            executor = _Inline() if arguments["n_jobs"] != 1 else None
+            search = cls(Functions(_nothing, _nothing), **arguments, executor=executor)
+            search._go_on(events, *RunDirectory.saved_state(path, len(events)))
         search._bests.clear()  # their states stay where they are
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
         return replace(search.result(), _best_checkpoint=CheckpointError(msg))
