@@ -247,7 +247,8 @@ def fields_of(part: str) -> list[str]:
     >>> fields_of("--lr={lr} {{as it is}}")
     ['lr']
     """
-    return [name for _, name, _, _ in string.Formatter().parse(part) if name]
+    found = (name for _, name, _, _ in string.Formatter().parse(part))
+    return [name for name in found if name is not None]
 
 
 def checkpoint_name(epoch: int) -> str:

@@ -102,4 +102,13 @@ def _shown(params: Mapping[str, Any]) -> Any:
     try:
         return as_json(dict(params))
     except TypeError:
-        return {_SHOWN: _ADDRESS.sub("", repr(dict(params)))}
+        return {_SHOWN: without_addresses(repr(dict(params)))}
+
+
+def without_addresses(text: str) -> str:
+    """Return the repr of an object without where it is in memory.
+
+    >>> without_addresses("<function loss at 0x7f3a>")
+    '<function loss>'
+    """
+    return _ADDRESS.sub("", text)

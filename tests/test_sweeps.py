@@ -70,6 +70,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"command": []}, "command: List should have at least 1 item"),
         ({"command": "train"}, "command: Input should be a valid list"),
         ({"command": ["{rate}"]}, "the command names {rate}, which is neither a param"),
+        ({"command": ["{}"]}, "the command names {}, which is neither a parameter"),
         ({"command": ["{"]}, "write {{ and }} for braces"),
         (
             {"parameters": {"lr": {"type": "uniform", "low": 2, "high": 1}}},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -11,8 +10,7 @@ from joblib import hash as digest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.folds import Folds
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+from risingsearch.search_settings import without_addresses
 
 
 def identity_of(folds: Folds, random_state: Any) -> Mapping[str, Any]:
@@ -51,4 +49,4 @@ def _shown(owner: Any) -> str:
         name += f"({', '.join(f'{key}={value!r}' for key, value in params)})"
     else:
         name = repr(owner)
-    return _ADDRESS.sub("", name)
+    return without_addresses(name)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import io
-import json
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from risingsearch.checks import checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError
+from risingsearch.integrations.torch.paused_runs import PausedRun
 from risingsearch.integrations.torch.random_states import kept_random_states
-from risingsearch.json_values import as_json, from_json
 
 try:
     from transformers import PrinterCallback, Trainer, TrainerCallback
@@ -74,15 +70,6 @@ class RisingTrainerCallback(TrainerCallback):
         control.should_training_stop = True
 
 
-@dataclass
-class HuggingFaceRun:
-    """A run between two slices: the last checkpoint's folder, as an archive."""
-
-    params: dict[str, Any]
-    seed: int
-    checkpoint: bytes | None = field(default=None, repr=False)
-
-
 class HuggingFaceTrainable:
     """A ``transformers.Trainer``, to be searched with ``RisingSearch``.
 
@@ -121,11 +108,11 @@ class HuggingFaceTrainable:
         self.monitor = monitor
         self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
 
-    def start(self, params: Mapping[str, Any], seed: int) -> HuggingFaceRun:
+    def start(self, params: Mapping[str, Any], seed: int) -> PausedRun:
         """Return a run that has seen nothing."""
-        return HuggingFaceRun(dict(params), seed)
+        return PausedRun(dict(params), seed)
 
-    def train(self, run: HuggingFaceRun) -> dict[str, float]:
+    def train(self, run: PausedRun) -> dict[str, float]:
         """Train one slice more; return the monitored metric and all others."""
         with kept_random_states(), tempfile.TemporaryDirectory() as folder:
             callback = RisingTrainerCallback(self.n_steps)
@@ -151,19 +138,16 @@ class HuggingFaceTrainable:
         }
         return {"score": float(callback.metrics[self.monitor]), **others}
 
-    def save(self, run: HuggingFaceRun, path: str) -> None:
+    def save(self, run: PausedRun, path: str) -> None:
         """Write a run to a file."""
-        params = json.dumps(as_json(run.params))
-        torch.save({**vars(run), "params": params}, path)
+        run.save(path)
 
-    def load(self, path: str) -> HuggingFaceRun:
+    def load(self, path: str) -> PausedRun:
         """Return the run of a file."""
-        kept = torch.load(path, weights_only=True)
-        params = from_json(json.loads(kept["params"]))
-        return HuggingFaceRun(**{**kept, "params": params})
+        return PausedRun.load(path)
 
 
-def unpacked(run: HuggingFaceRun, folder: str) -> str:
+def unpacked(run: PausedRun, folder: str) -> str:
     """Write the checkpoint of a run into a folder; return where it is.
 
     For ``from_pretrained`` and ``resume_from_checkpoint``.

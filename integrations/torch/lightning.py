@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -15,13 +14,13 @@ import torch
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError
+from risingsearch.integrations.torch.paused_runs import PausedRun
 from risingsearch.integrations.torch.random_states import (
     kept_random_states,
     random_states,
     seed_all,
     set_random_states,
 )
-from risingsearch.json_values import as_json, from_json
 
 try:
     from lightning.pytorch import Callback, Trainer
@@ -91,12 +90,9 @@ class RisingCallback(Callback):
 
 
 @dataclass
-class LightningRun:
+class LightningRun(PausedRun):
     """A run between two epochs: a Lightning checkpoint, and where its randomness is."""
 
-    params: dict[str, Any]
-    seed: int
-    checkpoint: bytes | None = field(default=None, repr=False)
     states: dict[str, Any] | None = field(default=None, repr=False)
 
 
@@ -187,13 +183,11 @@ class LightningTrainable:
 
     def save(self, run: LightningRun, path: str) -> None:
         """Write a run to a file."""
-        params = json.dumps(as_json(run.params))
-        torch.save({**vars(run), "params": params}, path)
+        run.save(path)
 
     def load(self, path: str) -> LightningRun:
         """Return the run of a file."""
-        kept = torch.load(path, weights_only=True)
-        return LightningRun(**{**kept, "params": from_json(json.loads(kept["params"]))})
+        return LightningRun.load(path)
 
     def best_model(self, run: LightningRun) -> Any:
         """Return the module of a run with its weights, from ``result.best_state()``."""

@@ -248,6 +248,10 @@ class TorchTrainable:
     ({'lr': 1.0}, torch.Size([1, 1]))
     """
 
+    build: Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
+    train_epoch: Callable[[TorchRun], object]
+    validate: Callable[[TorchRun], Any]
+
     def __init__(
         self,
         build: Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
@@ -263,7 +267,7 @@ class TorchTrainable:
         for name, given in parts.items():
             if given is not None:
                 setattr(self, name, given)
-            elif getattr(type(self), name) is getattr(TorchTrainable, name):
+            elif not hasattr(self, name):
                 msg = (
                     f"{type(self).__name__} has no {name}: give it as an argument, or "
                     "define it in a subclass"
@@ -274,18 +278,6 @@ class TorchTrainable:
         self.max_host = _checked_number("max_host", max_host, 0)
         self._residents: Residents | None = None
         self._readable = False
-
-    def build(self, params: dict[str, Any], device: torch.device) -> Mapping[str, Any]:
-        """Return the objects of a run by name."""
-        raise NotImplementedError
-
-    def train_epoch(self, run: TorchRun) -> object:
-        """Train one epoch."""
-        raise NotImplementedError
-
-    def validate(self, run: TorchRun) -> Any:
-        """Return the validation score."""
-        raise NotImplementedError
 
     @property
     def torch_device(self) -> torch.device:
