@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import os
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import risingsearch
+from risingsearch.cli_json import print_json
 from risingsearch.cli_sweeps import add_commands
 from risingsearch.errors import (
     ExecutorFailedError,
@@ -263,7 +263,7 @@ def _policies(arguments: argparse.Namespace) -> None:
 
     infos = list_policies()
     if arguments.json:
-        _print_json([info._asdict() for info in infos])
+        print_json([info._asdict() for info in infos])
         return
     for info in infos:
         source = f"{info.paper} ({info.provenance})"
@@ -279,7 +279,7 @@ def _environments(arguments: argparse.Namespace) -> None:
 
     infos = list_environments()
     if arguments.json:
-        _print_json([info._asdict() for info in infos])
+        print_json([info._asdict() for info in infos])
         return
     for info in infos:
         source = f"{info.paper} ({info.setting})"
@@ -318,7 +318,7 @@ def _simulate(arguments: argparse.Namespace) -> None:
             report = _in_environment(arguments)
             lines = reports.environment_lines(report)
     if arguments.json:
-        _print_json(report)
+        print_json(report)
         return
     for line in lines:
         print(line)
@@ -432,22 +432,7 @@ def _demo(arguments: argparse.Namespace) -> None:
         return
     with contextlib.redirect_stdout(sys.stderr):
         result = run_demo(out=arguments.out, seed=arguments.seed)
-    _print_json(result)
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(_strict(value), indent=2, allow_nan=False))
-
-
-def _strict(value: object) -> object:
-    # JSON has no infinity, no NaN and no missing default: they are written as words.
-    if isinstance(value, Mapping):
-        return {str(key): _strict(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strict(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(float(value))
-    return "required" if value is ... else value
+    print_json(result)
 
 
 def _failed(error: RisingSearchError, code: int) -> int:

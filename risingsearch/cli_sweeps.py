@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
-import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from risingsearch.cli_json import print_json
 from risingsearch.errors import InvalidParameterError, RunDirError
 
 if TYPE_CHECKING:
@@ -280,9 +279,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
     if kind == "json":
-        strict = [{key: _finite(value) for key, value in row.items()} for row in rows]
-        json.dump(strict, file, indent=1, default=str)
-        file.write("\n")
+        print_json(rows, file)
         return
     names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(file, names)
@@ -300,17 +297,9 @@ def _prefixed(params: Mapping[str, Any]) -> dict[str, Any]:
     return {f"param_{name}": value for name, value in params.items()}
 
 
-def _finite(value: Any) -> Any:
-    """Return a value that JSON knows: numbers that are not finite as words."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
-    return value
-
-
 def _print(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        strict = {name: _finite(value) for name, value in facts.items()}
-        print(json.dumps(strict, indent=2, default=str))
+        print_json(facts)
         return
     width = max(len(name) for name in facts)
     for name, value in facts.items():
