@@ -142,6 +142,7 @@ def _search(sweep: Any, run_dir: Path, more: int | None, *, as_json: bool) -> No
         sweep.command,
         run_dir / "arms",
         metric=sweep.metric,
+        report_file=sweep.report_file,
         slots=sweep.environment or [{}] * sweep.workers,
         timeout=sweep.timeout,
     )
@@ -172,7 +173,7 @@ def _search(sweep: Any, run_dir: Path, more: int | None, *, as_json: bool) -> No
             callbacks=[tidy],
             progress=True,
             run_dir=run_dir,
-            identity={"sweep": sweep.model_dump(mode="json")},
+            identity={"sweep": sweep.model_dump(mode="json", exclude_defaults=True)},
         )
         trainable.arms.update(
             {search.seed_of(arm): arm for arm in range(len(search.candidates))}

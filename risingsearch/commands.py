@@ -1,7 +1,8 @@
 """Training scripts in any language as a trainable: one process per job.
 
 A script gets its parameters, a checkpoint directory and the epochs to run, as fields of
-its command and as variables of its environment, and prints one line of JSON per epoch.
+its command and as variables of its environment, and reports one line of JSON per
+epoch: it prints it, or adds it to a file.
 """
 
 from __future__ import annotations
@@ -10,20 +11,17 @@ import json
 import os
 import queue
 import shutil
-import signal
 import string
 import subprocess
 import tempfile
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import IO, Any
 
 from risingsearch.errors import ScriptError
+from risingsearch.script_reports import ReportFile, kill, reports
 
 PREFIX = "RISINGSEARCH_"
 FIELDS = (
@@ -37,7 +35,6 @@ FIELDS = (
 )
 """What a command may name besides its parameters; the same in upper case, after
 ``RISINGSEARCH_``, in the environment."""
-SHOWN = 200  # characters of a line in a message
 
 
 @dataclass
@@ -62,7 +59,10 @@ class CommandTrainable:
     folder : Path
         Where every arm has a folder, with its checkpoints and its log.
     metric : str, default "score"
-        Key of the score in the lines that the script prints.
+        Key of the score in the lines that the script reports.
+    report_file : str, optional
+        A file in the checkpoint directory to which the script adds these lines; by
+        default it prints them.
     slots : sequence of dict of str to str, optional
         Environment variables, one set for each process at the same time: a GPU each.
     timeout : float, optional
@@ -80,12 +80,14 @@ class CommandTrainable:
         folder: Path,
         *,
         metric: str = "score",
+        report_file: str | None = None,
         slots: Sequence[Mapping[str, str]] = ({},),
         timeout: float | None = None,
     ) -> None:
         self.command = list(command)
         self.folder = folder
         self.metric = metric
+        self.report_file = report_file
         self.timeout = timeout
         self.arms: dict[int, int] = {}
         self._slots: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
@@ -131,8 +133,8 @@ class CommandTrainable:
                 results.append(self._checked(record, epoch, run.epoch + n_epochs))
         if not results and run.epoch == 0:
             msg = (
-                "the script ended well, and has printed no line of JSON with an epoch "
-                f"and {self.metric!r}"
+                "the script ended well, and has reported no line of JSON with an epoch "
+                f"and {self.metric!r} {self._where}"
             )
             raise ScriptError(msg)
         if results:
@@ -168,7 +170,11 @@ class CommandTrainable:
     def end(self) -> None:
         """End all processes, with what they have started."""
         for process in list(self._running):
-            _kill(process)
+            kill(process)
+
+    @property
+    def _where(self) -> str:
+        return f"in {self.report_file}" if self.report_file else "on standard output"
 
     def _fields(self, run: ScriptRun, n_epochs: int, work: Path) -> dict[str, Any]:
         values = (
@@ -193,6 +199,7 @@ class CommandTrainable:
             for part in self.command
             if all(name in values for name in fields_of(part))
         ]
+        file = None if self.report_file is None else ReportFile(work / self.report_file)
         slot = self._slots.get()
         own = {f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()}
         log.write(f"--- epochs {run.epoch + 1} to {fields['to_epoch']}: {command}\n")
@@ -214,9 +221,11 @@ class CommandTrainable:
             raise ScriptError(msg) from error
         self._running.add(process)
         try:
-            yield from _reports(process, self.metric, self.timeout, log)
+            yield from reports(
+                process, self.metric, timeout=self.timeout, log=log, file=file
+            )
         finally:
-            _kill(process)
+            kill(process)
             self._running.discard(process)
             self._slots.put(slot)
 
@@ -254,68 +263,3 @@ def fields_of(part: str) -> list[str]:
 def checkpoint_name(epoch: int) -> str:
     """Return the name of an arm's checkpoint directory."""
     return f"epoch-{epoch:06d}"
-
-
-def _reports(
-    process: subprocess.Popen[str], metric: str, timeout: float | None, log: IO[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield the reports among the lines of a process, which all go to the log."""
-    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    assert process.stdout is not None
-    reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
-    reader.start()
-    last = ""
-    due = time.monotonic() + (timeout or 0.0)
-    while True:
-        try:
-            left = None if timeout is None else max(0.0, due - time.monotonic())
-            line = lines.get(timeout=left)
-        except queue.Empty:
-            msg = f"the script has reported no epoch for {timeout:g} seconds"
-            raise ScriptError(msg) from None
-        if line is None:
-            break
-        log.write(line)
-        log.flush()
-        record = _report(line, metric)
-        if record is None:
-            last = line.strip() or last
-        else:
-            due = time.monotonic() + (timeout or 0.0)
-            yield record
-    code = process.wait()
-    if code != 0:
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        msg = f"the script ended with {how}; its last line: {last[:SHOWN]!r}"
-        raise ScriptError(msg)
-
-
-def _report(line: str, metric: str) -> dict[str, Any] | None:
-    """Return the report in a line, None where it is none."""
-    text = line.strip()
-    if not text.startswith("{"):
-        return None
-    try:
-        record = json.loads(text)
-    except ValueError as error:
-        if f'"{metric}"' in text:
-            msg = f"the script reports what is no JSON: {text[:SHOWN]!r}"
-            raise ScriptError(msg) from error
-        return None
-    return record if metric in record else None
-
-
-def _read(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
-    with suppress(ValueError):  # closed by a kill
-        for line in stream:
-            lines.put(line)
-    lines.put(None)
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    """End a process and all that it has started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdout is not None:
-        process.stdout.close()

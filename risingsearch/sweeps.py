@@ -163,7 +163,10 @@ class Sweep(_Strict):
     max_epochs : int
         Epochs of a full training.
     metric, direction : str
-        Key of the score in the lines that the script prints; which way is better.
+        Key of the score in the lines that the script reports; which way is better.
+    report_file : str, optional
+        A file in the checkpoint directory to which the script adds its lines; by
+        default it prints them.
     candidates : int or "auto"
         Configurations that are drawn; a policy opens as many as are worth it.
     policy, policy_params
@@ -188,6 +191,7 @@ class Sweep(_Strict):
     max_epochs: int = Field(ge=1)
     metric: str = "score"
     direction: Literal["maximize", "minimize"] = "maximize"
+    report_file: str | None = Field(default=None, min_length=1)
     candidates: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     policy: str = "auto"
     policy_params: dict[str, Any] = {}
@@ -203,6 +207,16 @@ class Sweep(_Strict):
     def _epochs(cls, value: Any) -> Any:
         plain = isinstance(value, int) and not isinstance(value, bool)
         return {"epochs": value} if plain else value
+
+    @field_validator("report_file")
+    @classmethod
+    def _inside(cls, value: str | None) -> str | None:
+        if value is not None and (
+            Path(value).is_absolute() or ".." in Path(value).parts
+        ):
+            msg = "it is a file in the checkpoint directory, named from there"
+            raise ValueError(msg)
+        return value
 
     @field_validator("environment", mode="before")
     @classmethod

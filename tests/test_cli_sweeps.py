@@ -182,6 +182,20 @@ def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
     assert told(capsys)["epochs"] == 24
 
 
+def test_every_worker_has_a_gpu_of_its_own(folder, capsys):
+    busy = """set -eu
+mkdir "$BUSY/gpu-$CUDA_VISIBLE_DEVICES"  # fails where another has it
+sleep 0.02
+rmdir "$BUSY/gpu-$CUDA_VISIBLE_DEVICES"
+"""
+    Path("train.sh").write_text(BASH.replace("set -eu\n", busy))
+    gpus = [{"CUDA_VISIBLE_DEVICES": gpu, "BUSY": str(folder)} for gpu in (0, 1)]
+    sweep = f"{BASH_SWEEP}workers: 2\nenvironment: {json.dumps(gpus)}\n"
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["failures"] == 0
+
+
 def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 0
     Path("sweep.yaml").write_text(BASH_SWEEP.replace("high: 50", "high: 60"))

@@ -91,7 +91,7 @@ def test_fewer_epochs_end_the_arm(training):
         ("raise SystemExit(3)", "ended with exit code 3; its last line: ''"),
         ("raise ValueError('too hot')", "code 1; its last line: 'ValueError: too hot'"),
         ("import os; os.kill(os.getpid(), 9)", "ended with SIGKILL"),
-        ("print('nothing to say')", "has printed no line of JSON with an epoch and"),
+        ("print('nothing to say')", "has reported no line of JSON with an epoch and"),
         ('print(\'{"epoch": 1, "score": 0.5\')', "reports what is no JSON"),
         ('print(\'{"epoch": 1, "score": "good"}\')', "score='good', which is no n"),
         ("print('{\"score\": 0.5}')", "reports epoch None where 1 is due"),
@@ -110,6 +110,21 @@ def test_what_goes_wrong_is_a_failure_with_a_reason(training, program, message):
     assert message in str(raised.value)
     assert run.epoch == 0
     assert own.checkpoint_epochs(4) == []
+
+
+def test_a_script_that_reports_in_a_file_of_its_checkpoint(training):
+    inner = (
+        'print(json.dumps({"epoch": epoch, "score": epoch / 10, "loss": 1 / epoch}))'
+    )
+    program = GOOD.replace(inner, 'log.write("%s\\n" % ' + inner[6:-1] + ")")
+    program = program.replace(
+        "for _", 'log = state.with_name("told").open("a")\n    for _'
+    )
+    own, run = training(program, report_file="told")
+    assert [told["score"] for told in own.train_epochs(run, 2)] == [0.1, 0.2]
+    assert [told["score"] for told in own.train_epochs(run, 1)] == [0.3]
+    lines = (own.home(4) / checkpoint_name(3) / "told").read_text().splitlines()
+    assert len(lines) == 3
 
 
 def test_a_script_that_starts_anew_is_found_out(training):
@@ -151,6 +166,6 @@ def test_what_a_script_has_started_ends_with_it(training, tmp_path):
     with pytest.raises(ScriptError, match="no epoch for"):
         own.train_epochs(run, 2)
     sleeper = training("import time; time.sleep(2)")[0]
-    with pytest.raises(ScriptError, match="has printed no line"):
+    with pytest.raises(ScriptError, match="has reported no line"):
         sleeper.train_epochs(run, 1)
     assert not alive.exists()

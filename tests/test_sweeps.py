@@ -94,6 +94,8 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         ({"environment": [{"GPU": 0}]} | {"workers": 2}, "for 1 workers, and there ar"),
         ({"max_epochs": "many"}, "max_epochs: Input should be a valid integer"),
+        ({"report_file": "/etc/x"}, "report_file: it is a file in the checkpoint dir"),
+        ({"report_file": "../x"}, "report_file: it is a file in the checkpoint direct"),
         ({"order": "random"}, "order: Input should be 'ask' or 'completion'"),
     ],
 )
