@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from risingsearch.checks import checked_int
 from risingsearch.integrations.torch.random_states import (
     random_states,
     set_random_states,
@@ -20,29 +21,41 @@ class Batches:
     For searches whose unit is a number of steps instead of an epoch. Its state is the
     random states at the beginning of the pass and how many batches it has given, so a
     resumed run gets the batches that it would have got, in the same order: they are
-    loaded once more and skipped.
+    loaded once more and skipped. Lightning takes it as a loader, and saves its state.
 
     Parameters
     ----------
     loader : DataLoader
         What to take batches from, not empty.
+    n_batches : int
+        Batches of one iteration, at least 1: the steps of a slice.
+
+    Raises
+    ------
+    InvalidParameterError
+        If ``n_batches`` is no whole number of at least 1.
 
     Examples
     --------
-    >>> batches = Batches(DataLoader([1, 2, 3, 4, 5], batch_size=2))
-    >>> [batch.tolist() for batch in batches.take(4)]
+    >>> batches = Batches(DataLoader([1, 2, 3, 4, 5], batch_size=2), 4)
+    >>> [batch.tolist() for batch in batches]
     [[1, 2], [3, 4], [5], [1, 2]]
+    >>> [batch.tolist() for batch in batches]
+    [[3, 4], [5], [1, 2], [3, 4]]
     """
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: DataLoader[Any], n_batches: int) -> None:
         self.loader = loader
+        self.n_batches = checked_int("n_batches", n_batches, 1)
         self._given = 0  # of the present pass
         self._begin: dict[str, Any] | None = None
         self._iterator: Iterator[Any] | None = None
 
-    def take(self, n_batches: int) -> Iterator[Any]:
-        """Yield the next batches; a new pass begins where one ends."""
-        for _ in range(n_batches):
+    def __len__(self) -> int:
+        return self.n_batches
+
+    def __iter__(self) -> Iterator[Any]:
+        for _ in range(self.n_batches):
             yield self._next()
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Lightning: a module and its data as a trainable, one epoch at a time."""
+"""Lightning: a module and its data as a trainable, an epoch or some steps at a time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import torch
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError
+from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.paused_runs import PausedRun
 from risingsearch.integrations.torch.random_states import (
     kept_random_states,
@@ -53,29 +54,35 @@ class RisingCallback(Callback):
     """Stops a ``Trainer`` at the end of an epoch, and keeps what it has logged.
 
     ``LightningTrainable`` adds it by itself. It begins every epoch with the random
-    states that the last one has left.
+    states, and the place in ``Batches``, that the last one has left.
 
     Parameters
     ----------
-    states : dict or None
-        Random states to begin with.
+    states, batches : dict or None
+        Random states to begin with, and the state of ``Batches``.
 
     Attributes
     ----------
     metrics : dict of str to float
         What was logged by the end of the epoch.
-    states : dict
-        Random states at the end of the epoch.
+    states, batches : dict or None
+        The same at the end of the epoch.
     """
 
-    def __init__(self, states: dict[str, Any] | None) -> None:
+    def __init__(
+        self, states: dict[str, Any] | None, batches: dict[str, Any] | None
+    ) -> None:
         self.states = states
+        self.batches = batches
         self.metrics: dict[str, float] = {}
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Put the random states back."""
+        """Put the random states back, and go on in the batches."""
         if self.states is not None:
             set_random_states(self.states)
+        loader = trainer.train_dataloader
+        if self.batches is not None and isinstance(loader, Batches):
+            loader.load_state_dict(self.batches)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
         """Note the metrics, and stop."""
@@ -85,15 +92,18 @@ class RisingCallback(Callback):
         trainer.should_stop = True
 
     def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
-        """Note the random states."""
+        """Note the random states, and the place in the batches."""
         self.states = random_states()
+        loader = trainer.train_dataloader
+        self.batches = loader.state_dict() if isinstance(loader, Batches) else None
 
 
 @dataclass
 class LightningRun(PausedRun):
-    """A run between two epochs: a Lightning checkpoint, and where its randomness is."""
+    """A run between two epochs: a Lightning checkpoint, and where its data are."""
 
     states: dict[str, Any] | None = field(default=None, repr=False)
+    batches: dict[str, Any] | None = field(default=None, repr=False)
 
 
 class LightningTrainable:
@@ -102,7 +112,8 @@ class LightningTrainable:
     Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
     or not, so optimizers, schedules, loops and callbacks with a state go on where they
     were, and a run is the same bit for bit however often it was paused. A single
-    ``fit`` over several epochs draws its shuffling a little differently.
+    ``fit`` over several epochs draws its shuffling a little differently. With
+    ``Batches(loader, n_batches)`` as the loader an epoch is ``n_batches`` steps.
 
     Parameters
     ----------
@@ -147,7 +158,7 @@ class LightningTrainable:
     def train(self, run: LightningRun) -> dict[str, float]:
         """Train one epoch more; return the monitored metric and all others."""
         options = QUIET | self.trainer_options
-        callback = RisingCallback(run.states)
+        callback = RisingCallback(run.states, run.batches)
         callbacks = [*options.pop("callbacks", ()), callback]
         with (
             kept_random_states(),
@@ -177,7 +188,8 @@ class LightningTrainable:
                 )
                 raise NotTrainableError(msg)
             trainer.save_checkpoint(path)
-            run.checkpoint, run.states = path.read_bytes(), callback.states
+            run.checkpoint = path.read_bytes()
+            run.states, run.batches = callback.states, callback.batches
         others = {f"logged_{name}": value for name, value in callback.metrics.items()}
         return {"score": callback.metrics[self.monitor], **others}
 

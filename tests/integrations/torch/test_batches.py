@@ -27,33 +27,37 @@ def make_loader(own_generator):
     return DataLoader(Noisy(), batch_size=3, shuffle=True, generator=generator)
 
 
+def taken(batches, n_slices):
+    return [batch.tolist() for _ in range(n_slices) for batch in batches]
+
+
 @pytest.mark.parametrize("own_generator", [True, False])
 @pytest.mark.parametrize("before", [0, 1, 3, 4, 5, 9])
 def test_a_resumed_pass_gives_the_batches_it_would_have_given(before, own_generator):
     with kept_random_states():
         torch.manual_seed(0)
-        whole = Batches(make_loader(own_generator))
-        expected = [batch.tolist() for batch in whole.take(13)]
+        whole = Batches(make_loader(own_generator), 1)
+        expected = taken(whole, 13)
 
         torch.manual_seed(0)
-        first = Batches(make_loader(own_generator))
-        given = [batch.tolist() for batch in first.take(before)]
+        first = Batches(make_loader(own_generator), 1)
+        given = taken(first, before)
         state, now = first.state_dict(), random_states()
 
         torch.manual_seed(99)
-        second = Batches(make_loader(own_generator))
+        second = Batches(make_loader(own_generator), 1)
         set_random_states(now)
         second.load_state_dict(state)
-        given += [batch.tolist() for batch in second.take(13 - before)]
+        given += taken(second, 13 - before)
     assert given == expected
 
 
 def test_a_search_may_count_steps_instead_of_epochs(tmp_path):
     def build(params, device):
-        return {"batches": Batches(make_loader(True)), "seen": torch.zeros(0)}
+        return {"batches": Batches(make_loader(True), 2), "seen": torch.zeros(0)}
 
     def train_epoch(run):
-        for batch in run.batches.take(2):
+        for batch in run.batches:
             run.seen = torch.cat([run.seen, batch])
 
     own = TorchTrainable(build, train_epoch, lambda run: len(run.seen), device="cpu")

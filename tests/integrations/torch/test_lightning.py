@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from risingsearch import RisingSearch
 from risingsearch.errors import InvalidParameterError, SearchFailedError
+from risingsearch.integrations.torch import Batches
 from risingsearch.integrations.torch.lightning import LightningTrainable
 
 pytestmark = [
@@ -86,6 +87,39 @@ def test_schedules_count_with_the_epochs_of_a_full_run():
     run = own.start({"rate": 0.06}, 0)
     rates = [own.train(run)["logged_rate"] for _ in range(6)]
     assert rates == pytest.approx([0.05, 0.04, 0.03, 0.02, 0.01, 0.0], abs=1e-8)
+
+
+class Listening(Module):
+    def on_fit_start(self):
+        self.seen = []
+
+    def training_step(self, batch, number):
+        self.seen.append(batch[0].tolist())
+        return super().training_step(batch, number)
+
+
+def test_a_slice_may_be_some_steps(tmp_path):
+    def build_steps(params):
+        loader = DataLoader(TensorDataset(X, Y), 8, shuffle=True)  # a pass: 6 batches
+        built.append(Listening(params["rate"]))
+        return build(params) | {
+            "model": built[-1],
+            "train_dataloaders": Batches(loader, 4),
+        }
+
+    built = []
+    own = LightningTrainable(
+        build_steps, monitor="accuracy", max_epochs=9, accelerator="cpu"
+    )
+    run = own.start({"rate": 0.05}, 3)
+    for _ in range(3):
+        own.train(run)
+        own.save(run, str(tmp_path / "run"))
+        run = own.load(str(tmp_path / "run"))
+    seen = [rows for model in built for batch in model.seen for rows in batch]
+    assert [len(model.seen) for model in built] == [4, 4, 4]
+    assert sorted(seen) == sorted(2 * X.tolist())  # two passes, each over all rows
+    assert sorted(seen[:48]) == sorted(X.tolist())
 
 
 def test_a_search_finds_the_rate_that_learns(tmp_path):
