@@ -25,6 +25,10 @@ class Key(NamedTuple):
 class CheckpointStore(Protocol):
     """Keeps bytes under an arm and its epoch."""
 
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept beside the others."""
+        ...
+
     def save(self, key: Key, state: bytes) -> None:
         """Keep a state; once this returns, it is safe."""
         ...
@@ -56,12 +60,25 @@ class MemoryStore:
     def __init__(self) -> None:
         self._states: dict[Key, bytes] = {}
 
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept: memory has no limit here."""
+        return True
+
     def save(self, key: Key, state: bytes) -> None:
         """Keep a state."""
         self._states[key] = state
 
     def load(self, key: Key) -> bytes:
-        """Return a state that was saved."""
+        """Return a state that was saved.
+
+        Raises
+        ------
+        CheckpointError
+            If it is not there.
+        """
+        if key not in self._states:
+            msg = f"there is no state of arm {key.arm} at epoch {key.epoch} in memory"
+            raise CheckpointError(msg)
         return self._states[key]
 
     def keys(self) -> Set[Key]:
@@ -118,6 +135,10 @@ class DirectoryStore:
         """Return the file of a checkpoint."""
         return self.folder / f"arm-{key.arm:06d}-epoch-{key.epoch:06d}.ckpt"
 
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept within ``max_bytes``."""
+        return self.max_bytes is None or self._total_with(key, state) <= self.max_bytes
+
     def save(self, key: Key, state: bytes) -> None:
         """Keep a state; once this returns, it is on disk.
 
@@ -128,10 +149,7 @@ class DirectoryStore:
             others. What was there before is as it was.
         """
         path = self.path(key)
-        before = self._sizes.get(key, 0)
-        head = _head(key, state)
-        n_bytes = len(head) + len(state)
-        total = self.n_bytes - before + n_bytes
+        total = self._total_with(key, state)
         if self.max_bytes is not None and total > self.max_bytes:
             msg = (
                 f"{path} would bring the checkpoints to {total:,} bytes, and "
@@ -139,15 +157,15 @@ class DirectoryStore:
             )
             raise CheckpointError(msg)
         try:
-            write_whole(path, (head, state))
+            write_whole(path, (_head(key, state), state))
         except OSError as error:
             msg = (
                 f"{path} cannot be written ({error.strerror}); all older checkpoints "
                 "are safe: make room or change the permissions, and resume"
             )
             raise CheckpointError(msg) from error
+        self._sizes[key] = total - self.n_bytes + self._sizes.get(key, 0)
         self.n_bytes = total
-        self._sizes[key] = n_bytes
 
     def load(self, key: Key) -> bytes:
         """Return a state that was saved.
@@ -177,6 +195,10 @@ class DirectoryStore:
             raise CheckpointError(msg)
         return state
 
+    def _total_with(self, key: Key, state: bytes) -> int:
+        n_bytes = len(_first_line(key, state, digest="0" * 64)) + len(state)
+        return self.n_bytes - self._sizes.get(key, 0) + n_bytes
+
     def keys(self) -> Set[Key]:
         """Return what is kept."""
         return set(self._sizes)
@@ -201,11 +223,15 @@ def _found(folder: Path) -> Iterator[tuple[Key, int]]:
 
 
 def _head(key: Key, state: bytes) -> bytes:
+    return _first_line(key, state, hashlib.sha256(state).hexdigest())
+
+
+def _first_line(key: Key, state: bytes, digest: str) -> bytes:
     facts = {
         "checkpoint": VERSION,
         **key._asdict(),
         "bytes": len(state),
-        "sha256": hashlib.sha256(state).hexdigest(),
+        "sha256": digest,
     }
     return json.dumps(facts).encode() + b"\n"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +43,25 @@ class History(list[dict[str, Any]]):
     def to_frame(self) -> Any:
         """Return the history as a pandas DataFrame."""
         return _frame(list(self))
+
+
+def full_history(
+    told: Iterable[Mapping[str, Any]], reports: Mapping[int, Report]
+) -> History:
+    """Return the scheduler's history with the seconds and metrics of the reports."""
+    history = History()
+    n_rows: Counter[int] = Counter()
+    for row in told:
+        report = reports[row["job"]]
+        k = n_rows[row["job"]]
+        n_rows[row["job"]] += 1
+        trained = k < len(report.scores)
+        facts = {name: fact for name, fact in row.items() if name != "cost"}
+        first = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
+        seconds = {"seconds": report.seconds[k] if trained else math.nan}
+        metrics = report.metrics[k] if trained else {}
+        history.append(first | seconds | facts | metrics)
+    return history
 
 
 @dataclass(frozen=True)

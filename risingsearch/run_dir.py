@@ -213,6 +213,22 @@ class RunDirectory:
             raise StateError(msg)
 
 
+class NoDirectory:
+    """Keeps nothing, where a search has no directory."""
+
+    n_events = events_since_state = 0
+
+    def held(self) -> contextlib.AbstractContextManager[None]:
+        """Keep nobody out."""
+        return contextlib.nullcontext()
+
+    def append(self, event: Event) -> None:
+        """Forget an event."""
+
+    def save_state(self, state: Mapping[str, Any]) -> None:
+        """Forget a state."""
+
+
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
     """Keep the garbage collector from going through many new events over and over."""

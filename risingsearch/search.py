@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import math
 import pickle
-import signal
-import threading
-import warnings
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from risingsearch.arms import Budget, Job, Report
-from risingsearch.checkpoints import CheckpointStore, Key, MemoryStore
+from risingsearch.checkpoints import Key, MemoryStore
 from risingsearch.checks import checked_int
 from risingsearch.errors import (
     CheckpointError,
@@ -27,11 +23,14 @@ from risingsearch.errors import (
     SearchFailedError,
     StateError,
 )
+from risingsearch.interrupts import finished_first, first_interrupt
+from risingsearch.kept_states import KeptStates
 from risingsearch.policies import Policy
 from risingsearch.progress import Progress
 from risingsearch.proposers import GaussianProcessProposer, Proposer
-from risingsearch.results import History, SearchResult
+from risingsearch.results import SearchResult, full_history
 from risingsearch.run_dir import (
+    NoDirectory,
     RunDirectory,
     as_event,
     no_collection,
@@ -61,8 +60,6 @@ from risingsearch.trainable import (
 FEWEST_EVENTS = 500
 EVENTS_SHARE = 25
 """The scheduler's state is saved after so many events, or one in so many of all."""
-KEPT = 2
-"""Checkpoints of an arm that may train on: the last, and one for when that is bad."""
 
 
 class RisingSearch:
@@ -230,15 +227,15 @@ class RisingSearch:
         self._progress = progress
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._unfinished: list[Job] = []  # of an earlier process, or broken off
-        self._states: dict[int, Any] = {}  # by arm, to resume from
         self._returned: set[int] = set()  # arms whose result may wait to be taken in
-        self._store: CheckpointStore = MemoryStore()
-        self._bests: dict[Key, float] = {}  # states that are kept, with their reward
-        self._latest: dict[int, deque[Key]] = {}  # by arm, on disk, to resume from
         self._reports: dict[int, Report] = {}  # by job
         self._n_calls = 0
         self._stopping = self._interrupted = False
-        self._run_dir: RunDirectory | None = None
+        self._states = KeptStates(
+            MemoryStore(), partial(restore, self.trainable), self._sign
+        )
+        self._run_dir: RunDirectory | NoDirectory = NoDirectory()
+        self._is_kept = run_dir is not None
         if run_dir is not None:
             arguments = {
                 "policy": policy,
@@ -263,12 +260,9 @@ class RisingSearch:
                 "entropy": seeds.entropy,
                 "candidates": pickled_candidates(settings, self.candidates),
             }
-            self._run_dir = RunDirectory(Path(run_dir), max_checkpoint_bytes)
-            with self._run_dir.held(), no_collection():
-                events = self._run_dir.open(settings, more)
-                self._store = self._run_dir.checkpoints
-                self._go_on(events, *self._run_dir.load_state())
-                self._forget()
+            self._open(
+                RunDirectory(Path(run_dir), max_checkpoint_bytes), settings, more
+            )
 
     @classmethod
     def resume(
@@ -357,7 +351,6 @@ class RisingSearch:
             executor = _Inline() if arguments["n_jobs"] != 1 else None
             search = cls(Functions(_nothing, _nothing), **arguments, executor=executor)
             search._go_on(events, *RunDirectory.saved_state(path, len(events)))
-        search._bests.clear()  # their states stay where they are
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
         return replace(search.result(), _best_checkpoint=CheckpointError(msg))
 
@@ -384,7 +377,7 @@ class RisingSearch:
             On Ctrl-C; ``result`` returns what was found, and ``run`` goes on.
         """
         self._stopping = self._interrupted = False
-        with self._held():
+        with self._run_dir.held():
             self._train_all()
             self._save_state(after=1)
         if self._interrupted:
@@ -395,7 +388,7 @@ class RisingSearch:
 
     def _train_all(self) -> None:
         with (
-            _interrupts(self._interrupt if self._inline else None),
+            first_interrupt(self._interrupt if self._inline else None),
             Progress(self.scheduler, enabled=self._progress) as progress,
         ):
             try:
@@ -412,9 +405,7 @@ class RisingSearch:
                 if not isinstance(error, Exception):
                     self._abandon()
                 raise
-        if self._run_dir is None:
-            self.scheduler.flush()
-        elif not self._interrupted and self.scheduler.flush():
+        if not (self._is_kept and self._interrupted) and self.scheduler.flush():
             self._note("flushed")
         self._forget()
 
@@ -430,8 +421,8 @@ class RisingSearch:
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget; ``run`` then goes on, and nothing is retrained."""
-        with self._held(), _finished_first():
-            before = None if self._run_dir is None else self.scheduler.state_dict()
+        with self._run_dir.held(), finished_first():
+            before = self.scheduler.state_dict() if self._is_kept else None
             self.scheduler.extend(budget)
             added = asdict(budget) if isinstance(budget, Budget) else budget
             try:
@@ -456,7 +447,7 @@ class RisingSearch:
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
-            history=self._history(),
+            history=full_history(scheduler.history, self._reports),
             candidates=self.candidates,
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,
@@ -465,7 +456,9 @@ class RisingSearch:
             direction=scheduler.direction,
             failures=[r for r in self._reports.values() if r.failure is not None],
             _trainable=self.trainable,
-            _best_checkpoint=self._best_checkpoint(),
+            _best_checkpoint=None
+            if arm is None
+            else self._states.best(Key(arm, scheduler.best_epoch)),
         )
 
     # ------------------------------------------------------------------------- jobs
@@ -476,19 +469,18 @@ class RisingSearch:
             job=job,
             params=dict(self.candidates[job.arm]),
             seed=self.seed_of(job.arm),
-            state=self._states.get(job.arm),
+            state=None,
             travels=not self._inline or retries,
             protected=retries,
             sign=self._sign,
             best_reward=self._best_reward(),
-            kept=self._run_dir is not None,
+            kept=self._is_kept,
         )
-        if task.kept and task.state is None and job.from_epoch > 0:
-            try:
-                task = self._from_disk(task)
-            except BaseException:
-                self._unfinished.insert(0, job)
-                raise
+        try:
+            task = self._states.resumed(task)
+        except BaseException:
+            self._unfinished.insert(0, job)
+            raise
         if self._inline:
             task = task._replace(interrupted=lambda: self._interrupted)
         try:
@@ -496,32 +488,6 @@ class RisingSearch:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
-
-    def _from_disk(self, task: Task) -> Task:
-        """Return the task with the state of its arm's last checkpoint that is whole."""
-        arm, epoch = task.job.arm, task.job.from_epoch
-        keys = [Key(arm, epoch), *sorted(self._store.keys(), reverse=True)]
-        problems = []
-        for key in dict.fromkeys(key for key in keys if key.arm == arm):
-            if key.epoch <= epoch:
-                try:
-                    state: Any = self._store.load(key)
-                except CheckpointError as error:
-                    problems.append(str(error))
-                else:
-                    break
-        else:
-            key, state = Key(arm, 0), None
-        if problems:
-            warnings.warn(
-                f"{'; '.join(problems)}: arm {arm} trains again from epoch "
-                f"{key.epoch} to {epoch}, which is not charged",
-                RuntimeWarning,
-                stacklevel=5,
-            )
-        if state is not None and not task.travels:
-            state = restore(self.trainable, state)
-        return task._replace(state=state, behind=epoch - key.epoch)
 
     def _next_done(self) -> tuple[Job, Outcome]:
         """Return the first finished job; of several, the one asked for first."""
@@ -537,7 +503,7 @@ class RisingSearch:
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
         report = outcome.report
-        with _finished_first():
+        with finished_first():
             self._save_and_take_in(job, outcome)
         self._forget()
         self._save_state(
@@ -551,22 +517,21 @@ class RisingSearch:
             without_frames(report.failure)
 
     def _save_and_take_in(self, job: Job, outcome: Outcome) -> None:
-        before = self._n_events()
+        before = self._run_dir.n_events
         try:
-            self._save(job, outcome)
+            self._states.save(job, outcome)
+            if self._is_kept:
+                self._run_dir.append(as_event(job, outcome, self.scheduler.n_asked))
         except BaseException:
-            if self._run_dir is None or self._n_events() == before:
+            if self._run_dir.n_events == before:
                 self._unfinished.append(job)
-                self._states.pop(job.arm, None)
+                self._states.let_go(job.arm)
                 raise
             self._take_in(job, outcome)  # its line is on disk, so it counts
             raise
-        if self._inline or self._run_dir is None:
-            self._states[job.arm] = outcome.resume_from
+        if self._inline or not self._is_kept:
+            self._states.hold(job.arm, outcome.resume_from)
         self._take_in(job, outcome)
-
-    def _n_events(self) -> int:
-        return 0 if self._run_dir is None else self._run_dir.n_events
 
     def _take_in(self, job: Job, outcome: Outcome, *, known: bool = False) -> None:
         """Enter what a job brought back; the scheduler may know it already."""
@@ -574,13 +539,7 @@ class RisingSearch:
         self._reports[job.id] = report
         self._n_calls += outcome.n_calls
         self._returned.add(job.arm)
-        if outcome.checkpoint is not None:
-            key = Key(job.arm, job.from_epoch + len(report.scores))
-            self._latest.setdefault(job.arm, deque(maxlen=KEPT)).append(key)
-        if outcome.snapshot is not None:
-            epoch, _ = outcome.snapshot
-            reward = self._sign * report.scores[epoch - job.from_epoch - 1]
-            self._bests[Key(job.arm, epoch)] = reward
+        self._states.note(job, outcome)
         if known:
             return
         if report.failure is None:
@@ -599,15 +558,8 @@ class RisingSearch:
                 # Without max_epochs, a larger budget may bring a finished arm back.
                 capped = self.scheduler.max_epochs is not None
                 if status == "failed" or (status == "finished" and capped):
-                    self._states.pop(arm, None)
-                    self._latest.pop(arm, None)
-        best = self._best_reward()
-        self._bests = {
-            key: reward for key, reward in self._bests.items() if reward >= best
-        }
-        needed = {key for keys in self._latest.values() for key in keys}
-        for key in self._store.keys() - needed - self._bests.keys():
-            self._store.drop(key)
+                    self._states.retire(arm)
+        self._states.forget(self.scheduler.best_score)
 
     def _best_reward(self) -> float:
         """Return the best score so far, turned so that higher is better."""
@@ -623,10 +575,10 @@ class RisingSearch:
         for future in self._futures:
             future.cancel()
         self._futures.clear()
-        if self._run_dir is not None:
+        if self._is_kept:
             self._unfinished = list(self.scheduler.in_flight)
             for job in self._unfinished:
-                self._states.pop(job.arm, None)
+                self._states.let_go(job.arm)
             return
         for job in self.scheduler.in_flight:
             self._reports[job.id] = Report(job)
@@ -637,29 +589,23 @@ class RisingSearch:
 
     # ---------------------------------------------------------------- the directory
 
-    def _held(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext() if not self._run_dir else self._run_dir.held()
-
-    def _save(self, job: Job, outcome: Outcome) -> None:
-        """Bring to disk what the scheduler will be told."""
-        if outcome.snapshot is not None:
-            epoch, state = outcome.snapshot
-            self._store.save(Key(job.arm, epoch), state)
-        if self._run_dir is None:
-            return
-        if outcome.checkpoint is not None:
-            key = Key(job.arm, job.from_epoch + len(outcome.report.scores))
-            if outcome.snapshot is None or key.epoch != outcome.snapshot[0]:
-                self._store.save(key, outcome.checkpoint)
-        self._run_dir.append(as_event(job, outcome, self.scheduler.n_asked))
+    def _open(
+        self, run_dir: RunDirectory, settings: dict[str, Any], more: dict[str, Any]
+    ) -> None:
+        """Go on from a directory, made now if it holds no search yet."""
+        self._run_dir = run_dir
+        with run_dir.held(), no_collection():
+            events = run_dir.open(settings, more)
+            self._states.store = run_dir.checkpoints
+            self._go_on(events, *run_dir.load_state())
+            self._forget()
 
     def _note(self, what: str, **facts: Any) -> None:
-        if self._run_dir is not None:
-            asked = self.scheduler.n_asked
-            self._run_dir.append({"event": what, "asked": asked, **facts})
+        asked = self.scheduler.n_asked
+        self._run_dir.append({"event": what, "asked": asked, **facts})
 
     def _save_state(self, *, after: int) -> None:
-        if self._run_dir is not None and self._run_dir.events_since_state >= after:
+        if self._is_kept and self._run_dir.events_since_state >= after:
             self._run_dir.save_state(self.scheduler.state_dict())
 
     def _go_on(
@@ -685,13 +631,12 @@ class RisingSearch:
             elif not known:
                 self.scheduler.flush()
         self._unfinished = list(self.scheduler.in_flight)
-        told = {
-            report.job.arm: report.job.from_epoch + len(report.scores)
-            for report in self._reports.values()
-        }
-        for key in sorted(self._store.keys()):
-            if key.epoch <= told.get(key.arm, 0):  # else its line was not written
-                self._latest.setdefault(key.arm, deque(maxlen=KEPT)).append(key)
+        self._states.find_again(
+            {
+                report.job.arm: report.job.from_epoch + len(report.scores)
+                for report in self._reports.values()
+            }
+        )
 
     def _ask_again(self, n_asked: int) -> None:
         while self.scheduler.n_asked < n_asked:
@@ -710,39 +655,6 @@ class RisingSearch:
             f"the search cannot be resumed: decided again from its journal, {what}; "
             "use the release, policy and proposer that it was made with"
         )
-
-    def _best_checkpoint(self) -> bytes | CheckpointError | None:
-        arm = self.scheduler.best_arm
-        if arm is None:
-            return None
-        key = Key(arm, self.scheduler.best_epoch)
-        if key not in self._bests:
-            return None
-        try:
-            return self._store.load(key)
-        except CheckpointError as error:
-            return error
-
-    # ----------------------------------------------------------------------- results
-
-    def _history(self) -> History:
-        rows = History()
-        n_rows: Counter[int] = Counter()
-        for row in self.scheduler.history:
-            report = self._reports[row["job"]]
-            k = n_rows[row["job"]]
-            n_rows[row["job"]] += 1
-            trained = k < len(report.scores)
-            facts = {name: fact for name, fact in row.items() if name != "cost"}
-            arm, epoch, score = (facts.pop(name) for name in ("arm", "epoch", "score"))
-            seconds = report.seconds[k] if trained else math.nan
-            metrics = report.metrics[k] if trained else {}
-            rows.append(
-                {"arm": arm, "epoch": epoch, "score": score, "seconds": seconds}
-                | facts
-                | metrics
-            )
-        return rows
 
     def _executor_failed(self, error: Exception) -> ExecutorFailedError:
         self._abandon()
@@ -777,43 +689,6 @@ class RisingSearch:
         error = SearchFailedError(f"{msg}; the first failure: {failures[0]!r}")
         error.__cause__ = failures[0]
         return error
-
-
-@contextlib.contextmanager
-def _interrupts(call: Callable[[], None] | None) -> Iterator[None]:
-    """Let the first Ctrl-C call instead of raise, where nobody else handles it."""
-    main = threading.current_thread() is threading.main_thread()
-    usual = signal.default_int_handler
-    if call is None or not main or signal.getsignal(signal.SIGINT) is not usual:
-        yield
-        return
-
-    def first(signum: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, usual)
-        call()
-
-    signal.signal(signal.SIGINT, first)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
-@contextlib.contextmanager
-def _finished_first() -> Iterator[None]:
-    """Let Ctrl-C wait until what is inside has been done as a whole."""
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
-        yield
-        return
-    caught: list[tuple[int, Any]] = []
-    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-    if caught:
-        usual(*caught[0])
 
 
 def _checked_candidates(

@@ -35,7 +35,8 @@ from risingsearch.errors import (
     UnknownNameError,
 )
 from risingsearch.policies.stationary import RoundRobin
-from risingsearch.search import History, RisingSearch
+from risingsearch.results import History
+from risingsearch.search import RisingSearch
 from risingsearch.trainable import Functions
 
 RISING = [0.3, 0.5, 0.6, 0.65, 0.68, 0.7]
@@ -1222,7 +1223,7 @@ class TestMemory:
         kept = []
 
         def look(search, report):
-            kept.append((len(search._states), len(search._store.keys())))
+            kept.append(len(search._states))
 
         search = a_search(
             *[RISING, PEAKED, FLAT, [0.1, ValueError("x")], [0.9], [0.9]],
@@ -1233,10 +1234,9 @@ class TestMemory:
             callbacks=[look],
         )
         search.run()
-        assert max(states for states, _ in kept) <= 6
-        assert max(snapshots for _, snapshots in kept) <= 4  # one, and three in flight
-        assert kept[-1][0] <= 3
-        assert not search._states
+        assert max(kept) <= 6 + 4  # states, and snapshots: one, and three in flight
+        assert kept[-1] <= 3 + 4
+        assert len(search._states) == 1
 
     def test_a_better_score_replaces_the_snapshot(self):
         saved = []
@@ -1249,7 +1249,7 @@ class TestMemory:
         search = a_search(PEAKED, trainable=Counts(), budget=6)
         search.run()
         assert saved == [1, 2, 3]
-        assert len(search._store.keys()) == 1
+        assert len(search._states) == 1
 
 
 class TestWhateverHappens:

@@ -1,0 +1,46 @@
+"""Ctrl-C at a time that suits a search."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+@contextlib.contextmanager
+def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
+    """Let the first Ctrl-C call instead of raise, where nobody else handles it."""
+    main = threading.current_thread() is threading.main_thread()
+    usual = signal.default_int_handler
+    if call is None or not main or signal.getsignal(signal.SIGINT) is not usual:
+        yield
+        return
+
+    def first(signum: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, usual)
+        call()
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextlib.contextmanager
+def finished_first() -> Iterator[None]:
+    """Let Ctrl-C wait until what is inside has been done as a whole."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    caught: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if caught:
+        usual(*caught[0])
