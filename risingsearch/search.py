@@ -180,14 +180,7 @@ class RisingSearch:
     ) -> None:
         self.trainable = checked_trainable(trainable)
         self.candidates = _checked_candidates(candidates)
-        if n_jobs is None:
-            n_jobs = 1 if executor is None else getattr(executor, "_max_workers", None)
-            if n_jobs is None:
-                msg = f"{executor!r} does not say how many workers it has: give n_jobs"
-                raise InvalidParameterError(msg)
-        elif executor is None and n_jobs != 1:
-            msg = f"n_jobs={n_jobs!r} needs an executor to run the jobs on"
-            raise InvalidParameterError(msg)
+        n_jobs = _checked_n_jobs(n_jobs, executor)
         if isinstance(error_score, str) and error_score != "raise":
             msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
             raise InvalidParameterError(msg)
@@ -704,6 +697,19 @@ def _checked_candidates(
         msg = "there are no candidates: give the parameters of at least one arm"
         raise InvalidParameterError(msg)
     return checked
+
+
+def _checked_n_jobs(given: int | None, executor: Any) -> int:
+    """Return how many jobs may be in flight; the scheduler looks at the number."""
+    if executor is None and given not in (None, 1):
+        msg = f"n_jobs={given!r} needs an executor to run the jobs on"
+        raise InvalidParameterError(msg)
+    n_workers = 1 if executor is None else getattr(executor, "_max_workers", None)
+    n_jobs = n_workers if given is None else given
+    if n_jobs is None:
+        msg = f"{executor!r} does not say how many workers it has: give n_jobs"
+        raise InvalidParameterError(msg)
+    return n_jobs
 
 
 def _checked_proposer(
