@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import signal
@@ -17,7 +18,9 @@ from typing import IO, Any
 from risingsearch.errors import ScriptError
 
 LOOK_EVERY = 0.05
-"""Seconds between two looks into a report file."""
+"""Seconds between two looks at a silent script."""
+LINGER = 1.0
+"""Seconds for the last lines, where something else holds the script's output open."""
 SHOWN = 200  # characters of a line in a message
 
 
@@ -76,16 +79,19 @@ def reports(
     reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
     reader.start()
     patience = _Patience(timeout)
+    output = _Output(process)
     last = ""
     ended = False
     while not ended:
-        line = _next(lines, patience.left if file is None else LOOK_EVERY)
-        ended = line is None
-        if ended:
+        line = _next(lines)
+        if line is None:
             patience.wait_for(process)
         elif line:
             log.write(line)
             log.flush()
+        elif process.poll() is not None:
+            output.end()
+        ended = line is None or output.is_over
         told = [line or ""] if file is None else file.new_lines(all_of_it=ended)
         records = [record for text in told if (record := _report(text, metric))]
         for record in records:
@@ -128,13 +134,29 @@ class _Patience:
             process.wait(self.left)
 
 
+class _Output:
+    """The output of a script, which may be held open by what it has left running."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._due = math.inf
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._due
+
+    def end(self) -> None:
+        """Expect no more of it, now that the script has ended."""
+        if self._due == math.inf:
+            kill(self._process)
+            self._due = time.monotonic() + LINGER
+
+
 def kill(process: subprocess.Popen[str]) -> None:
     """End a process and all that it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
 
 
 def _report(line: str, metric: str) -> dict[str, Any] | None:
@@ -153,15 +175,15 @@ def _report(line: str, metric: str) -> dict[str, Any] | None:
 
 
 def _read(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
-    with suppress(ValueError):  # closed by a kill
+    with stream:
         for line in stream:
             lines.put(line)
     lines.put(None)
 
 
-def _next(lines: queue.SimpleQueue[str | None], seconds: float | None) -> str | None:
-    """Return the next line, "" where none comes in time, None after the last."""
+def _next(lines: queue.SimpleQueue[str | None]) -> str | None:
+    """Return the next line, "" where none comes now, None after the last."""
     try:
-        return lines.get(timeout=seconds)
+        return lines.get(timeout=LOOK_EVERY)
     except queue.Empty:
         return ""

@@ -93,3 +93,13 @@ def test_no_json_in_a_file(reported):
     program = "open('told.jsonl', 'w').write('{\"loss\": 0.1')"
     with pytest.raises(ScriptError, match="reports what is no JSON"):
         list(reported(program, file="told.jsonl"))
+
+
+def test_what_a_script_leaves_running_is_not_waited_for(reported):
+    program = """
+        import subprocess, sys
+        sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+        subprocess.Popen(sleeper, start_new_session=True)  # has the same output
+        print('{"loss": 1}')
+    """
+    assert list(reported(program)) == [{"loss": 1}]
