@@ -37,6 +37,7 @@ __all__ = [
     "ScriptError",
     "SearchFailedError",
     "SearchResult",
+    "SetupError",
     "SimulationResult",
     "StateError",
     "UnknownNameError",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         RunDirError,
         ScriptError,
         SearchFailedError,
+        SetupError,
         StateError,
         UnknownNameError,
     )
@@ -118,6 +120,7 @@ _MODULES = {
     "ScriptError": "risingsearch.errors",
     "SearchFailedError": "risingsearch.errors",
     "SearchResult": "risingsearch.results",
+    "SetupError": "risingsearch.errors",
     "SimulationResult": "risingsearch.simulation",
     "StateError": "risingsearch.errors",
     "UnknownNameError": "risingsearch.errors",

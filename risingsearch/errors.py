@@ -59,6 +59,13 @@ class NotTrainableError(RisingSearchError, TypeError):
     """Something cannot be trained one epoch at a time."""
 
 
+class SetupError(RisingSearchError):
+    """What every arm needs is missing: the search stops, no arm is to blame.
+
+    A trainable raises it. With a ``run_dir`` the search goes on, once that is mended.
+    """
+
+
 class ScriptError(RisingSearchError):
     """A training script died, hung, or did not report epoch after epoch."""
 

@@ -21,6 +21,7 @@ from risingsearch.errors import (
     ExecutorFailedError,
     InvalidParameterError,
     SearchFailedError,
+    SetupError,
     StateError,
 )
 from risingsearch.interrupts import finished_first, first_interrupt
@@ -364,6 +365,8 @@ class RisingSearch:
         ------
         SearchFailedError
             If no arm has had a finite score; the first failure is the cause.
+        SetupError
+            If the trainable says that no arm can be trained as things are.
         ExecutorFailedError
             If the executor died; its ``result`` holds what was found before.
         KeyboardInterrupt
@@ -395,7 +398,7 @@ class RisingSearch:
                     else:
                         break
             except BaseException as error:
-                if not isinstance(error, Exception):
+                if isinstance(error, SetupError) or not isinstance(error, Exception):
                     self._abandon()
                 raise
         if not (self._is_kept and self._interrupted) and self.scheduler.flush():
@@ -478,6 +481,8 @@ class RisingSearch:
             task = task._replace(interrupted=lambda: self._interrupted)
         try:
             future = self._executor.submit(run_task, self.trainable, task)
+        except SetupError:
+            raise
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
@@ -490,6 +495,8 @@ class RisingSearch:
         future = min(done, key=lambda future: self._futures[future].id)
         try:
             outcome = future.result()
+        except SetupError:
+            raise
         except Exception as error:
             raise self._executor_failed(error) from error
         return self._futures.pop(future), outcome

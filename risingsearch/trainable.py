@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 from risingsearch.arms import COLUMNS, Job, Report
-from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.errors import InvalidParameterError, NotTrainableError, SetupError
 
 RESERVED = frozenset(COLUMNS) - {"cost"}  # a search drops the cost
 
@@ -223,6 +223,8 @@ def run_task(trainable: Any, task: Task) -> Outcome:
                 break
         if not ended:
             resume_from = kept if task.travels else state
+    except SetupError:
+        raise
     except Exception as error:
         failure = _portable(error) if task.travels else error
         resume_from = kept if task.protected else None

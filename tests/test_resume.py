@@ -32,6 +32,7 @@ from risingsearch.errors import (
     RisingSearchError,
     RunDirError,
     SearchFailedError,
+    SetupError,
     StateError,
 )
 from risingsearch.journal import read
@@ -460,6 +461,37 @@ class TestArmsThatFailOrEnd:
         result = a_search(folder, trainable, **options).run()
         assert result.n_epochs == 24
         assert result.arms[2].status == "failed"
+
+
+class TestASetupThatIsWrong:
+    """What every arm needs is missing: no arm is to blame."""
+
+    @pytest.mark.parametrize("n_jobs", [None, 2])
+    def test_the_search_stops_and_goes_on_once_it_is_mended(
+        self, tmp_path, folder, n_jobs
+    ):
+        trainable = Rising(arm_2_epoch_2=SetupError("the disk is gone"))
+        options = {"order": "ask", "n_jobs": n_jobs}
+        with ThreadPoolExecutor(2) as threads:
+            executor = None if n_jobs is None else threads
+            options["executor"] = executor
+            expected = a_search(tmp_path / "whole", **options).run()
+            search = a_search(folder, trainable=trainable, **options)
+            for _ in range(2):
+                with pytest.raises(SetupError, match="the disk is gone"):
+                    search.run()
+                assert not search.result().failures
+            trainable.events.clear()
+            assert facts(search.run()) == facts(expected)
+
+    def test_without_a_directory_what_is_in_flight_is_charged(self):
+        trainable = Rising(arm_2_epoch_2=SetupError("the disk is gone"))
+        search = RisingSearch(
+            trainable, CANDIDATES, budget=24, max_epochs=6, policy="round-robin", seed=0
+        )
+        with pytest.raises(SetupError, match="the disk is gone"):
+            search.run()
+        assert search.run().n_epochs == 24
 
 
 class TestArguments:
