@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli_json import print_json
-from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 
 if TYPE_CHECKING:
     from risingsearch.arms import Report
+    from risingsearch.commands import CommandTrainable
     from risingsearch.results import SearchResult
+    from risingsearch.scheduler import Scheduler
     from risingsearch.search import RisingSearch
 
 SHOWN = ("policy", "budget", "max_epochs", "n_jobs", "seed")
@@ -54,7 +58,7 @@ def add_commands(commands: Any) -> None:
         "--budget",
         type=_more,
         metavar="+N",
-        help="add so many epochs or seconds, whatever the budget is in",
+        help="add so many epochs, seconds or hours, whatever the budget is in",
     )
     resume.add_argument("--json", action="store_true", help="print JSON")
     resume.set_defaults(run=_resume)
@@ -110,30 +114,42 @@ def _plan(arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    from risingsearch.run_dir import holds_search
     from risingsearch.sweeps import read_sweep
 
     sweep = read_sweep(arguments.sweep)
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
-    _search(sweep, run_dir, None, as_json=arguments.json)
+    cwd = str(Path.cwd())
+    if holds_search(run_dir):
+        cwd = _described(run_dir)["cwd"]
+    _search(sweep, run_dir, cwd, None, as_json=arguments.json)
 
 
 def _resume(arguments: argparse.Namespace) -> None:
-    from risingsearch.run_dir import saved_header
     from risingsearch.sweeps import checked_sweep
 
-    header = saved_header(arguments.run_dir)
-    described = header["settings"].get("identity", {})
-    if "sweep" not in described:
+    run_dir = arguments.run_dir
+    described = _described(run_dir)
+    sweep = checked_sweep(described["sweep"], str(run_dir))
+    more = None if arguments.budget is None else sweep.budget.more(arguments.budget)
+    _search(sweep, run_dir, described["cwd"], more, as_json=arguments.json)
+
+
+def _described(run_dir: Path) -> dict[str, Any]:
+    """Return the sweep of a run and where its scripts run."""
+    from risingsearch.run_dir import saved_header
+
+    described: dict[str, Any] = saved_header(run_dir)["settings"].get("identity", {})
+    if not {"sweep", "cwd"} <= described.keys():
         msg = (
-            f"{arguments.run_dir} is not the run of a sweep: go on with "
-            "RisingSearch.resume in Python"
+            f"{run_dir} is not the run of a sweep: go on with RisingSearch.resume in "
+            "Python"
         )
         raise RunDirError(msg)
-    sweep = checked_sweep(described["sweep"], str(arguments.run_dir))
-    _search(sweep, arguments.run_dir, arguments.budget, as_json=arguments.json)
+    return described
 
 
-def _search(sweep: Any, run_dir: Path, more: int | None, *, as_json: bool) -> None:
+def _search(sweep: Any, run_dir: Path, cwd: str, more: Any, *, as_json: bool) -> None:
     """Run a sweep to its end."""
     from risingsearch.commands import CommandTrainable
     from risingsearch.search import RisingSearch
@@ -145,18 +161,10 @@ def _search(sweep: Any, run_dir: Path, more: int | None, *, as_json: bool) -> No
         report_file=sweep.report_file,
         slots=sweep.environment or [{}] * sweep.workers,
         timeout=sweep.timeout,
+        cwd=Path(cwd),
     )
-
-    def tidy(search: RisingSearch, report: Report) -> None:
-        arm = report.job.arm
-        epochs = trainable.checkpoint_epochs(arm)
-        keep = set(epochs[-KEPT:])
-        if arm == search.scheduler.best_arm:
-            later = [e for e in epochs if e >= search.scheduler.best_epoch]
-            keep.update(later[:1])
-        trainable.drop_checkpoints(arm, keep)
-
-    with _workers(sweep.workers, trainable) as executor:
+    tidy = _Tidy(trainable)
+    with _workers(sweep.workers, trainable) as executor, _ends_are_interrupts():
         search = RisingSearch(
             trainable,
             sweep.draw(),
@@ -169,12 +177,17 @@ def _search(sweep: Any, run_dir: Path, more: int | None, *, as_json: bool) -> No
             seed=sweep.seed,
             executor=executor,
             n_jobs=sweep.workers,
+            slice=sweep.slice,
             order=sweep.order,
             callbacks=[tidy],
             progress=True,
             run_dir=run_dir,
-            identity={"sweep": sweep.model_dump(mode="json", exclude_defaults=True)},
+            identity={
+                "sweep": sweep.model_dump(mode="json", exclude_defaults=True),
+                "cwd": cwd,
+            },
         )
+        trainable.end_left_over()
         trainable.arms.update(
             {search.seed_of(arm): arm for arm in range(len(search.candidates))}
         )
@@ -188,9 +201,51 @@ def _search(sweep: Any, run_dir: Path, more: int | None, *, as_json: bool) -> No
                 file=sys.stderr,
             )
             raise
+        except SearchFailedError as error:
+            msg = f"{error}; mend the script and start anew with another --run-dir"
+            raise SearchFailedError(msg) from error
+        tidy.tidy(search.scheduler)
     facts = _facts(result, run_dir)
     facts["checkpoint"] = str(_best_folder(trainable, result))
     _print(facts, as_json=as_json)
+
+
+class _Tidy:
+    """Drops checkpoint directories that nothing goes on from and that are not best."""
+
+    def __init__(self, trainable: CommandTrainable) -> None:
+        self._trainable = trainable
+        self._due: set[int] = set()  # arms that have changed
+
+    def __call__(self, search: RisingSearch, report: Report) -> None:
+        self._due.add(report.job.arm)
+        self.tidy(search.scheduler)
+
+    def tidy(self, scheduler: Scheduler) -> None:
+        best = scheduler.best_arm
+        for arm in list(self._due):
+            status = scheduler.status(arm)
+            epochs = self._trainable.checkpoint_epochs(arm)
+            keep = set() if status in ("finished", "failed") else set(epochs[-KEPT:])
+            if arm == best:
+                keep.update([e for e in epochs if e >= scheduler.best_epoch][:1])
+            self._trainable.drop_checkpoints(arm, keep)
+            if status != "running" and arm != best:  # else it will change once more
+                self._due.remove(arm)
+
+
+@contextmanager
+def _ends_are_interrupts() -> Iterator[None]:
+    """Let whoever asks this process to end have what Ctrl-C has."""
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            before[number] = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -215,8 +270,12 @@ def _best_folder(trainable: Any, result: SearchResult) -> Path:
 
 
 def _status(arguments: argparse.Namespace) -> None:
+    from risingsearch.run_dir import is_held
+
     result = _saved_result(arguments.run_dir)
     facts = _facts(result, arguments.run_dir)
+    if is_held(arguments.run_dir):
+        facts["stop_reason"] = "none: it is running"
     if not arguments.json:
         facts["arms"] = ", ".join(f"{n} {kind}" for kind, n in facts["arms"].items())
     _print(facts, as_json=arguments.json)
@@ -233,11 +292,15 @@ def _report(arguments: argparse.Namespace) -> None:
     shown = {name: settings[name] for name in SHOWN if settings[name] is not None}
     out = arguments.out or run_dir / "report.html"
     try:
-        path = write_report(result, out, title=run_dir.name, settings=shown)
+        title = run_dir.resolve().name
+        path = write_report(result, out, title=title, settings=shown)
     except OSError as error:
-        msg = f"{out} cannot be written ({error.strerror})"
-        raise InvalidParameterError(msg) from error
+        raise _unwritable(out, error) from error
     print(path)
+
+
+def _unwritable(path: Path, error: OSError) -> InvalidParameterError:
+    return InvalidParameterError(f"{path} cannot be written ({error.strerror})")
 
 
 def _saved_result(run_dir: Path) -> SearchResult:
@@ -265,17 +328,21 @@ def _export(arguments: argparse.Namespace) -> None:
     rows = [
         {**row, **_prefixed(result.candidates[row["arm"]])} for row in result.history
     ]
-    if arguments.format == "parquet":
-        if arguments.out is None:
+    out = arguments.out
+    if out is None:
+        if arguments.format == "parquet":
             msg = "parquet is no text: name a file with --out"
             raise InvalidParameterError(msg)
-        _frame(rows).to_parquet(arguments.out)
-        return
-    if arguments.out is None:
         _write(rows, sys.stdout, arguments.format)
         return
-    with arguments.out.open("w", newline="") as file:
-        _write(rows, file, arguments.format)
+    try:
+        if arguments.format == "parquet":
+            _frame(rows).to_parquet(out)
+            return
+        with out.open("w", newline="", errors="backslashreplace") as file:
+            _write(rows, file, arguments.format)
+    except OSError as error:
+        raise _unwritable(out, error) from error
 
 
 def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
@@ -291,7 +358,12 @@ def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
 def _frame(rows: list[dict[str, Any]]) -> Any:
     from risingsearch.results import History
 
-    return History(rows).to_frame()
+    frame = History(rows).to_frame()
+    for name, column in frame.items():
+        kinds = {type(value) for value in column if value == value}
+        if column.dtype == object and len(kinds) > 1:  # a file has one kind in a column
+            frame[name] = [value if value != value else str(value) for value in column]
+    return frame
 
 
 def _prefixed(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,12 +379,12 @@ def _print(facts: Mapping[str, Any], *, as_json: bool) -> None:
         print(f"{name.replace('_', ' '):{width}}  {value}")
 
 
-def _more(text: str) -> int:
+def _more(text: str) -> float:
     try:
-        more = int(text.removeprefix("+"))
+        more = float(text.removeprefix("+"))
     except ValueError:
-        more = 0
-    if more < 1:
+        more = 0.0
+    if not 0.0 < more < math.inf:
         msg = f"how much is added, such as +100; got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return more

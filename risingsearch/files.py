@@ -31,6 +31,17 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
     sync_folder(path.parent)
 
 
+def sync_tree(folder: Path) -> None:
+    """Wait until all files under a folder, and their names, are on disk."""
+    for path in folder.rglob("*"):
+        if path.is_dir() and not path.is_symlink():
+            sync_folder(path)
+        elif path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on disk, where the system can do that."""
     if os.name != "posix":

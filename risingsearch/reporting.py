@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from numbers import Real
+from numbers import Integral, Real
+from typing import Any
 
 from risingsearch.errors import InvalidParameterError
 
@@ -25,7 +26,7 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
     Raises
     ------
     InvalidParameterError
-        If the score is no number, or the epoch none from 1.
+        If the score or a metric is no number, or the epoch none from 1.
 
     Examples
     --------
@@ -35,11 +36,19 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
     if isinstance(score, bool) or not isinstance(score, Real):
         msg = f"score must be a number; got {score!r}"
         raise InvalidParameterError(msg)
-    if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 1:
+    if isinstance(epoch, bool) or not isinstance(epoch, Integral) or epoch < 1:
         msg = f"epoch must be a whole number of at least 1; got {epoch!r}"
         raise InvalidParameterError(msg)
-    known = {
-        name: value if math.isfinite(value) else None for name, value in metrics.items()
-    }
-    line = {"epoch": epoch, "score": float(score), **known}
+    others = {name: _plain(name, value) for name, value in metrics.items()}
+    line = {"epoch": int(epoch), "score": float(score), **others}
     print(json.dumps(line), flush=True)
+
+
+def _plain(name: str, value: Any) -> int | float | None:
+    """Return a number as JSON knows it; NaN and infinities are null."""
+    if not isinstance(value, Real):
+        msg = f"{name} must be a number; got {value!r}"
+        raise InvalidParameterError(msg)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if math.isfinite(value) else None

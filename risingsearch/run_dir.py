@@ -168,49 +168,24 @@ class RunDirectory:
 
         A damaged one is as good as none, and a warning says so.
         """
-        n_known, state = self.saved_state(self.path, self.n_events)
+        n_known, state = saved_state(self.path)
+        if n_known > self.n_events:
+            _warn_of_damage(self.path / STATE)
+            n_known, state = 0, None
         self._n_events_saved = n_known
         return n_known, state
-
-    @staticmethod
-    def saved_state(path: Path, n_events: int) -> tuple[int, dict[str, Any] | None]:
-        """Return the same of a directory with so many events."""
-        file = path / STATE
-        try:
-            head, _, content = file.read_bytes().partition(b"\n")
-        except FileNotFoundError:
-            return 0, None
-        except OSError as error:
-            raise _unusable(file, error) from error
-        if hashlib.sha256(content).hexdigest().encode() == head:
-            saved = json.loads(content)
-            if saved["events"] <= n_events:
-                return saved["events"], saved["scheduler"]
-        warnings.warn(
-            f"{file} is damaged: all decisions are made again from the journal, which "
-            "takes longer and ends the same",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return 0, None
 
     def _check_same(self, saved: Event, settings: Event) -> None:
         for name in sorted(dict.fromkeys([*settings, *saved]), key=_causes_first):
             was, given = saved.get(name), settings.get(name)
-            if was == given:
-                continue
-            if isinstance(was, list) and isinstance(given, list):
+            if was != given:
                 name, was, given = _first_difference(name, was, given)
-            elif (
-                isinstance(was, dict) and isinstance(given, dict) and name == "identity"
-            ):
-                self._check_same(was, given)
-            msg = (
-                f"{self.path} holds a search with {name}={_shown(was)}, and it was "
-                f"opened with {name}={_shown(given)}: give the same arguments to go "
-                "on, or another run_dir"
-            )
-            raise StateError(msg)
+                msg = (
+                    f"{self.path} holds a search with {name}={_shown(was)}, and it was "
+                    f"opened with {name}={_shown(given)}: give the same arguments to "
+                    "go on, or another run_dir"
+                )
+                raise StateError(msg)
 
 
 class NoDirectory:
@@ -241,6 +216,54 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def saved_state(path: Path) -> tuple[int, dict[str, Any] | None]:
+    """Return the state in a directory and the number of events it knows, or 0 and None.
+
+    A damaged one is as good as none, and a warning says so.
+    """
+    file = path / STATE
+    try:
+        head, _, content = file.read_bytes().partition(b"\n")
+    except FileNotFoundError:
+        return 0, None
+    except OSError as error:
+        raise _unusable(file, error) from error
+    if hashlib.sha256(content).hexdigest().encode() != head:
+        _warn_of_damage(file)
+        return 0, None
+    saved = json.loads(content)
+    return saved["events"], saved["scheduler"]
+
+
+def _warn_of_damage(file: Path) -> None:
+    warnings.warn(
+        f"{file} is damaged: all decisions are made again from the journal, which "
+        "takes longer and ends the same",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def is_held(path: Path) -> bool:
+    """Return whether a process searches in a directory."""
+    from filelock import FileLock, Timeout
+
+    if not (path / LOCK).exists():
+        return False
+    try:
+        with FileLock(path / LOCK, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:
+        return False
+
+
+def holds_search(path: Path) -> bool:
+    """Return whether there is a search in a directory."""
+    return (path / JOURNAL).exists()
+
+
 def saved_header(path: Path) -> Event:
     """Return the header of the search in a directory.
 
@@ -249,7 +272,7 @@ def saved_header(path: Path) -> Event:
     JournalError
         If there is none, or it is damaged.
     """
-    if not (path / JOURNAL).exists():
+    if not holds_search(path):
         msg = f"{path} holds no search: it has no {JOURNAL}"
         raise JournalError(msg)
     return read(path / JOURNAL, header_only=True).header
@@ -270,7 +293,7 @@ def saved_events(path: Path) -> tuple[Event, list[Event]]:
 
 def saved_entropy(path: Path) -> int | None:
     """Return what the seeds of the search in a directory come from, if there is one."""
-    if not (path / JOURNAL).exists():
+    if not holds_search(path):
         return None
     return int(saved_header(path)["entropy"])
 
@@ -345,13 +368,20 @@ def _causes_first(name: str) -> tuple[bool, bool]:
     return name in ("candidates", "seed"), name != "identity"
 
 
-def _first_difference(
-    name: str, was: list[Any], given: list[Any]
-) -> tuple[str, Any, Any]:
-    for i, (one, other) in enumerate(zip(was, given, strict=False)):
-        if one != other:
-            return f"{name}[{i}]", one, other
-    return f"len({name})", len(was), len(given)
+def _first_difference(name: str, was: Any, given: Any) -> tuple[str, Any, Any]:
+    """Return what differs first between two values, deep inside them."""
+    dicts = isinstance(was, dict) and isinstance(given, dict)
+    if dicts and not any(key.startswith("$") for key in was):  # JSON for something else
+        for key in dict.fromkeys([*given, *was]):
+            if was.get(key) != given.get(key):
+                inner = f"{name}.{key}"
+                return _first_difference(inner, was.get(key), given.get(key))
+    if isinstance(was, list) and isinstance(given, list):
+        for i, (one, other) in enumerate(zip(was, given, strict=False)):
+            if one != other:
+                return _first_difference(f"{name}[{i}]", one, other)
+        return f"len({name})", len(was), len(given)
+    return name, was, given
 
 
 def _shown(value: Any) -> str:

@@ -13,22 +13,27 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from risingsearch.errors import ScriptError
+from risingsearch.errors import ScriptError, missing
+
+try:
+    import psutil
+except ModuleNotFoundError as error:
+    raise missing("psutil", "cli") from error
 
 LOOK_EVERY = 0.05
 """Seconds between two looks at a silent script."""
 LINGER = 1.0
-"""Seconds for the last lines, where something else holds the script's output open."""
+"""Seconds for the last lines and for the end of what a script leaves running."""
+LONGEST = 1 << 20  # characters of a line, before it is cut
 SHOWN = 200  # characters of a line in a message
 
 
 class ReportFile:
     """Lines that are added to a file while a script runs.
 
-    What is there before the script starts is of its earlier epochs. A file that gets
-    shorter has been begun anew.
+    What is there before the script starts is of its earlier epochs.
 
     Parameters
     ----------
@@ -41,11 +46,21 @@ class ReportFile:
         self._at = path.stat().st_size if path.exists() else 0
 
     def new_lines(self, *, all_of_it: bool = False) -> list[str]:
-        """Return the lines since the last time; ``all_of_it``: also an unended one."""
+        """Return the lines since the last time; ``all_of_it``: also an unended one.
+
+        Raises
+        ------
+        ScriptError
+            If the file has become shorter.
+        """
         try:
             with self._path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size < self._at:
-                    self._at = 0
+                    msg = (
+                        f"the script has begun {self._path.name} anew: it must add its "
+                        "reports to the file that its checkpoint has"
+                    )
+                    raise ScriptError(msg)
                 file.seek(self._at)
                 added = file.read()
         except FileNotFoundError:
@@ -53,7 +68,8 @@ class ReportFile:
         if not all_of_it:
             added = added[: added.rfind(b"\n") + 1]
         self._at += len(added)
-        return added.decode(errors="replace").splitlines()
+        text = added.decode(errors="replace").removesuffix("\n")
+        return text.split("\n") if added else []
 
 
 def reports(
@@ -64,7 +80,7 @@ def reports(
     log: IO[str],
     file: ReportFile | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a process reports, from its lines or from those of a file.
+    """Yield what a process reports, from the lines that it prints or those of a file.
 
     All that it prints goes to the log.
 
@@ -74,89 +90,103 @@ def reports(
         If it ends with an error, reports what is no JSON, or no epoch for ``timeout``
         seconds.
     """
-    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    assert process.stdout is not None
-    reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
-    reader.start()
-    patience = _Patience(timeout)
     output = _Output(process)
-    last = ""
-    ended = False
-    while not ended:
-        line = _next(lines)
-        if line is None:
-            patience.wait_for(process)
-        elif line:
-            log.write(line)
+    reported = time.monotonic()
+    last = {True: "", False: ""}
+    is_over = False
+    while not is_over:
+        line = output.next_line()
+        is_over = output.is_over
+        if line is not None:
+            log.write(line.text)
             log.flush()
-        elif process.poll() is not None:
-            output.end()
-        ended = line is None or output.is_over
-        told = [line or ""] if file is None else file.new_lines(all_of_it=ended)
-        records = [record for text in told if (record := _report(text, metric))]
-        for record in records:
-            yield record
-            patience.renew()
-        if line and (file is not None or not records):
-            last = line.strip() or last
-        if process.returncode is None:
-            patience.check()
-    code = process.returncode
-    if code != 0:
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        msg = f"the script ended with {how}; its last line: {last[:SHOWN]!r}"
-        raise ScriptError(msg)
-
-
-class _Patience:
-    """How long a script may report nothing."""
-
-    def __init__(self, timeout: float | None) -> None:
-        self._timeout = timeout
-        self.renew()
-
-    def renew(self) -> None:
-        self._since = time.monotonic()
-
-    @property
-    def left(self) -> float | None:
-        if self._timeout is None:
-            return None
-        return max(0.0, self._since + self._timeout - time.monotonic())
-
-    def check(self) -> None:
-        if self.left == 0.0:
-            msg = f"the script has reported no epoch for {self._timeout:g} seconds"
+            last[line.may_report] = line.text.strip() or last[line.may_report]
+        if file is not None:
+            told = file.new_lines(all_of_it=is_over)
+        else:
+            told = [line.text] if line is not None and line.may_report else []
+        for text in told:
+            if record := _report(text, metric):
+                yield record
+                reported = time.monotonic()
+        running = process.returncode is None
+        if running and timeout is not None and time.monotonic() > reported + timeout:
+            msg = f"the script has reported no epoch for {timeout:g} seconds"
             raise ScriptError(msg)
-
-    def wait_for(self, process: subprocess.Popen[str]) -> None:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(self.left)
-
-
-class _Output:
-    """The output of a script, which may be held open by what it has left running."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self._due = math.inf
-
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self._due
-
-    def end(self) -> None:
-        """Expect no more of it, now that the script has ended."""
-        if self._due == math.inf:
-            kill(self._process)
-            self._due = time.monotonic() + LINGER
+    if process.returncode != 0:
+        code = process.returncode
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        said = (last[False] or last[True])[:SHOWN]
+        msg = f"the script ended with {how}; its last line: {said!r}"
+        raise ScriptError(msg)
 
 
 def kill(process: subprocess.Popen[str]) -> None:
     """End a process and all that it has started."""
-    with suppress(ProcessLookupError):
+    if process.returncode is None:
+        end_tree(process.pid)
+    with suppress(ProcessLookupError):  # of what an ended script has left running
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def end_tree(pid: int) -> None:
+    """End a process and its descendants, those in sessions of their own included."""
+    with suppress(psutil.NoSuchProcess):
+        top = psutil.Process(pid)
+        others = top.children(recursive=True)
+        for each in [top, *others]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(others, timeout=LINGER)
+
+
+class _Line(NamedTuple):
+    text: str
+    may_report: bool  # else it is a message on standard error
+
+
+class _Output:
+    """What a script prints, until it has ended and its last line is read."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
+        self._n_open = 0
+        self._due = math.inf
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                self._n_open += 1
+                may_report = stream is process.stdout
+                threading.Thread(
+                    target=self._read, args=(stream, may_report), daemon=True
+                ).start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the script has ended and nothing more comes."""
+        if self._process.returncode is None:
+            return False
+        return self._n_open == 0 or time.monotonic() >= self._due
+
+    def next_line(self) -> _Line | None:
+        """Return the next line, None where none comes now."""
+        try:
+            line = self._lines.get(timeout=LOOK_EVERY)
+        except queue.Empty:
+            line = None
+        else:
+            self._n_open -= line is None
+        if line is None and self._process.poll() is not None and self._due == math.inf:
+            kill(self._process)  # what it has left running may hold its output open
+            self._due = time.monotonic() + LINGER
+        return line
+
+    def _read(self, stream: IO[str], may_report: bool) -> None:
+        with stream:
+            while line := stream.readline(LONGEST):
+                self._lines.put(_Line(line, may_report))
+        self._lines.put(None)
 
 
 def _report(line: str, metric: str) -> dict[str, Any] | None:
@@ -172,18 +202,3 @@ def _report(line: str, metric: str) -> dict[str, Any] | None:
             raise ScriptError(msg) from error
         return None
     return record if metric in record else None
-
-
-def _read(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
-    with stream:
-        for line in stream:
-            lines.put(line)
-    lines.put(None)
-
-
-def _next(lines: queue.SimpleQueue[str | None]) -> str | None:
-    """Return the next line, "" where none comes now, None after the last."""
-    try:
-        return lines.get(timeout=LOOK_EVERY)
-    except queue.Empty:
-        return ""

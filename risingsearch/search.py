@@ -39,6 +39,7 @@ from risingsearch.run_dir import (
     saved_entropy,
     saved_events,
     saved_header,
+    saved_state,
 )
 from risingsearch.scheduler import Scheduler
 from risingsearch.search_settings import (
@@ -339,12 +340,13 @@ class RisingSearch:
         """
         path = Path(run_dir)
         with no_collection():
+            known = saved_state(path)  # first: the journal is never behind it
             header, events = saved_events(path)
             arguments = arguments_of(header, {})
             arguments["seed"] = header["entropy"]
             executor = _Inline() if arguments["n_jobs"] != 1 else None
             search = cls(Functions(_nothing, _nothing), **arguments, executor=executor)
-            search._go_on(events, *RunDirectory.saved_state(path, len(events)))
+            search._go_on(events, *known)
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
         return replace(search.result(), _best_checkpoint=CheckpointError(msg))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,16 +26,22 @@ try:
         model_validator,
     )
     from scipy import stats
+
+    from risingsearch.sweep_yaml import load_yaml
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
 from risingsearch.commands import FIELDS, fields_of
 
 Value = bool | int | float | str
+Integral = Annotated[int, Field(ge=-(2**62), le=2**62)]
+LONGEST = 1e9  # seconds, some 30 years
+TRIES = 20
+"""Draws for each configuration that is wanted, before there are no new ones."""
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class _Parameter(_Strict):
@@ -58,6 +66,9 @@ class _Range(_Parameter):
     def _in_order(self) -> _Range:
         if not self.low < self.high:
             msg = f"low must be below high; got {self.low:g} and {self.high:g}"
+            raise ValueError(msg)
+        if math.isinf(self.high - self.low):
+            msg = f"from {self.low:g} to {self.high:g} is too far for a number"
             raise ValueError(msg)
         return self
 
@@ -88,8 +99,8 @@ class Integer(_Parameter):
     """A whole number between two, both included."""
 
     type: Literal["int"]
-    low: int
-    high: int
+    low: Integral
+    high: Integral
     log: bool = False
 
     @model_validator(mode="after")
@@ -132,6 +143,21 @@ class BudgetSetting(_Strict):
     epochs: int | None = Field(default=None, ge=1)
     seconds: float | None = Field(default=None, gt=0.0)
     hours: float | None = Field(default=None, gt=0.0)
+
+    def more(self, added: float) -> int | Budget:
+        """Return what is added to the budget, in the unit that it is given in.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it is no whole number of epochs.
+        """
+        if self.epochs is None:
+            return Budget(seconds=added * (1.0 if self.seconds else 3600.0))
+        if added != int(added):
+            msg = f"the budget is in epochs, and {added:g} is no whole number of them"
+            raise InvalidParameterError(msg)
+        return int(added)
 
     @model_validator(mode="after")
     def _one(self) -> BudgetSetting:
@@ -181,6 +207,8 @@ class Sweep(_Strict):
         Seconds without an epoch after which a script counts as hanging.
     retries : int
         How often a configuration may fail and be tried again.
+    slice : int, optional
+        Epochs for which a script is started; by default the policy decides.
     seed : int
         Of everything random.
     """
@@ -198,7 +226,8 @@ class Sweep(_Strict):
     workers: int = Field(default=1, ge=1)
     order: Literal["ask", "completion"] = "ask"
     environment: list[dict[str, str]] = []
-    timeout: float | None = Field(default=None, gt=0.0)
+    timeout: float | None = Field(default=None, gt=0.0, le=LONGEST)
+    slice: int | None = Field(default=None, ge=1)
     retries: int = Field(default=0, ge=0)
     seed: int = Field(default=0, ge=0)
 
@@ -211,9 +240,8 @@ class Sweep(_Strict):
     @field_validator("report_file")
     @classmethod
     def _inside(cls, value: str | None) -> str | None:
-        if value is not None and (
-            Path(value).is_absolute() or ".." in Path(value).parts
-        ):
+        path = Path(value or "here")
+        if path.is_absolute() or ".." in path.parts or not path.name:
             msg = "it is a file in the checkpoint directory, named from there"
             raise ValueError(msg)
         return value
@@ -230,6 +258,32 @@ class Sweep(_Strict):
             else slot
             for slot in value
         ]
+
+    @field_validator("environment")
+    @classmethod
+    def _are_variables(cls, value: list[dict[str, str]]) -> list[dict[str, str]]:
+        for slot in value:
+            for name, text in slot.items():
+                if not name or "=" in name or "\0" in name + text:
+                    msg = f"{name!r} cannot be a variable of the environment"
+                    raise ValueError(msg)
+        return value
+
+    @field_validator("command")
+    @classmethod
+    def _are_arguments(cls, value: list[str]) -> list[str]:
+        if any("\0" in part for part in value):
+            msg = "an argument cannot contain the character 0"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("metric")
+    @classmethod
+    def _is_a_score(cls, value: str) -> str:
+        if value == "epoch":
+            msg = "the script reports the epoch beside it"
+            raise ValueError(msg)
+        return value
 
     @model_validator(mode="after")
     def _fits_together(self) -> Sweep:
@@ -252,9 +306,19 @@ class Sweep(_Strict):
         return self
 
     def draw(self) -> list[dict[str, Any]]:
-        """Return the configurations, the same for the same file."""
+        """Return the configurations, each once, the same for the same file.
+
+        There may be fewer than wanted where the parameters have few values.
+        """
         rng = np.random.default_rng([self.seed, 1])
-        return [self._drawn(rng) for _ in range(self.n_candidates)]
+        wanted = self.n_candidates
+        drawn: dict[str, dict[str, Any]] = {}
+        for _ in range(TRIES * wanted):
+            params = self._drawn(rng)
+            drawn.setdefault(json.dumps(params), params)
+            if len(drawn) == wanted:
+                break
+        return list(drawn.values())
 
     @property
     def n_candidates(self) -> int:
@@ -294,11 +358,11 @@ def read_sweep(path: Path) -> Sweep:
         If it cannot be read; the message names the place in the file.
     """
     try:
-        given = yaml.safe_load(path.read_text())
+        given = load_yaml(path.read_text())
     except OSError as error:
         msg = f"{path} cannot be read ({error.strerror})"
         raise InvalidParameterError(msg) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{path} is not YAML: {' '.join(str(error).split())}"
         raise InvalidParameterError(msg) from error
     return checked_sweep(given, str(path))
@@ -351,12 +415,30 @@ def _check_names(parameters: dict[str, Any]) -> None:
                 f"stand before it, {sorted(before)}"
             )
             raise ValueError(msg)
+        for other, wanted in parameter.when.items():
+            _check_possible(
+                f"parameters.{name}.when.{other}", wanted, parameters[other]
+            )
         before.add(name)
+
+
+def _check_possible(place: str, wanted: Any, parameter: Any) -> None:
+    if not isinstance(parameter, Choice):
+        return
+    for value in wanted if isinstance(wanted, list) else [wanted]:
+        if value not in parameter.values:
+            msg = f"{place}: {value!r} is none of its values, {parameter.values}"
+            raise ValueError(msg)
 
 
 def _checked_fields(part: str) -> list[str]:
     try:
-        return fields_of(part)
+        fields = list(string.Formatter().parse(part))
     except ValueError as error:
         msg = f"the command has {part!r} ({error}): write {{{{ and }}}} for braces"
         raise ValueError(msg) from error
+    for _, name, form, conversion in fields:
+        if form or conversion:
+            msg = f"the command has {part!r}: write {{{name}}} and nothing else in it"
+            raise ValueError(msg)
+    return fields_of(part)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from risingsearch.cli import main
@@ -167,6 +168,92 @@ def test_killed_and_run_again(folder, capsys, workers, n_events):
     assert exported("killed", capsys) == exported("whole", capsys)
 
 
+def test_killed_its_scripts_are_ended_by_the_next_run(folder, capsys):
+    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 60")
+    process = started("run", "sweep.yaml")
+    with process:
+        while not Path("pid").exists() or not list(Path("runs").rglob("running.json")):
+            time.sleep(0.01)
+        process.kill()
+    script = psutil.Process(int(Path("pid").read_text()))
+    Path("train.sh").write_text(BASH)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["epochs"] == 24
+    psutil.wait_procs([script], timeout=10)
+    assert not script.is_running()
+
+
+def test_a_run_goes_on_from_any_folder(folder, capsys, monkeypatch):
+    assert main(["run", "sweep.yaml"]) == 0
+    capsys.readouterr()
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    run_dir = str(folder / "runs" / "sweep")
+    assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
+    assert told(capsys)["failures"] == 0
+    same = ["run", str(folder / "sweep.yaml"), "--run-dir", run_dir]
+    assert main(same) == 0
+
+
+def test_a_program_that_is_missing_blames_no_arm(folder, capsys):
+    sweep = BASH_SWEEP.replace("bash, train.sh", "./train.sh")
+    Path("sweep.yaml").write_text(sweep)
+    for _ in range(2):
+        assert main(["run", "sweep.yaml"]) == 2
+        assert "./train.sh cannot be started" in capsys.readouterr().err
+    Path("train.sh").chmod(0o700)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert (found["epochs"], found["failures"]) == (24, 0)
+
+
+def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: {hours: 1e-9}\ncandidates: 9")
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    before = told(capsys)["epochs"]
+    arguments = ["resume", "runs/sweep", "--budget", "+0.0001", "--json"]
+    assert main(arguments) == 0
+    assert told(capsys)["epochs"] > before
+
+
+def test_a_script_is_started_for_a_slice(folder, capsys):
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}slice: 4\n")
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    arm = told(capsys)["best_arm"]
+    log = Path("runs", "sweep", "arms", f"arm-{arm:06d}", "log.txt").read_text()
+    assert "--- epochs 1 to 4: " in log
+
+
+def test_arms_that_are_over_leave_no_checkpoints_but_the_best(folder, capsys):
+    Path("sweep.yaml").write_text(BASH_SWEEP.replace("budget: 24", "budget: 64"))
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    kept = {int(path.parent.name[4:]) for path in Path("runs").rglob("epoch-*")}
+    statuses = found["arms"]
+    assert statuses["finished"] > 1
+    assert len(kept) == statuses.get("paused", 0) + 1
+    assert found["best_arm"] in kept
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_it_leaves_no_script_behind(folder, capsys, number):
+    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 60")
+    process = started("run", "sweep.yaml")
+    with process:
+        while not Path("pid").exists():
+            time.sleep(0.01)
+        assert main(["status", "runs/sweep"]) == 0
+        assert "it is running" in capsys.readouterr().out
+        script = psutil.Process(int(Path("pid").read_text()))
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "go on with: risingsearch resume" in said
+    assert not script.is_running()
+
+
 def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
     slow = BASH.replace("    epoch=$((epoch + 1))", "    sleep 0.05; : $((epoch += 1))")
     Path("train.sh").write_text(slow)
@@ -200,7 +287,10 @@ def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 0
     Path("sweep.yaml").write_text(BASH_SWEEP.replace("high: 50", "high: 60"))
     assert main(["run", "sweep.yaml"]) == 2
-    assert "runs/sweep holds a search with" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert (
+        "holds a search with identity.sweep.parameters.top.high=50, and it was" in said
+    )
 
 
 def test_scripts_that_fail_are_told_of_and_the_others_go_on(folder, capsys):
@@ -216,6 +306,7 @@ def test_when_all_scripts_fail_so_does_the_search(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
     assert "the script ended with exit code 7; its last line: 'no GPU here'" in said
+    assert "start anew with another --run-dir" in said
 
 
 @pytest.mark.parametrize(
@@ -233,7 +324,25 @@ def test_what_is_not_there(folder, capsys, arguments, message):
     assert not Path("runs").exists()
 
 
-def test_more_budget_is_a_whole_number(folder, capsys):
+def test_a_file_that_cannot_be_written(folder, capsys):
+    assert main(["run", "sweep.yaml"]) == 0
+    for kind in ("csv", "json", "parquet"):
+        out = ["--format", kind, "--out", "none/epochs"]
+        assert main(["export", "runs/sweep", *out]) == 2
+        assert "none/epochs cannot be written" in capsys.readouterr().err
+
+
+def test_values_of_several_kinds_in_a_table(folder, capsys):
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: 6\ncandidates: 6")
+    mixed = "  kind: {type: choice, values: [1, adam, true]}\nbudget"
+    Path("sweep.yaml").write_text(sweep.replace("budget", mixed, 1))
+    assert main(["run", "sweep.yaml"]) == 0
+    out = ["--format", "parquet", "--out", "epochs.parquet"]
+    assert main(["export", "runs/sweep", *out]) == 0
+    assert set(pd.read_parquet("epochs.parquet")["param_kind"]) <= {"1", "adam", "True"}
+
+
+def test_more_budget_is_a_number(folder, capsys):
     with pytest.raises(SystemExit):
         main(["resume", "runs/sweep", "--budget", "+many"])
     assert "how much is added, such as +100" in capsys.readouterr().err

@@ -1,13 +1,16 @@
 """A script trains arm by arm, and whatever it does wrong is a failure with a reason."""
 
 import json
+import shutil
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
 
 from risingsearch.commands import CommandTrainable, checkpoint_name
-from risingsearch.errors import ScriptError
+from risingsearch.errors import ScriptError, SetupError
 
 GOOD = """
     import json, os, pathlib
@@ -141,8 +144,89 @@ def test_a_script_that_starts_anew_is_found_out(training):
 def test_a_program_that_is_not_there(tmp_path):
     own = CommandTrainable(["no-such-program"], tmp_path)
     own.arms[1] = 0
-    with pytest.raises(ScriptError, match="'no-such-program' cannot be started"):
+    with pytest.raises(SetupError, match="no-such-program cannot be started"):
         own.train_epochs(own.start({}, 1), 1)
+    own = CommandTrainable(["no-such-{program}"], tmp_path)
+    own.arms[1] = 0
+    with pytest.raises(ScriptError, match="no-such-program cannot be started"):
+        own.train_epochs(own.start({"program": "program"}, 1), 1)
+    own = CommandTrainable([sys.executable], tmp_path, cwd=tmp_path / "gone")
+    own.arms[1] = 0
+    with pytest.raises(SetupError, match="gone cannot be started"):
+        own.train_epochs(own.start({}, 1), 1)
+
+
+def test_a_slot_comes_back_whatever_happens(training):
+    own, run = training(GOOD, slots=[{"A=B": "1"}])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="illegal environment variable name"):
+            own.train_epochs(run, 1)
+
+
+def test_the_metric_is_the_score_and_no_other_is(training):
+    program = """
+        import json
+        facts = {"epoch": 1, "accuracy": 0.9, "score": 0.1, "seconds": 3, "loss": 2}
+        print(json.dumps(facts))
+    """
+    own, run = training(program, metric="accuracy")
+    assert own.train(run) == {
+        "score": 0.9,
+        "reported_score": 0.1,
+        "reported_seconds": 3,
+        "loss": 2,
+    }
+
+
+def test_a_lost_checkpoint_costs_the_epochs_since_the_one_before(training):
+    own, run = training(GOOD)
+    own.train_epochs(run, 2)
+    own.train_epochs(run, 1)
+    shutil.rmtree(own.home(4) / checkpoint_name(3))
+    with pytest.warns(RuntimeWarning, match="arm 4 trains again from epoch 2 to 3"):
+        told = own.train_epochs(run, 2)
+    assert [epoch["score"] for epoch in told] == [0.4, 0.5]
+    assert own.checkpoint_epochs(4) == [2, 5]
+    for epoch in (2, 5):
+        shutil.rmtree(own.home(4) / checkpoint_name(epoch))
+    with pytest.warns(RuntimeWarning, match="from epoch 0 to 5, which is not charged"):
+        assert own.train_epochs(run, 1)[0]["score"] == 0.6
+
+
+def test_a_folder_that_cannot_be_used_is_no_fault_of_the_arm(training):
+    own, run = training(GOOD)
+    (own.home(4) / "log.txt").mkdir(parents=True)
+    with pytest.raises(SetupError, match=r"arm-000004 cannot be used .* and resume"):
+        own.train_epochs(run, 1)
+
+
+def test_once_it_has_ended_nothing_starts(training):
+    own, run = training(GOOD)
+    own.end()
+    with pytest.raises(SetupError, match="has ended before"):
+        own.train_epochs(run, 1)
+    assert "falling" not in (own.home(4) / "log.txt").read_text()
+
+
+def test_scripts_of_a_process_that_was_killed_are_ended(training, tmp_path):
+    own, run = training("import time; time.sleep(60)")
+
+    def train():
+        with pytest.raises(ScriptError, match="SIGKILL"):
+            own.train(run)
+
+    trains = threading.Thread(target=train)
+    trains.start()
+    marker = own.home(4) / "running.json"
+    while not (marker.exists() and marker.read_text()):
+        time.sleep(0.01)
+    copy = tmp_path / "arms" / "arm-000009"
+    copy.mkdir()
+    (copy / "running.json").write_text("[1, 0.5]")  # another process has its number
+    (copy / "running.json").with_name("other").touch()
+    training("")[0].end_left_over()
+    trains.join()
+    assert not list((tmp_path / "arms").glob("*/running.json"))
 
 
 def test_every_process_has_a_slot_of_its_own(training):

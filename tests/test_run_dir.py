@@ -80,7 +80,7 @@ class TestOpening:
             ({"seed": 0}, "seed=None, .* seed=0"),
             (
                 {"candidates": [{"rate": 0.1}, {"rate": 0.3}]},
-                r"candidates\[1\]={'rate': 0.2}, .* candidates\[1\]={'rate': 0.3}",
+                r"candidates\[1\]\.rate=0.2, .* candidates\[1\]\.rate=0.3",
             ),
             ({"candidates": [{"rate": 0.1}]}, r"len\(candidates\)=2, .*=1"),
             ({"of another release": 1}, "of another release=None, .*=1"),

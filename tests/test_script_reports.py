@@ -5,10 +5,19 @@ import subprocess
 import sys
 import textwrap
 
+import psutil
 import pytest
 
+from risingsearch import script_reports
 from risingsearch.errors import ScriptError
 from risingsearch.script_reports import ReportFile, kill, reports
+
+
+def is_running(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @pytest.fixture
@@ -19,6 +28,7 @@ def reported(tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(program)],
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             cwd=tmp_path,
             start_new_session=True,
@@ -47,28 +57,28 @@ def test_lines_of_a_file_as_they_come(reported, tmp_path):
                 time.sleep(0.01)
             print('not a report', file=file)
             print('{"loss": 2}', file=file)
-            print('{"loss": 3}', end="", file=file)
+            print('{"loss": 3, "text": "a\u2028b"}', end="", file=file)
         print('{"loss": 7, "printed": true}')
     """
     log = io.StringIO()
     told = reported(program, log=log, file="told.jsonl")
     assert next(told) == {"loss": 1}
     (tmp_path / "seen").touch()
-    assert list(told) == [{"loss": 2}, {"loss": 3}]
+    assert list(told) == [{"loss": 2}, {"loss": 3, "text": "a\u2028b"}]
     assert log.getvalue() == '{"loss": 7, "printed": true}\n'
 
 
-def test_a_file_that_is_written_anew_is_read_anew(tmp_path):
+def test_a_file_may_only_get_longer(tmp_path):
     path = tmp_path / "told.jsonl"
     file = ReportFile(path)
     assert file.new_lines() == []
     path.write_text("one\ntwo\nthr")
     assert file.new_lines() == ["one", "two"]
     assert file.new_lines() == []
+    assert file.new_lines(all_of_it=True) == ["thr"]
     path.write_text("1\n")
-    assert file.new_lines() == ["1"]
-    path.write_text("1\nun")
-    assert file.new_lines(all_of_it=True) == ["un"]
+    with pytest.raises(ScriptError, match="the script has begun"):
+        file.new_lines()
 
 
 @pytest.mark.parametrize("file", [None, "told.jsonl"])
@@ -103,3 +113,39 @@ def test_what_a_script_leaves_running_is_not_waited_for(reported):
         print('{"loss": 1}')
     """
     assert list(reported(program)) == [{"loss": 1}]
+
+
+def test_a_progress_bar_is_no_part_of_a_report(reported):
+    program = """
+        import sys
+        print("0%|          | 0/1", end="", file=sys.stderr, flush=True)
+        print('{"loss": 1}', flush=True)
+        print('{"loss": 2}', file=sys.stderr)
+    """
+    log = io.StringIO()
+    assert list(reported(program, log=log)) == [{"loss": 1}]
+    assert "0/1" in log.getvalue()
+
+
+def test_a_line_without_an_end_is_cut(reported, monkeypatch):
+    monkeypatch.setattr(script_reports, "LONGEST", 1000)
+    log = io.StringIO()
+    program = "print('x' * 2500); print('{\"loss\": 1}')"
+    assert list(reported(program, log=log)) == [{"loss": 1}]
+    assert log.getvalue().startswith("x" * 2500 + "\n")
+
+
+def test_what_runs_in_a_session_of_its_own_ends_too(reported, tmp_path):
+    program = """
+        import subprocess, sys, time
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(60)"],
+            start_new_session=True,
+        )
+        open("child", "w").write(str(child.pid))
+        time.sleep(60)
+    """
+    with pytest.raises(ScriptError, match="has reported no epoch"):
+        list(reported(program, timeout=1))
+    child = int((tmp_path / "child").read_text())
+    assert not is_running(child)

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.sweeps import checked_sweep, read_sweep
 
@@ -93,6 +94,24 @@ def test_budgets_in_time_need_a_number_of_configurations():
             "parameters.seed: a parameter is named with letters",
         ),
         ({"environment": [{"GPU": 0}]} | {"workers": 2}, "for 1 workers, and there ar"),
+        ({"report_file": "."}, "report_file: it is a file in the checkpoint director"),
+        ({"metric": "epoch"}, "metric: the script reports the epoch beside it"),
+        ({"timeout": 1e12}, "timeout: Input should be less than or equal to"),
+        ({"command": ["a\0b"]}, "command: an argument cannot contain the character 0"),
+        ({"command": ["{lr:d}"]}, "write {lr} and nothing else in it"),
+        ({"environment": [{"A=B": 1}]}, "'A=B' cannot be a variable of the environ"),
+        (
+            {"parameters": {"lr": {"type": "uniform", "low": 0, "high": math.inf}}},
+            "parameters.lr.high: Input should be a finite number",
+        ),
+        (
+            {"parameters": {"lr": {"type": "uniform", "low": -1e308, "high": 1e308}}},
+            "parameters.lr: from -1e+308 to 1e+308 is too far",
+        ),
+        (
+            {"parameters": {"n": {"type": "int", "low": 1, "high": 10**29}}},
+            "parameters.n.high: Input should be less than or equal to",
+        ),
         ({"max_epochs": "many"}, "max_epochs: Input should be a valid integer"),
         ({"report_file": "/etc/x"}, "report_file: it is a file in the checkpoint dir"),
         ({"report_file": "../x"}, "report_file: it is a file in the checkpoint direct"),
@@ -115,6 +134,15 @@ def test_a_condition_may_name_what_stands_before():
         "a": {"type": "choice", "values": [1]},
     }
     with pytest.raises(InvalidParameterError, match=r"parameters\.b\.when names"):
+        checked_sweep(changed(parameters=parameters, command=["x"]), "a.yaml")
+
+
+def test_a_condition_can_hold():
+    parameters = {
+        "a": {"type": "choice", "values": ["sgd", "adam"]},
+        "b": {"type": "choice", "values": [1], "when": {"a": ["sgd", "SGD"]}},
+    }
+    with pytest.raises(InvalidParameterError, match=r"when\.a: 'SGD' is none of its"):
         checked_sweep(changed(parameters=parameters, command=["x"]), "a.yaml")
 
 
@@ -141,3 +169,18 @@ def test_numbers_may_be_written_as_yaml_does_not_know_them(tmp_path):
     )
     low = read_sweep(file).parameters["lr"].low
     assert math.isclose(low, 1e-5)
+
+
+def test_configurations_differ_as_long_as_there_are_others():
+    parameters = {"a": {"type": "choice", "values": [1, 2]}}
+    sweep = checked_sweep(changed(parameters=parameters, command=["x"]), "a.yaml")
+    assert sorted(params["a"] for params in sweep.draw()) == [1, 2]
+
+
+def test_what_is_added_has_the_unit_of_the_budget():
+    assert checked_sweep(changed(budget=9), "a.yaml").budget.more(3.0) == 3
+    for unit, seconds in (("seconds", 1.5), ("hours", 5400.0)):
+        sweep = checked_sweep(changed(budget={unit: 2}), "a.yaml")
+        assert sweep.budget.more(1.5) == Budget(seconds=seconds)
+    with pytest.raises(InvalidParameterError, match="no whole number"):
+        checked_sweep(changed(budget=9), "a.yaml").budget.more(1.5)
