@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +15,12 @@ from risingsearch.cli_json import print_json
 from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
 
 if TYPE_CHECKING:
-    from risingsearch.arms import Report
-    from risingsearch.commands import CommandTrainable
+    from risingsearch.arms import Budget
     from risingsearch.results import SearchResult
-    from risingsearch.scheduler import Scheduler
-    from risingsearch.search import RisingSearch
+    from risingsearch.sweeps import Sweep
 
 SHOWN = ("policy", "budget", "max_epochs", "n_jobs", "seed")
 FORMATS = ("csv", "json", "parquet")
-KEPT = 2
-"""Checkpoint directories of an arm: the last, and one for when that is bad."""
 
 
 def add_commands(commands: Any) -> None:
@@ -149,124 +142,24 @@ def _described(run_dir: Path) -> dict[str, Any]:
     return described
 
 
-def _search(sweep: Any, run_dir: Path, cwd: str, more: Any, *, as_json: bool) -> None:
-    """Run a sweep to its end."""
-    from risingsearch.commands import CommandTrainable
-    from risingsearch.search import RisingSearch
+def _search(
+    sweep: Sweep, run_dir: Path, cwd: str, more: int | Budget | None, *, as_json: bool
+) -> None:
+    from risingsearch.sweep_run import run_sweep
 
-    trainable = CommandTrainable(
-        sweep.command,
-        run_dir / "arms",
-        metric=sweep.metric,
-        report_file=sweep.report_file,
-        slots=sweep.environment or [{}] * sweep.workers,
-        timeout=sweep.timeout,
-        cwd=Path(cwd),
-    )
-    tidy = _Tidy(trainable)
-    with _workers(sweep.workers, trainable) as executor, _ends_are_interrupts():
-        search = RisingSearch(
-            trainable,
-            sweep.draw(),
-            policy=sweep.policy,
-            policy_params=sweep.policy_params or None,
-            budget=sweep.budget.budget,
-            max_epochs=sweep.max_epochs,
-            direction=sweep.direction,
-            max_failures=sweep.retries,
-            seed=sweep.seed,
-            executor=executor,
-            n_jobs=sweep.workers,
-            slice=sweep.slice,
-            order=sweep.order,
-            callbacks=[tidy],
-            progress=True,
-            run_dir=run_dir,
-            identity={
-                "sweep": sweep.model_dump(mode="json", exclude_defaults=True),
-                "cwd": cwd,
-            },
+    try:
+        result, checkpoint = run_sweep(sweep, run_dir, Path(cwd), more)
+    except KeyboardInterrupt:
+        print(
+            f"risingsearch: interrupted; go on with: risingsearch resume {run_dir}",
+            file=sys.stderr,
         )
-        trainable.end_left_over()
-        trainable.arms.update(
-            {search.seed_of(arm): arm for arm in range(len(search.candidates))}
-        )
-        if more is not None:
-            search.extend(more)
-        try:
-            result = search.run()
-        except KeyboardInterrupt:
-            print(
-                f"risingsearch: interrupted; go on with: risingsearch resume {run_dir}",
-                file=sys.stderr,
-            )
-            raise
-        except SearchFailedError as error:
-            msg = f"{error}; mend the script and start anew with another --run-dir"
-            raise SearchFailedError(msg) from error
-        tidy.tidy(search.scheduler)
+        raise
+    except SearchFailedError as error:
+        msg = f"{error}; mend the script and start anew with another --run-dir"
+        raise SearchFailedError(msg) from error
     facts = _facts(result, run_dir)
-    facts["checkpoint"] = str(_best_folder(trainable, result))
-    _print(facts, as_json=as_json)
-
-
-class _Tidy:
-    """Drops checkpoint directories that nothing goes on from and that are not best."""
-
-    def __init__(self, trainable: CommandTrainable) -> None:
-        self._trainable = trainable
-        self._due: set[int] = set()  # arms that have changed
-
-    def __call__(self, search: RisingSearch, report: Report) -> None:
-        self._due.add(report.job.arm)
-        self.tidy(search.scheduler)
-
-    def tidy(self, scheduler: Scheduler) -> None:
-        best = scheduler.best_arm
-        for arm in list(self._due):
-            status = scheduler.status(arm)
-            epochs = self._trainable.checkpoint_epochs(arm)
-            keep = set() if status in ("finished", "failed") else set(epochs[-KEPT:])
-            if arm == best:
-                keep.update([e for e in epochs if e >= scheduler.best_epoch][:1])
-            self._trainable.drop_checkpoints(arm, keep)
-            if status != "running" and arm != best:  # else it will change once more
-                self._due.remove(arm)
-
-
-@contextmanager
-def _ends_are_interrupts() -> Iterator[None]:
-    """Let whoever asks this process to end have what Ctrl-C has."""
-    before = {}
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            before[number] = signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _workers(n_workers: int, trainable: Any) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads that wait for scripts; no script outlives them."""
-    executor = ThreadPoolExecutor(n_workers)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=False, cancel_futures=True)
-        trainable.end()
-        executor.shutdown()
-
-
-def _best_folder(trainable: Any, result: SearchResult) -> Path:
-    from risingsearch.commands import checkpoint_name
-
-    epochs = trainable.checkpoint_epochs(result.best_arm)
-    later = [epoch for epoch in epochs if epoch >= result.best_epoch] or epochs
-    folder: Path = trainable.home(result.best_arm)
-    return folder / checkpoint_name(later[0])
+    _print(facts | {"checkpoint": str(checkpoint)}, as_json=as_json)
 
 
 def _status(arguments: argparse.Namespace) -> None:
