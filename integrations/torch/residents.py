@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from risingsearch.integrations.torch.trainable import TorchRun
 
+    _Runs = weakref.WeakKeyDictionary[TorchRun, None]
+
 
 class Residents:
     """Keeps the runs used last on the device, the others in memory, then on disk.
@@ -27,29 +29,27 @@ class Residents:
     def __init__(self, max_resident: int | None, max_host: int | None) -> None:
         self.max_resident = max_resident
         self.max_host = max_host
-        self._used: weakref.WeakKeyDictionary[TorchRun, int] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._clock = itertools.count()
+        # Dictionaries keep the order: who was used longest ago comes first.
+        self._live: _Runs = weakref.WeakKeyDictionary()
+        self._waiting: _Runs = weakref.WeakKeyDictionary()
         self._folder: Path | None = None
         self._files = itertools.count()
 
     def make_room(self, run: TorchRun) -> None:
         """Park what was used longest ago, so that one more run may be on the device."""
-        self._used[run] = next(self._clock)
-        if self.max_resident is not None:
-            live = [other for other in self._by_use() if other.is_live]
-            others = [other for other in live if other is not run]
-            for other in others[: max(0, len(others) + 1 - self.max_resident)]:
-                other.park()
-        if self.max_host is not None:
-            waiting = [other for other in self._by_use() if other.is_in_memory]
-            waiting = [other for other in waiting if other is not run]
-            for other in waiting[: max(0, len(waiting) - self.max_host)]:
-                other.spill(self._new_file())
-
-    def _by_use(self) -> list[TorchRun]:
-        return sorted(self._used, key=self._used.__getitem__)
+        self._waiting.pop(run, None)
+        self._live.pop(run, None)
+        self._live[run] = None
+        while self.max_resident is not None and len(self._live) > self.max_resident:
+            oldest = next(iter(self._live))
+            if oldest.is_live:
+                oldest.park()
+                self._waiting[oldest] = None
+            self._live.pop(oldest)
+        while self.max_host is not None and len(self._waiting) > self.max_host:
+            oldest = next(iter(self._waiting))
+            oldest.spill(self._new_file())
+            self._waiting.pop(oldest)
 
     def _new_file(self) -> Path:
         if self._folder is None:
