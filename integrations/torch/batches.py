@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from torch.utils.data import DataLoader
 
 from risingsearch.checks import checked_int
 from risingsearch.integrations.torch.random_states import (
+    generator_state,
+    generators_of,
     random_states,
+    set_generator_state,
     set_random_states,
 )
 
@@ -91,13 +93,8 @@ class Batches:
         self._set_states(now)
         return iterator
 
-    def _generators(self) -> list[torch.Generator]:
-        sampler = getattr(self.loader.sampler, "generator", None)
-        found = (self.loader.generator, sampler)
-        return [generator for generator in found if generator is not None]
-
-    def _own(self) -> list[torch.Tensor]:
-        return [generator.get_state() for generator in self._generators()]
+    def _own(self) -> list[Any]:
+        return [generator_state(one) for one in generators_of(self.loader)]
 
     def _states(self) -> dict[str, Any]:
         return {"global": random_states(), "own": self._own()}
@@ -106,6 +103,6 @@ class Batches:
         set_random_states(states["global"])
         self._set_own(states["own"])
 
-    def _set_own(self, states: list[torch.Tensor]) -> None:
-        for generator, state in zip(self._generators(), states, strict=True):
-            generator.set_state(state)
+    def _set_own(self, states: list[Any]) -> None:
+        for generator, state in zip(generators_of(self.loader), states, strict=True):
+            set_generator_state(generator, state)

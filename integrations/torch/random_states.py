@@ -1,4 +1,4 @@
-"""The global random states that a training loop draws from, one set for every run."""
+"""The random states that a training loop draws from, one set for every run."""
 
 # NumPy's old global state is what many training loops draw from.
 # ruff: noqa: NPY002
@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import random
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import DataLoader, Sampler
+
+from risingsearch.errors import SetupError
+
+GENERATORS = (
+    torch.Generator,
+    np.random.Generator,
+    np.random.RandomState,
+    random.Random,
+)
+_TRAINING = threading.Lock()
 
 
 def seed_all(seed: int) -> None:
@@ -57,3 +69,72 @@ def kept_random_states() -> Iterator[None]:
         yield
     finally:
         set_random_states(before)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Be the only thread of the process that trains."""
+    if not _TRAINING.acquire(blocking=False):
+        msg = (
+            "another thread of this process trains too, and threads share torch's "
+            "random states: use an executor of processes"
+        )
+        raise SetupError(msg)
+    try:
+        yield
+    finally:
+        _TRAINING.release()
+
+
+def generator_state(generator: Any) -> Any:
+    """Return the state of a generator of torch, NumPy or Python, without arrays."""
+    if isinstance(generator, np.random.Generator):
+        return _without_arrays(generator.bit_generator.state)
+    if isinstance(generator, np.random.RandomState):
+        return _without_arrays(generator.get_state(legacy=False))
+    if isinstance(generator, torch.Generator):
+        return generator.get_state()
+    return generator.getstate()
+
+
+def set_generator_state(generator: Any, state: Any) -> None:
+    """Put back what ``generator_state`` returned."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    else:
+        generator.set_state(state)
+
+
+def generators_of(loader: DataLoader[Any]) -> list[Any]:
+    """Return the generators that a loader and its samplers draw from.
+
+    Raises
+    ------
+    SetupError
+        If it draws in workers that live on from one pass to the next.
+    """
+    if loader.persistent_workers:
+        msg = (
+            "the random states of a DataLoader's persistent workers cannot be saved: "
+            "build it without persistent_workers"
+        )
+        raise SetupError(msg)
+    found = [loader.generator, *_drawn_from(loader.sampler)]
+    found += _drawn_from(loader.batch_sampler)
+    return list({id(one): one for one in found if one is not None}.values())
+
+
+def _without_arrays(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {key: _without_arrays(value) for key, value in state.items()}
+    return state.tolist() if isinstance(state, np.ndarray) else state
+
+
+def _drawn_from(sampler: Any) -> Iterator[Any]:
+    for held in getattr(sampler, "__dict__", {}).values():
+        if isinstance(held, GENERATORS):
+            yield held
+        elif isinstance(held, Sampler):
+            yield from _drawn_from(held)

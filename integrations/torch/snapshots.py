@@ -3,106 +3,259 @@
 from __future__ import annotations
 
 import copy
-import random
-from collections.abc import Mapping, MutableMapping
+import io
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 from torch.utils.data import DataLoader
 
-from risingsearch.errors import StateError
+from risingsearch.errors import SetupError
+from risingsearch.integrations.torch.random_states import (
+    GENERATORS,
+    generator_state,
+    generators_of,
+    set_generator_state,
+)
 
-PLAIN = (bool, int, float, str, type(None), torch.Tensor)
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+CONTAINERS = (dict, OrderedDict, list, tuple, set)
+CPU = torch.device("cpu")
 
-
-def snapshot(objects: Mapping[str, Any]) -> dict[str, Any]:
-    """Return copies of the states of all objects that have one, tensors on the CPU.
-
-    These are objects with ``state_dict``, random generators (also those of a
-    ``DataLoader``), and numbers, texts and tensors themselves.
-    """
-    states = {}
-    for name, owner in objects.items():
-        for part, held in _parts(name, owner):
-            states[part] = _on_cpu(_state(held))
-    return states
+Node = tuple[str, Any]
+"""A kind and its content: plain values, CPU tensors, and containers of nodes."""
 
 
-def restore(objects: MutableMapping[str, Any], states: Mapping[str, Any]) -> None:
-    """Give objects that were built anew the states of those of a snapshot.
+def snapshot(objects: Mapping[str, Any]) -> dict[str, Node]:
+    """Return copies of the values and states of all objects, tensors on the CPU."""
+    return {name: _of_object(held) for name, held in objects.items()}
+
+
+def restore(
+    objects: dict[str, Any], saved: Mapping[str, Node], device: torch.device
+) -> None:
+    """Give objects that were built anew what is in a snapshot, in place where it fits.
 
     Raises
     ------
-    StateError
+    SetupError
         If other objects were built than the snapshot is of.
     """
-    parts = {
-        part: held
-        for name, owner in objects.items()
-        for part, held in _parts(name, owner)
-    }
-    if parts.keys() != states.keys():
+    if objects.keys() != saved.keys():
         msg = (
-            f"the checkpoint has the states of {sorted(states)}, and build returned "
-            f"{sorted(parts)}: it must build the same objects from the same params"
+            f"the checkpoint has {sorted(saved)}, and build returned "
+            f"{sorted(objects)}: it must build the same objects from the same params"
         )
-        raise StateError(msg)
-    for part, held in parts.items():
-        state = copy.deepcopy(states[part])
-        if isinstance(held, torch.Generator):
-            held.set_state(state)
-        elif isinstance(held, np.random.Generator):
-            held.bit_generator.state = state
-        elif isinstance(held, random.Random):
-            held.setstate(state)
-        elif isinstance(held, torch.Tensor):
-            objects[part] = state.to(held.device)
-        elif isinstance(held, PLAIN):
-            objects[part] = state
-        else:
-            held.load_state_dict(state)
+        raise SetupError(msg)
+    for name, node in saved.items():
+        objects[name] = _restored(copy.deepcopy(node), objects[name], name, device)
 
 
-def _parts(name: str, owner: Any) -> list[tuple[str, Any]]:
-    """Return what of an object has a state, by name."""
-    if isinstance(owner, (*PLAIN, torch.Generator, np.random.Generator, random.Random)):
-        return [(name, owner)]
-    if hasattr(owner, "state_dict") and hasattr(owner, "load_state_dict"):
-        return [(name, owner)]
-    if isinstance(owner, DataLoader):
-        sampler = getattr(owner.sampler, "generator", None)
-        generators = {"generator": owner.generator, "sampler.generator": sampler}
-        return [
-            (f"{name}.{part}", generator)
-            for part, generator in generators.items()
-            if generator is not None
-        ]
-    return []
+def is_value(held: Any) -> bool:
+    """Return whether it can be saved without what ``build`` makes."""
+    if type(held) in CONTAINERS:
+        items = held.values() if isinstance(held, dict) else held
+        return all(is_value(item) for item in items)
+    return _is_leaf(held) and not isinstance(held, nn.Parameter)
+
+
+def _of_object(held: Any) -> Node:
+    if _has_state(held):
+        return "state", _of_data(_state(held))
+    kind = type(held).__name__
+    if isinstance(held, dict):
+        return kind, {key: _of_object(item) for key, item in held.items()}
+    if isinstance(held, list | tuple | set | deque):
+        return kind, [_of_object(item) for item in held]
+    return _of_leaf(held) if _is_leaf(held) else ("built", None)
+
+
+def _of_data(value: Any) -> Node:
+    """Return the node of a state, in which there are no objects."""
+    if isinstance(value, Mapping):
+        return "dict", {key: _of_data(item) for key, item in value.items()}
+    if type(value) in (list, tuple) and not all(type(x) in PLAIN for x in value):
+        return type(value).__name__, [_of_data(item) for item in value]
+    return _of_leaf(value) if _is_leaf(value) else ("value", copy.deepcopy(value))
+
+
+def _is_leaf(held: Any) -> bool:
+    if isinstance(held, np.ndarray | np.generic):
+        return not held.dtype.hasobject
+    return type(held) in PLAIN or isinstance(held, torch.Tensor)
+
+
+def _of_leaf(held: Any) -> Node:
+    if isinstance(held, torch.Tensor):
+        return "tensor", _of_tensor(held)
+    if isinstance(held, np.ndarray | np.generic):
+        file = io.BytesIO()
+        np.save(file, held, allow_pickle=False)
+        kind = "array" if isinstance(held, np.ndarray) else "number"
+        return kind, torch.frombuffer(file.getbuffer(), dtype=torch.uint8)
+    return "value", held
+
+
+def _of_tensor(held: torch.Tensor) -> dict[str, Any]:
+    grad = held.grad if held.is_leaf else None
+    return {
+        "data": held.detach().to("cpu", copy=True),
+        "on_cpu": held.device == CPU,
+        "requires_grad": held.is_leaf and held.requires_grad,
+        "grad": None if grad is None else grad.detach().to("cpu", copy=True),
+    }
+
+
+def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
+    """Return what takes the place of ``held``, most often itself with the old values.
+
+    ``held`` is None where ``build`` has returned nothing in this place.
+    """
+    kind, content = node
+    if kind == "value":
+        return content
+    if kind == "tensor":
+        return _restored_tensor(content, held, device)
+    if kind in ("array", "number"):
+        return _restored_array(content, held)
+    if kind == "built" and held is not None:
+        return held
+    if kind == "state" and _has_state(held):
+        _set_state(held, _restored(content, None, name, CPU), name)
+        return held
+    return _restored_container(kind, content, held, name, device)
+
+
+def _restored_tensor(
+    saved: dict[str, Any], held: Any, device: torch.device
+) -> torch.Tensor:
+    data: torch.Tensor = saved["data"]
+    tensor = data if saved["on_cpu"] else data.to(device)
+    if _fits(held, data, torch.Tensor) and held.is_leaf:
+        held.detach().copy_(data)
+        tensor = held
+    _set_gradient(tensor, saved["requires_grad"], saved["grad"])
+    return tensor
+
+
+def _restored_array(saved: torch.Tensor, held: Any) -> Any:
+    array = np.load(io.BytesIO(saved.numpy().tobytes()), allow_pickle=False)
+    if _fits(held, array, np.ndarray) and held.flags.writeable:
+        held[...] = array
+        return held
+    return array
+
+
+def _fits(held: Any, saved: Any, kind: type[Any]) -> bool:
+    return (
+        isinstance(held, kind)
+        and held.shape == saved.shape
+        and held.dtype == saved.dtype
+    )
+
+
+def _restored_container(
+    kind: str, content: Any, held: Any, name: str, device: torch.device
+) -> Any:
+    if type(held).__name__ != kind:
+        held = _new_container(kind, held, name)
+    if isinstance(held, dict):
+        items = {
+            key: _restored(node, held.get(key), f"{name}[{key!r}]", device)
+            for key, node in content.items()
+        }
+        held.clear()
+        held.update(items)
+        return held
+    parts = () if isinstance(held, set) else held
+    values = [
+        _restored(node, part, f"{name}[{i}]", device)
+        for i, (node, part) in enumerate(
+            zip(content, chain(parts, repeat(None)), strict=False)
+        )
+    ]
+    if isinstance(held, tuple):
+        return type(held)._make(values) if hasattr(held, "_make") else tuple(values)
+    held.clear()
+    held.update(values) if isinstance(held, set) else held.extend(values)
+    return held
+
+
+def _new_container(kind: str, held: Any, name: str) -> Any:
+    for container in CONTAINERS:
+        if container.__name__ == kind:
+            return container()
+    msg = (
+        f"the state of {name} cannot be given to {held!r:.100}, which is what build "
+        "returned there: it must build the same objects from the same params"
+    )
+    raise SetupError(msg)
+
+
+def _has_state(held: Any) -> bool:
+    if isinstance(held, (*GENERATORS, DataLoader)):
+        return True
+    has_both = hasattr(held, "state_dict") and hasattr(held, "load_state_dict")
+    return has_both and not isinstance(held, type)
 
 
 def _state(held: Any) -> Any:
-    if isinstance(held, torch.Generator):
-        return held.get_state()
-    if isinstance(held, np.random.Generator):
-        return held.bit_generator.state
-    if isinstance(held, random.Random):
-        return held.getstate()
-    if isinstance(held, PLAIN):
-        return held
-    return held.state_dict()
+    if isinstance(held, GENERATORS):
+        return generator_state(held)
+    if isinstance(held, nn.Module):
+        return {
+            "state": held.state_dict(),
+            "training": [module.training for module in held.modules()],
+            "requires_grad": [weights.requires_grad for weights in held.parameters()],
+            "grad": [weights.grad for weights in held.parameters()],
+        }
+    if hasattr(held, "state_dict"):
+        return held.state_dict()
+    return [generator_state(generator) for generator in generators_of(held)]
 
 
-def _on_cpu(state: Any) -> Any:
-    """Return a deep copy whose tensors are on the CPU and share no memory."""
-    if isinstance(state, torch.Tensor):
-        return state.detach().to("cpu", copy=True)
-    if isinstance(state, Mapping):
-        return {key: _on_cpu(value) for key, value in state.items()}
-    if isinstance(state, list):
-        return [_on_cpu(value) for value in state]
-    if type(state) is tuple:
-        return tuple(_on_cpu(value) for value in state)
-    if isinstance(state, np.generic):  # a learning rate from a distribution, say
-        return state.item()
-    return copy.deepcopy(state)
+def _set_state(held: Any, state: Any, name: str) -> None:
+    if isinstance(held, GENERATORS):
+        set_generator_state(held, state)
+    elif isinstance(held, nn.Module):
+        held.load_state_dict(state["state"])
+        for module, training in zip(held.modules(), state["training"], strict=True):
+            module.training = training
+        for weights, requires_grad, grad in zip(
+            held.parameters(), state["requires_grad"], state["grad"], strict=True
+        ):
+            _set_gradient(weights, requires_grad, grad)
+    elif isinstance(held, torch.optim.Optimizer):
+        _set_optimizer_state(held, state, name)
+    elif hasattr(held, "state_dict"):
+        held.load_state_dict(state)
+    else:
+        for generator, its in zip(generators_of(held), state, strict=True):
+            set_generator_state(generator, its)
+
+
+def _set_optimizer_state(
+    held: torch.optim.Optimizer, state: dict[str, Any], name: str
+) -> None:
+    sizes = [len(group["params"]) for group in held.param_groups]
+    saved = [len(group["params"]) for group in state["param_groups"]]
+    if sizes != saved:
+        msg = (
+            f"{name} was saved with parameter groups of {saved} parameters, and build "
+            f"returned it with {sizes}: let build add all groups from the start, such "
+            "as with a learning rate of 0, or with requires_grad False"
+        )
+        raise SetupError(msg)
+    held.load_state_dict(state)
+
+
+def _set_gradient(
+    leaf: torch.Tensor, requires_grad: bool, grad: torch.Tensor | None
+) -> None:
+    if leaf.requires_grad != requires_grad:
+        leaf.requires_grad_(requires_grad)
+    leaf.grad = None if grad is None else grad.to(leaf.device)

@@ -6,7 +6,6 @@ import io
 import json
 import multiprocessing
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,28 +15,29 @@ from typing import Any
 import torch
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import NotTrainableError, StateError
+from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.integrations.torch.random_states import (
+    alone,
     kept_random_states,
     random_states,
     seed_all,
     set_random_states,
 )
 from risingsearch.integrations.torch.residents import Residents
-from risingsearch.integrations.torch.snapshots import restore, snapshot
+from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
 from risingsearch.json_values import as_json, from_json
 
 VERSION = 1
 RESIDENT = 2
 """Runs on an accelerator at the same time, where nothing else is said."""
-_TRAINING = threading.Lock()
 
 
 class TorchRun:
     """One run of a training loop: what its three functions are given.
 
     The objects that ``build`` returned are attributes, under their names. Numbers,
-    texts and tensors among them may be set anew, and are saved like all the others.
+    texts, tensors and arrays among them, and containers of these, may be set anew, and
+    are saved like all the others. Nothing else can be set.
 
     Attributes
     ----------
@@ -48,6 +48,19 @@ class TorchRun:
     epoch : int
         Epochs behind the run: 0 when the first one trains.
     """
+
+    __slots__ = (
+        "__weakref__",
+        "_file",
+        "_objects",
+        "_owner",
+        "_parked",
+        "_random",
+        "_seed",
+        "device",
+        "epoch",
+        "params",
+    )
 
     def __init__(self, owner: TorchTrainable, params: dict[str, Any], seed: int):
         self.params = params
@@ -63,18 +76,22 @@ class TorchRun:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        objects = self.revive()
-        if name not in objects:
-            msg = f"this run has no {name!r}: build has returned {sorted(objects)}"
-            raise AttributeError(msg, name=name)
-        return objects[name]
+        return self._objects_with(name)[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        objects = self.__dict__.get("_objects")
-        if objects is not None and name in objects:
-            objects[name] = value
-        else:
+        if name in TorchRun.__slots__:
             super().__setattr__(name, value)
+            return
+        objects = self._objects_with(name)
+        if value is objects[name]:  # an object changed in place, as by +=
+            return
+        if not (is_value(value) and is_value(objects[name])):
+            msg = (
+                f"{name!r} cannot be set anew: only numbers, texts, tensors, arrays, "
+                "and lists, tuples and dicts of these can be; change it in place"
+            )
+            raise AttributeError(msg, name=name)
+        objects[name] = value
 
     @property
     def is_live(self) -> bool:
@@ -141,11 +158,21 @@ class TorchRun:
         with kept_random_states():
             seed_all(self._seed)
             objects = self._built()
-            restore(objects, checkpoint["objects"])
+            restore(objects, checkpoint["objects"], self.device)
         self._objects, self._parked = objects, None
         if self._file is not None:
             self._file.unlink()
             self._file = None
+        return objects
+
+    def _objects_with(self, name: str) -> dict[str, Any]:
+        objects = self.revive()
+        if name not in objects:
+            msg = (
+                f"this run has no {name!r}: build has returned {sorted(objects)}; what "
+                "is to be kept from one epoch to the next, return from build"
+            )
+            raise AttributeError(msg, name=name)
         return objects
 
     def _built(self) -> dict[str, Any]:
@@ -158,11 +185,11 @@ class TorchRun:
                 "build must return a dict of the run's objects by name, such as "
                 f"{{'model': ..., 'optimizer': ...}}; got {objects!r:.200}"
             )
-            raise NotTrainableError(msg)
-        taken = sorted(objects.keys() & {"params", "device", "epoch", *dir(TorchRun)})
+            raise SetupError(msg)
+        taken = sorted(objects.keys() & set(dir(TorchRun)))
         if taken:
             msg = f"build names objects {taken}, which a run uses itself: rename them"
-            raise NotTrainableError(msg)
+            raise SetupError(msg)
         return dict(objects)
 
     @contextmanager
@@ -207,14 +234,17 @@ class TorchTrainable:
         If a part is missing.
     InvalidParameterError
         If another argument is outside what is allowed.
+    SetupError
+        Of a search, if ``build`` returns what cannot be used or saved, or threads train
+        at the same time: the search stops.
 
     Notes
     -----
     Saved are the states of all objects with a ``state_dict``, of random generators
-    (also a loader's), numbers, texts and tensors, and the global random states of
-    Python, NumPy and torch, which every run has for itself. What has none of these, a
-    loss function or a data set, is built again. Checkpoints are read with
-    ``torch.load(weights_only=True)``.
+    (also a loader's), numbers, texts, tensors and arrays, all of these in lists, tuples
+    and dicts too, and the global random states of Python, NumPy and torch, which every
+    run has for itself. What has none of these, a function or a data set, is built
+    again. Checkpoints are read with ``torch.load(weights_only=True)``.
 
     The global random states belong to the process: use processes, not threads, to train
     several runs at a time.
@@ -300,14 +330,14 @@ class TorchTrainable:
 
     def start(self, params: Mapping[str, Any], seed: int) -> TorchRun:
         """Return a run that has seen nothing."""
-        with _alone():
+        with alone():
             run = TorchRun(self, dict(params), seed)
             run.begin()
             return run
 
     def train(self, run: TorchRun) -> Any:
         """Train one epoch and return the validation score."""
-        with _alone():
+        with alone():
             return run.train()
 
     def save(self, run: TorchRun, path: str) -> None:
@@ -327,7 +357,7 @@ class TorchTrainable:
                 f"this run was saved in version {version!r}, this release reads "
                 f"version {VERSION}: load it with the release that saved it"
             )
-            raise StateError(msg)
+            raise SetupError(msg)
         params = from_json(json.loads(checkpoint["params"]))
         run = TorchRun(self, params, checkpoint["seed"])
         run.go_on_from(checkpoint)
@@ -335,20 +365,6 @@ class TorchTrainable:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_residents": None}
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    if not _TRAINING.acquire(blocking=False):
-        msg = (
-            "another thread of this process trains a TorchTrainable, and they share "
-            "torch's random states: use an executor of processes"
-        )
-        raise NotTrainableError(msg)
-    try:
-        yield
-    finally:
-        _TRAINING.release()
 
 
 def _loaded(path: Path) -> dict[str, Any]:
@@ -366,11 +382,11 @@ def _check_readable(checkpoint: dict[str, Any]) -> None:
             torch.load(file, weights_only=True)
         except UnpicklingError as error:
             msg = (
-                f"the state_dict of {name!r} holds more than tensors, numbers, text, "
-                "lists and dicts, so torch.load(weights_only=True) refuses it: "
+                f"the state of {name!r} holds more than tensors, arrays, numbers, "
+                "text, lists and dicts, so torch.load(weights_only=True) refuses it: "
                 f"{str(error).splitlines()[0]}"
             )
-            raise NotTrainableError(msg) from error
+            raise SetupError(msg) from error
 
 
 def _as_text(params: dict[str, Any]) -> str:

@@ -18,11 +18,10 @@ from risingsearch import RisingSearch
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
-    SearchFailedError,
-    StateError,
+    SetupError,
 )
 from risingsearch.integrations.torch import TorchTrainable
-from risingsearch.integrations.torch import trainable as torch_trainable
+from risingsearch.integrations.torch.random_states import alone
 
 sys.path.insert(0, str(Path(__file__).parent))
 import digits_loop as loop  # workers import it too
@@ -158,8 +157,8 @@ class TestSearch:
     def test_threads_are_refused_because_they_share_the_random_states(self):
         with (
             ThreadPoolExecutor(2) as pool,
-            pytest.raises(SearchFailedError, match="use an executor of processes"),
-            torch_trainable._TRAINING,  # as if another thread trained
+            pytest.raises(SetupError, match="use an executor of processes"),
+            alone(),  # as if another thread trained
         ):
             self.search(trainable(), executor=pool).run()
 
@@ -190,7 +189,7 @@ class TestWhatIsGiven:
     )
     def test_what_build_must_return(self, built, message):
         own = TorchTrainable(lambda params, device: built, print, print, device="cpu")
-        with pytest.raises(NotTrainableError, match=message):
+        with pytest.raises(SetupError, match=message):
             own.start({}, 0)
 
     @pytest.mark.parametrize("options", [{"max_resident": 0}, {"max_host": -1}])
@@ -213,7 +212,7 @@ class TestWhatIsGiven:
             return objects
 
         other = TorchTrainable(smaller, loop.train_epoch, loop.validate, device="cpu")
-        with pytest.raises(StateError, match="it must build the same objects"):
+        with pytest.raises(SetupError, match="it must build the same objects"):
             other.train(other.load(str(tmp_path / "run.pt")))
 
     def test_another_version_is_refused(self, tmp_path):
@@ -221,7 +220,7 @@ class TestWhatIsGiven:
         path = tmp_path / "run.pt"
         own.save(own.start(PARAMS, 0), str(path))
         torch.save(torch.load(path, weights_only=True) | {"version": 99}, path)
-        with pytest.raises(StateError, match="saved in version 99"):
+        with pytest.raises(SetupError, match="saved in version 99"):
             own.load(str(path))
 
 
@@ -240,7 +239,7 @@ class TestSafety:
         own = TorchTrainable(
             lambda params, device: {"odd": Rate()}, print, print, device="cpu"
         )
-        with pytest.raises(NotTrainableError, match="the state_dict of 'odd' holds"):
+        with pytest.raises(SetupError, match="the state of 'odd' holds"):
             own.save(own.start({}, 0), str(tmp_path / "run.pt"))
 
     def test_nothing_is_unpickled(self, tmp_path):

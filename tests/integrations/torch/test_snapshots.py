@@ -1,0 +1,345 @@
+"""Whatever build returns goes on bit for bit, or is refused by name."""
+
+import random
+from collections import OrderedDict, defaultdict, deque, namedtuple
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
+
+from risingsearch import RisingSearch
+from risingsearch.errors import SetupError
+from risingsearch.integrations.torch import Batches, TorchTrainable
+
+X = torch.linspace(-1, 1, 24).reshape(-1, 2)
+Pair = namedtuple("Pair", ["first", "second"])
+
+
+def told(build, train_epoch, validate, n_epochs=4, folder=None):
+    """Return the scores of a run, saved and loaded before every epoch or never."""
+    own = TorchTrainable(
+        lambda params, device: build(), train_epoch, validate, device="cpu"
+    )
+    run = own.start({}, 0)
+    scores = []
+    for _ in range(n_epochs):
+        if folder is not None:
+            own.save(run, str(folder / "run.pt"))
+            run = own.load(str(folder / "run.pt"))
+        scores.append(own.train(run))
+    return scores
+
+
+def check_goes_on(folder, *parts, **options):
+    whole = told(*parts, **options)
+    assert told(*parts, folder=folder, **options) == whole
+    return whole
+
+
+def step(model, *optimizers):
+    model(X).square().sum().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def loss(run):
+    with torch.no_grad():
+        return run.model(X).square().sum().item()
+
+
+def make_adam(weights):
+    return torch.optim.Adam(weights, lr=0.01)
+
+
+class TestContainers:
+    @pytest.mark.parametrize(
+        "container",
+        [
+            list,
+            tuple,
+            deque,
+            lambda two: Pair(*two),
+            lambda two: dict(enumerate(two)),
+            lambda two: OrderedDict(enumerate(two)),
+        ],
+    )
+    def test_of_objects_with_a_state(self, tmp_path, container):
+        def build():
+            model = nn.Linear(2, 1)
+            two = make_adam([model.weight]), make_adam([model.bias])
+            return {"model": model, "optimizers": container(two)}
+
+        def train_epoch(run):
+            step(run.model, run.optimizers[0], run.optimizers[1])
+
+        check_goes_on(tmp_path, build, train_epoch, loss)
+
+    def test_of_values_change_in_place(self, tmp_path):
+        log = {"n": 0}
+
+        def build():
+            log["n"] = 0
+            return {
+                "log": log,
+                "losses": [],
+                "last": deque(maxlen=2),
+                "counts": defaultdict(int),
+                "names": {"a"},
+                "nested": {"best": [0.5, None], "at": (1, [2])},
+                "by_name": None,
+            }
+
+        def train_epoch(run):
+            log["n"] += 1
+            run.losses.append(log["n"] / 3)
+            run.last.append(torch.full((2,), log["n"]))
+            run.counts[log["n"] % 2] += 1
+            run.names.add(str(log["n"]))
+            run.nested["best"][0] += 0.25
+            run.nested["at"][1][0] *= 2
+            run.by_name = OrderedDict(n=log["n"])
+
+        def validate(run):
+            return (
+                run.log["n"],
+                run.losses,
+                [tensor.tolist() for tensor in run.last],
+                run.last.maxlen,
+                run.counts["x"],
+                dict(run.counts),
+                sorted(run.names),
+                run.nested,
+                run.by_name,
+            )
+
+        def shown(run):
+            return repr(validate(run))
+
+        scores = check_goes_on(tmp_path, build, train_epoch, shown)
+        assert len(set(scores)) == 4
+
+    def test_what_has_no_state_is_built_again(self, tmp_path):
+        def build():
+            return {"parts": [print, X.tolist, nn.MSELoss()], "n": 0}
+
+        def train_epoch(run):
+            run.n += 1
+
+        check_goes_on(tmp_path, build, train_epoch, lambda run: repr(run.parts[0]))
+
+    def test_an_object_that_build_does_not_return_is_refused(self, tmp_path):
+        def train_epoch(run):
+            run.models.append(nn.Linear(1, 1))
+
+        parts = (lambda: {"models": []}), train_epoch, lambda run: len(run.models)
+        with pytest.raises(SetupError, match=r"the state of models\[0\] cannot be"):
+            told(*parts, folder=tmp_path)
+
+
+class TestValues:
+    def test_numbers_and_arrays_of_numpy_keep_their_types(self, tmp_path):
+        def build():
+            return {
+                "best": 0.0,
+                "rows": np.zeros((2, 3), dtype=np.float16),
+                "columns": np.zeros((2, 3), order="F"),
+                "grown": np.zeros(0, dtype="U3"),
+            }
+
+        def train_epoch(run):
+            run.best = np.float32(run.best) + np.float32(0.1)
+            run.rows += random.random()
+            run.columns[0] += np.random.random(3)
+            run.grown = np.append(run.grown, "abc")
+
+        def validate(run):
+            values = run.best, run.rows, run.columns, run.columns.flags.f_contiguous
+            return repr((*values, run.grown, run.best.dtype))
+
+        check_goes_on(tmp_path, build, train_epoch, validate)
+
+    def test_arrays_of_objects_are_refused(self, tmp_path):
+        def build():
+            return {"odd": {"state": np.array([object()])}, "n": 0}
+
+        def train_epoch(run):
+            run.n = np.array([object()])
+
+        with pytest.raises(AttributeError, match="'n' cannot be set anew"):
+            told(build, train_epoch, print, folder=tmp_path)
+
+    def test_an_own_parameter_stays_the_one_that_is_optimized(self, tmp_path):
+        def build():
+            weights = nn.Parameter(torch.ones(3))
+            return {
+                "weights": weights,
+                "optimizer": make_adam([weights]),
+                "seen": torch.zeros(1),
+            }
+
+        def train_epoch(run):
+            run.optimizer.zero_grad()
+            run.weights.square().sum().backward()
+            run.optimizer.step()
+            run.seen = torch.cat([run.seen, run.weights.detach()])
+
+        def validate(run):
+            return [*run.weights.tolist(), *run.seen.tolist()]
+
+        check_goes_on(tmp_path, build, train_epoch, validate)
+
+
+class TestGradients:
+    def test_accumulated_over_the_end_of_an_epoch(self, tmp_path):
+        def build():
+            model = nn.Linear(2, 1)
+            shift = torch.zeros(1, requires_grad=True)
+            optimizer = make_adam([*model.parameters(), shift])
+            return {"model": model, "shift": shift, "optimizer": optimizer, "n": 0}
+
+        def train_epoch(run):
+            for rows in X.split(4):  # three batches, and a step after every two
+                (run.model(rows) + run.shift).square().sum().backward()
+                run.n += 1
+                if run.n % 2 == 0:
+                    run.optimizer.step()
+                    run.optimizer.zero_grad()
+
+        def validate(run):
+            return loss(run), run.shift.item()
+
+        check_goes_on(tmp_path, build, train_epoch, validate)
+
+    @pytest.mark.parametrize("freeze", [True, False])
+    def test_layers_that_are_frozen_or_not_from_an_epoch_on(self, tmp_path, freeze):
+        def build():
+            model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+            model[0].requires_grad_(freeze)
+            return {"model": model, "optimizer": make_adam(model.parameters())}
+
+        def train_epoch(run):
+            if run.epoch == 1:
+                run.model[0].requires_grad_(not freeze)
+            step(run.model, run.optimizer)
+
+        check_goes_on(tmp_path, build, train_epoch, loss)
+
+    def test_layers_that_are_switched_to_evaluation_from_an_epoch_on(self, tmp_path):
+        def build():
+            model = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1))
+            return {"model": model, "optimizer": make_adam(model.parameters())}
+
+        def train_epoch(run):
+            if run.epoch == 1:
+                run.model[0].eval()
+            step(run.model, run.optimizer)
+
+        check_goes_on(tmp_path, build, train_epoch, loss)
+
+    def test_parameter_groups_added_later_are_refused(self, tmp_path):
+        def build():
+            model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+            return {"model": model, "optimizer": make_adam(model[1].parameters())}
+
+        def train_epoch(run):
+            if run.epoch == 1:
+                run.optimizer.add_param_group({"params": run.model[0].parameters()})
+            step(run.model, run.optimizer)
+
+        with pytest.raises(SetupError, match=r"groups of \[2, 2\] .* all groups from"):
+            told(build, train_epoch, loss, folder=tmp_path)
+
+
+class TestRandomStates:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: np.random.RandomState(3).normal,
+            lambda: np.random.Generator(np.random.MT19937(3)).normal,
+            lambda: np.random.default_rng(3).normal,
+            lambda: random.Random(3).random,
+        ],
+    )
+    def test_of_generators(self, tmp_path, make):
+        def build():
+            return {"rngs": [make().__self__]}
+
+        def validate(run):
+            [rng] = run.rngs
+            return rng.normal() if hasattr(rng, "normal") else rng.random()
+
+        scores = check_goes_on(tmp_path, build, lambda run: None, validate)
+        assert len(set(scores)) == 4
+
+    @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: Batches(x, 2)])
+    def test_of_the_sampler_of_a_batch_sampler(self, tmp_path, wrap):
+        def build():
+            rows = TensorDataset(X)
+            sampler = RandomSampler(rows, generator=torch.Generator().manual_seed(1))
+            batches = BatchSampler(sampler, 4, drop_last=False)
+            loader = DataLoader(rows, batch_sampler=batches)
+            return {"loader": wrap(loader), "seen": []}
+
+        def train_epoch(run):
+            run.seen += [batch[0].tolist() for batch in run.loader]
+
+        check_goes_on(tmp_path, build, train_epoch, lambda run: str(run.seen))
+
+    @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: Batches(x, 2)])
+    def test_of_persistent_workers_are_refused(self, wrap):
+        def build(params, device):
+            rows = TensorDataset(X)
+            loader = DataLoader(rows, num_workers=1, persistent_workers=True)
+            return {"loader": wrap(loader)}
+
+        own = TorchTrainable(build, lambda run: None, lambda run: 0.0, device="cpu")
+        with pytest.raises(SetupError, match="build it without persistent_workers"):
+            RisingSearch(own, [{}], budget=2).run()
+
+
+class TestSetting:
+    def test_names_that_build_does_not_return_are_refused(self):
+        def train_epoch(run):
+            run.seen = 0
+
+        with pytest.raises(AttributeError, match=r"no 'seen': .* return from build"):
+            told(lambda: {"n": 0}, train_epoch, print)
+
+    @pytest.mark.parametrize(
+        ("built", "value"),
+        [
+            (None, nn.Linear(1, 1)),
+            (nn.Linear(1, 1), None),
+            (nn.Parameter(torch.ones(1)), torch.ones(1)),
+            ([], [print]),
+        ],
+    )
+    def test_objects_are_refused(self, built, value):
+        def train_epoch(run):
+            run.it = value
+
+        with pytest.raises(AttributeError, match="'it' cannot be set anew"):
+            told(lambda: {"it": built}, train_epoch, print)
+
+    def test_a_waiting_run_is_built_first(self, tmp_path):
+        own = TorchTrainable(
+            lambda params, device: {"n": 0}, print, print, device="cpu"
+        )
+        own.save(own.start({}, 0), str(tmp_path / "run.pt"))
+        run = own.load(str(tmp_path / "run.pt"))
+        run.n = 5
+        own.save(run, str(tmp_path / "run.pt"))
+        assert own.load(str(tmp_path / "run.pt")).n == 5
+
+
+def test_the_run_used_last_needs_no_room():
+    own = TorchTrainable(
+        lambda params, device: {"n": 0}, print, print, device="cpu", max_resident=2
+    )
+    runs = [own.start({}, seed) for seed in range(5)]
+    assert [run.is_live for run in runs] == [False] * 3 + [True] * 2
+    assert runs[0].n == runs[4].n == runs[0].n == 0
+    assert [run.is_live for run in runs] == [True, False, False, False, True]
