@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import MissingDependencyError, NotTrainableError
+from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
 from risingsearch.integrations.torch.paused_runs import PausedRun
-from risingsearch.integrations.torch.random_states import kept_random_states
+from risingsearch.integrations.torch.random_states import alone, kept_random_states
 
 try:
     from transformers import PrinterCallback, Trainer, TrainerCallback
@@ -35,21 +35,23 @@ class RisingTrainerCallback(TrainerCallback):
     ----------
     metrics : dict
         What the evaluation has returned.
+    first_step : int
+        Steps that were behind the run when it began.
     """
 
     def __init__(self, n_steps: int | None) -> None:
         self.n_steps = n_steps
         self.metrics: dict[str, float] = {}
-        self._first_step = 0
+        self.first_step = 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note where this slice begins."""
-        self._first_step = state.global_step
+        self.first_step = state.global_step
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Stop after so many steps, or the last."""
         if self.n_steps is not None:
-            last = min(self._first_step + self.n_steps, state.max_steps)
+            last = min(self.first_step + self.n_steps, state.max_steps)
             if state.global_step >= last:
                 self._stop(control)
 
@@ -93,6 +95,9 @@ class HuggingFaceTrainable:
     ------
     InvalidParameterError
         If ``n_steps`` is no whole number of at least 1.
+    SetupError
+        Of a search, if the evaluation does not return ``monitor``, the optimizer is not
+        to be saved, or threads train at the same time: the search stops.
     MissingDependencyError
         On import, if transformers is not installed.
     """
@@ -114,21 +119,24 @@ class HuggingFaceTrainable:
 
     def train(self, run: PausedRun) -> dict[str, float]:
         """Train one slice more; return the monitored metric and all others."""
-        with kept_random_states(), tempfile.TemporaryDirectory() as folder:
+        with alone(), kept_random_states(), tempfile.TemporaryDirectory() as folder:
             callback = RisingTrainerCallback(self.n_steps)
             trainer = self.build(dict(run.params), run.seed, folder)
+            if trainer.args.save_only_model:
+                msg = "save_only_model=True leaves out the optimizer: build without it"
+                raise SetupError(msg)
             trainer.add_callback(callback)
             trainer.pop_callback(PrinterCallback)  # the search has its own progress
             before = None if run.checkpoint is None else unpacked(run, folder)
             trainer.train(resume_from_checkpoint=before)
-            if not callback.metrics:
+            if trainer.state.global_step == callback.first_step:
                 raise StopIteration  # the Trainer had no step left
             if self.monitor not in callback.metrics:
                 msg = (
                     f"the evaluation has returned {sorted(callback.metrics)}, and "
                     f"monitor is {self.monitor!r}: let compute_metrics return it"
                 )
-                raise NotTrainableError(msg)
+                raise SetupError(msg)
             last = Path(folder, f"checkpoint-{trainer.state.global_step}")
             run.checkpoint = _packed(last)
         others = {

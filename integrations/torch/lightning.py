@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -13,10 +14,11 @@ from typing import Any
 import torch
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import MissingDependencyError, NotTrainableError
+from risingsearch.errors import MissingDependencyError, SetupError
 from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.paused_runs import PausedRun
 from risingsearch.integrations.torch.random_states import (
+    alone,
     kept_random_states,
     random_states,
     seed_all,
@@ -63,8 +65,8 @@ class RisingCallback(Callback):
 
     Attributes
     ----------
-    metrics : dict of str to float
-        What was logged by the end of the epoch.
+    metrics : dict of str to float, or None
+        What was logged by the end of the epoch; None before.
     states, batches : dict or None
         The same at the end of the epoch.
     """
@@ -74,7 +76,7 @@ class RisingCallback(Callback):
     ) -> None:
         self.states = states
         self.batches = batches
-        self.metrics: dict[str, float] = {}
+        self.metrics: dict[str, float] | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Put the random states back, and go on in the batches."""
@@ -127,13 +129,17 @@ class LightningTrainable:
         search.
     **trainer_options
         Arguments of ``Trainer``: ``accelerator``, ``precision``,
-        ``accumulate_grad_batches``, ``callbacks``, ... By default it logs nothing,
-        writes no checkpoints of its own and shows no progress.
+        ``accumulate_grad_batches``, ``callbacks``, ... Every epoch has copies of the
+        callbacks; what their ``state_dict`` returns goes on. By default it logs
+        nothing, writes no checkpoints of its own and shows no progress.
 
     Raises
     ------
     InvalidParameterError
         If ``max_epochs`` is no whole number of at least 1.
+    SetupError
+        Of a search, if ``monitor`` is not logged, or threads train at the same time:
+        the search stops.
     MissingDependencyError
         On import, if lightning is not installed.
     """
@@ -159,8 +165,10 @@ class LightningTrainable:
         """Train one epoch more; return the monitored metric and all others."""
         options = QUIET | self.trainer_options
         callback = RisingCallback(run.states, run.batches)
-        callbacks = [*options.pop("callbacks", ()), callback]
+        given = copy.deepcopy(options.pop("callbacks", None)) or []
+        callbacks = [*(given if isinstance(given, list) else [given]), callback]
         with (
+            alone(),
             kept_random_states(),
             _no_greetings(),
             tempfile.TemporaryDirectory() as folder,
@@ -181,17 +189,20 @@ class LightningTrainable:
             trainer.fit(**arguments, **resume_from)
             if trainer.interrupted:
                 raise KeyboardInterrupt
-            if self.monitor not in callback.metrics:
+            metrics = callback.metrics
+            if metrics is None:
+                raise StopIteration  # the Trainer had no epoch left
+            if self.monitor not in metrics:
                 msg = (
-                    f"the module has logged {sorted(callback.metrics)}, and monitor "
+                    f"the module has logged {sorted(metrics)}, and monitor "
                     f"is {self.monitor!r}: log it in validation_step"
                 )
-                raise NotTrainableError(msg)
+                raise SetupError(msg)
             trainer.save_checkpoint(path)
             run.checkpoint = path.read_bytes()
             run.states, run.batches = callback.states, callback.batches
-        others = {f"logged_{name}": value for name, value in callback.metrics.items()}
-        return {"score": callback.metrics[self.monitor], **others}
+        others = {f"logged_{name}": value for name, value in metrics.items()}
+        return {"score": metrics[self.monitor], **others}
 
     def save(self, run: LightningRun, path: str) -> None:
         """Write a run to a file."""

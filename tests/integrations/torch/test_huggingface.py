@@ -1,5 +1,7 @@
 """A Hugging Face Trainer trains one slice at a time, and goes on where it was."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -9,7 +11,7 @@ from risingsearch import RisingSearch
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
-    SearchFailedError,
+    SetupError,
 )
 from risingsearch.integrations.torch.huggingface import HuggingFaceTrainable, unpacked
 
@@ -41,7 +43,7 @@ def accuracy(predicted):
     return {"accuracy": float(right.mean())}
 
 
-def build(params, seed, folder):
+def build(params, seed, folder, **options):
     torch.manual_seed(seed)
     arguments = TrainingArguments(
         output_dir=folder,
@@ -53,6 +55,7 @@ def build(params, seed, folder):
         report_to="none",
         disable_tqdm=True,
         logging_strategy="no",
+        **options,
     )
     return Trainer(
         Network(8),
@@ -86,8 +89,11 @@ def test_paused_and_interleaved_runs_equal_uninterrupted_ones(tmp_path, n_steps)
     assert scores(told) == expected
 
 
-def test_a_run_ends_with_the_epochs_of_its_trainer():
-    own = trainable(n_steps=5)  # 4 epochs are 24 steps
+@pytest.mark.parametrize("options", [{}, {"eval_on_start": True}])
+def test_a_run_ends_with_the_epochs_of_its_trainer(options):
+    own = HuggingFaceTrainable(
+        partial(build, **options), monitor="eval_accuracy", n_steps=5
+    )  # 4 epochs are 24 steps
     run = own.start({"rate": 0.05}, 0)
     for _ in range(5):
         own.train(run)
@@ -105,9 +111,17 @@ def test_a_search_finds_the_rate_that_learns(tmp_path):
     assert (tmp_path / folder / "trainer_state.json").exists()
 
 
+def test_a_checkpoint_without_the_optimizer_is_refused():
+    own = HuggingFaceTrainable(
+        partial(build, save_only_model=True), monitor="eval_accuracy"
+    )
+    with pytest.raises(SetupError, match="leaves out the optimizer"):
+        RisingSearch(own, [{"rate": 0.1}], budget=2).run()
+
+
 def test_a_metric_that_is_not_there_is_named():
     search = RisingSearch(trainable(monitor="eval_f1"), [{"rate": 0.1}], budget=2)
-    with pytest.raises(SearchFailedError, match="and monitor is 'eval_f1'"):
+    with pytest.raises(SetupError, match="and monitor is 'eval_f1'"):
         search.run()
 
 

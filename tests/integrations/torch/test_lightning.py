@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from risingsearch import RisingSearch
-from risingsearch.errors import InvalidParameterError, SearchFailedError
+from risingsearch.errors import InvalidParameterError, SetupError
 from risingsearch.integrations.torch import Batches
 from risingsearch.integrations.torch.lightning import LightningTrainable
 
@@ -150,9 +150,52 @@ def test_own_callbacks_are_called():
     assert Counting.n_epochs == 3
 
 
+class Remembering(Callback):
+    """Logs how many epochs it has seen, and how many its last arm had counted."""
+
+    def __init__(self):
+        self.n_epochs = self.n_unsaved = 0
+
+    def on_train_epoch_end(self, trainer, pl_module):
+        self.n_epochs += 1
+        self.n_unsaved += 1
+        pl_module.log("seen", float(self.n_epochs))
+        pl_module.log("unsaved", float(self.n_unsaved))
+
+    def state_dict(self):
+        return {"n_epochs": self.n_epochs}
+
+    def load_state_dict(self, state):
+        self.n_epochs = state["n_epochs"]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_every_arm_has_callbacks_of_its_own(listed):
+    given = Remembering()
+    own = trainable(callbacks=[given] if listed else given)
+    runs = [own.start({"rate": 0.1}, seed) for seed in range(2)]
+    told = [own.train(runs[i]) for i in (0, 0, 1, 0, 1)]
+    assert [metrics["logged_seen"] for metrics in told] == [1, 2, 1, 3, 2]
+    assert [metrics["logged_unsaved"] for metrics in told] == [1] * 5
+    assert given.n_epochs == 0
+
+
+def test_an_arm_ends_with_the_epochs_of_its_trainer():
+    search = RisingSearch(
+        trainable(max_epochs=2),
+        [{"rate": 0.1}, {"rate": 0.01}],
+        budget=8,
+        max_epochs=4,
+        seed=0,
+    )
+    result = search.run()
+    assert result.n_epochs == 4
+    assert result.failures == []
+
+
 def test_a_metric_that_is_not_logged_is_named():
     search = RisingSearch(trainable(monitor="f1"), [{"rate": 0.1}], budget=2)
-    with pytest.raises(SearchFailedError, match=r"logged \['accuracy', 'rate'\], and"):
+    with pytest.raises(SetupError, match=r"logged \['accuracy', 'rate'\], and"):
         search.run()
 
 
