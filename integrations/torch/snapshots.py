@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import io
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain, repeat
 from typing import Any
 
@@ -36,9 +36,14 @@ def snapshot(objects: Mapping[str, Any]) -> dict[str, Node]:
 
 
 def restore(
-    objects: dict[str, Any], saved: Mapping[str, Node], device: torch.device
+    objects: dict[str, Any],
+    saved: Mapping[str, Node],
+    device: torch.device,
+    set_anew: Collection[str] = (),
 ) -> None:
-    """Give objects that were built anew what is in a snapshot, in place where it fits.
+    """Give objects that were built again what is in a snapshot, in place where it fits.
+
+    What was set anew since then leaves the built ones alone, which others may share.
 
     Raises
     ------
@@ -52,7 +57,8 @@ def restore(
         )
         raise SetupError(msg)
     for name, node in saved.items():
-        objects[name] = _restored(copy.deepcopy(node), objects[name], name, device)
+        held = None if name in set_anew else objects[name]
+        objects[name] = _restored(copy.deepcopy(node), held, name, device)
 
 
 def is_value(held: Any) -> bool:
@@ -113,7 +119,7 @@ def _of_tensor(held: torch.Tensor) -> dict[str, Any]:
 def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
     """Return what takes the place of ``held``, most often itself with the old values.
 
-    ``held`` is None where ``build`` has returned nothing in this place.
+    ``held`` is None where ``build`` has returned nothing to put it into.
     """
     kind, content = node
     if kind == "value":
@@ -135,7 +141,7 @@ def _restored_tensor(
 ) -> torch.Tensor:
     data: torch.Tensor = saved["data"]
     tensor = data if saved["on_cpu"] else data.to(device)
-    if _fits(held, data, torch.Tensor) and held.is_leaf:
+    if _fits(held, data, torch.Tensor) and held.is_leaf and not _is_expanded(held):
         held.detach().copy_(data)
         tensor = held
     _set_gradient(tensor, saved["requires_grad"], saved["grad"])
@@ -156,6 +162,10 @@ def _fits(held: Any, saved: Any, kind: type[Any]) -> bool:
         and held.shape == saved.shape
         and held.dtype == saved.dtype
     )
+
+
+def _is_expanded(tensor: torch.Tensor) -> bool:
+    return tensor.layout is torch.strided and 0 in tensor.stride()
 
 
 def _restored_container(

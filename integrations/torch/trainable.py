@@ -57,6 +57,7 @@ class TorchRun:
         "_parked",
         "_random",
         "_seed",
+        "_set_anew",
         "device",
         "epoch",
         "params",
@@ -69,6 +70,7 @@ class TorchRun:
         self._owner = owner
         self._seed = seed
         self._objects: dict[str, Any] | None = None
+        self._set_anew: set[str] = set()
         self._random: dict[str, Any] = {}
         self._parked: dict[str, Any] | None = None
         self._file: Path | None = None
@@ -92,6 +94,7 @@ class TorchRun:
             )
             raise AttributeError(msg, name=name)
         objects[name] = value
+        self._set_anew.add(name)
 
     @property
     def is_live(self) -> bool:
@@ -131,12 +134,14 @@ class TorchRun:
             "seed": self._seed,
             "epoch": self.epoch,
             "objects": snapshot(self._objects or {}),
+            "set_anew": sorted(self._set_anew),
             "random": self._random,
         }
 
     def go_on_from(self, checkpoint: dict[str, Any]) -> None:
         """Wait in memory at a checkpoint; it is built when it is needed."""
         self.epoch = checkpoint["epoch"]
+        self._set_anew = set(checkpoint["set_anew"])
         self._random = checkpoint["random"]
         self._objects, self._parked = None, checkpoint
 
@@ -158,7 +163,7 @@ class TorchRun:
         with kept_random_states():
             seed_all(self._seed)
             objects = self._built()
-            restore(objects, checkpoint["objects"], self.device)
+            restore(objects, checkpoint["objects"], self.device, self._set_anew)
         self._objects, self._parked = objects, None
         if self._file is not None:
             self._file.unlink()

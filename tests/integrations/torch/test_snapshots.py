@@ -161,15 +161,37 @@ class TestValues:
 
         check_goes_on(tmp_path, build, train_epoch, validate)
 
-    def test_arrays_of_objects_are_refused(self, tmp_path):
-        def build():
-            return {"odd": {"state": np.array([object()])}, "n": 0}
+    def test_what_is_set_anew_leaves_what_arms_share_as_it_is(self, tmp_path):
+        shared = {"weights": torch.ones(2), "rows": np.ones(2), "log": [0]}
 
         def train_epoch(run):
-            run.n = np.array([object()])
+            run.weights = run.weights / 3
+            run.rows = run.rows / 3
+            run.log = [*run.log, run.epoch]
 
-        with pytest.raises(AttributeError, match="'n' cannot be set anew"):
-            told(build, train_epoch, print, folder=tmp_path)
+        def validate(run):
+            return [*run.weights.tolist(), *run.rows.tolist(), *run.log]
+
+        check_goes_on(tmp_path, shared.copy, train_epoch, validate)
+        assert repr(shared) == (
+            "{'weights': tensor([1., 1.]), 'rows': array([1., 1.]), 'log': [0]}"
+        )
+
+    def test_an_expanded_tensor_comes_back(self, tmp_path):
+        def build():
+            return {"ones": [torch.ones(1).expand(3)]}
+
+        check_goes_on(tmp_path, build, print, lambda run: run.ones[0].tolist())
+
+    def test_arrays_of_objects_are_refused(self):
+        def build():
+            return {"odd": np.zeros(1)}
+
+        def train_epoch(run):
+            run.odd = np.array([object()])
+
+        with pytest.raises(AttributeError, match="'odd' cannot be set anew"):
+            told(build, train_epoch, print)
 
     def test_an_own_parameter_stays_the_one_that_is_optimized(self, tmp_path):
         def build():
