@@ -90,7 +90,7 @@ def _of_data(value: Any) -> Node:
 
 
 def _is_leaf(held: Any) -> bool:
-    if isinstance(held, np.ndarray | np.generic):
+    if type(held) is np.ndarray or isinstance(held, np.generic):
         return not held.dtype.hasobject
     return type(held) in PLAIN or isinstance(held, torch.Tensor)
 
