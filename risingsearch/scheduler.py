@@ -229,19 +229,79 @@ class Scheduler:
         if decided is None:
             return None
         self._next = None
-        arm, n_epochs = decided.arm, decided.n_epochs
-        if arm != decided.in_turn:
-            self._policy.open_instead(decided.in_turn, arm)
-        job = Job(arm, int(self._standings.epochs[arm]), n_epochs, self._n_asked)
-        self._n_asked += 1
-        self._decisions[job.id] = _Decision(
-            self._rounds + 1, self._why_now(arm), self._index(arm)
+        if decided.arm != decided.in_turn:
+            self._policy.open_instead(decided.in_turn, decided.arm)
+        return self._begin(decided.arm, decided.n_epochs)
+
+    def peek(self) -> Job | None:
+        """Return the job that ``ask`` would return now; nothing is reserved.
+
+        Returns
+        -------
+        Job or None
+            As ``ask``.
+
+        Raises
+        ------
+        PolicyError
+            As ``ask``.
+        """
+        decided = self._decide()
+        return None if decided is None else self._job(decided.arm, decided.n_epochs)
+
+    def start(self, arm: int, n_epochs: int | None = None) -> Job:
+        """Give an arm epochs that were decided elsewhere, and reserve them.
+
+        For a search that several schedulers follow: each takes in what the others have
+        decided. An arm that a failure has retired comes back, the failure forgiven.
+
+        Parameters
+        ----------
+        arm : int
+            Which arm; not one in training, nor one that has finished.
+        n_epochs : int, optional
+            How many epochs, at least 1. By default as many as ``ask`` would give it.
+
+        Returns
+        -------
+        Job
+            To be told or failed as one from ``ask``.
+
+        Raises
+        ------
+        JobError
+            If the arm cannot train so long, or the budget does not pay for it. Nothing
+            changes.
+
+        Examples
+        --------
+        >>> scheduler = Scheduler(n_arms=3, budget=8, max_epochs=5)
+        >>> scheduler.start(2, n_epochs=4)
+        Job(arm=2, from_epoch=0, n_epochs=4, id=0)
+        """
+        arm = checked_int("arm", arm, 0)
+        at = self._standings
+        finished = arm >= self.n_arms or at.ended[arm] or at.charged[arm] >= self._limit
+        if finished or at.busy[arm]:
+            msg = (
+                f"arm {arm} cannot start: start takes an arm below {self.n_arms} that "
+                "is neither in training nor finished"
+            )
+            raise JobError(msg)
+        self._drop_next()
+        left = self._most(arm, self._refresh_policy())
+        wanted = (
+            min(self.slice or self._policy.slice_length(arm), left)
+            if n_epochs is None
+            else checked_int("n_epochs", n_epochs, 1)
         )
-        self._ledger.reserve(job)
-        self._rounds += n_epochs
-        self._in_flight[job.id] = job
-        self._standings.busy[arm] = True
-        return job
+        if not 1 <= wanted <= left:
+            msg = f"arm {arm} can get {left} epochs now at most; got {n_epochs=}"
+            raise JobError(msg)
+        if at.failed[arm]:
+            at.failed[arm] = False
+            at.failures[arm] = self.max_failures
+        return self._begin(arm, wanted)
 
     def tell(
         self,
@@ -306,6 +366,26 @@ class Scheduler:
         """
         failure = str(reason) or type(reason).__name__
         self._take(job, scores, cost, failure=failure, ended=False)
+
+    def expected_end(self, arm: int) -> float:
+        """Return where an arm is expected to end, in the user's direction.
+
+        Parameters
+        ----------
+        arm : int
+            Which arm.
+
+        Returns
+        -------
+        float
+            The best score of an arm that has finished; else where the policy projects
+            it, if that is better. The worst score of all where it has none of its own;
+            NaN while there is none at all.
+        """
+        at = self._standings
+        if not math.isfinite(at.worst_reward):
+            return math.nan
+        return float(at.sign * self._ends(np.array([arm]))[0])
 
     @property
     def done(self) -> bool:
@@ -653,8 +733,28 @@ class Scheduler:
             return None
         wanted = self.slice or self._policy.slice_length(arm)
         in_turn, arm = arm, self._proposed(arm)
-        limit = min(affordable[arm], self._limit - self._standings.charged[arm])
-        return _Next(arm, max(1, min(wanted, int(limit))), rng_before, in_turn)
+        most = self._most(arm, affordable)
+        return _Next(arm, max(1, min(wanted, most)), rng_before, in_turn)
+
+    def _most(self, arm: int, affordable: np.ndarray[Any, np.dtype[np.int64]]) -> int:
+        """Return how many epochs the arm can get now."""
+        return int(min(affordable[arm], self._limit - self._standings.charged[arm]))
+
+    def _job(self, arm: int, n_epochs: int) -> Job:
+        return Job(arm, int(self._standings.epochs[arm]), n_epochs, self._n_asked)
+
+    def _begin(self, arm: int, n_epochs: int) -> Job:
+        """Reserve what was decided, here or elsewhere."""
+        job = self._job(arm, n_epochs)
+        self._n_asked += 1
+        self._decisions[job.id] = _Decision(
+            self._rounds + 1, self._why_now(arm), self._index(arm)
+        )
+        self._ledger.reserve(job)
+        self._rounds += n_epochs
+        self._in_flight[job.id] = job
+        self._standings.busy[arm] = True
+        return job
 
     def _proposed(self, arm: int) -> int:
         """Return the arm to train where the policy has chosen this one."""
@@ -677,11 +777,15 @@ class Scheduler:
         at = self._standings
         arms = np.flatnonzero(at.charged > 0)
         finished = ~at.live(self._limit)[arms]
+        return Opened(arms, at.charged[arms], self._ends(arms), finished, self._limit)
+
+    def _ends(self, arms: np.ndarray[Any, np.dtype[np.int64]]) -> Any:
+        """Return where arms are expected to end; higher is better."""
+        at = self._standings
         best = at.sign * at.best[arms]
         best[np.isnan(best)] = at.worst_reward
         projected = np.array([self._policy.projection(int(arm)) for arm in arms])
-        ends = np.where(finished, best, np.fmax(best, projected))
-        return Opened(arms, at.charged[arms], ends, finished, self._limit)
+        return np.where(~at.live(self._limit)[arms], best, np.fmax(best, projected))
 
     def _refresh_policy(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Bring the caller's arrays up to date; return the epochs each arm can pay."""
@@ -750,6 +854,7 @@ class Scheduler:
             failure,
             ended,
         )
+        self._drop_next()
         del self._in_flight[job.id]
         self._told[job.id] = result
         if self.order == "completion":
