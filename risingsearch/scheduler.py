@@ -367,6 +367,26 @@ class Scheduler:
         failure = str(reason) or type(reason).__name__
         self._take(job, scores, cost, failure=failure, ended=False)
 
+    def end(self, arm: int) -> None:
+        """Take in that an arm has ended by itself, whatever epochs it had left.
+
+        Parameters
+        ----------
+        arm : int
+            Which arm; not one in training, whose job tells that.
+
+        Raises
+        ------
+        JobError
+            If the arm is in training or there is no such arm. Nothing changes.
+        """
+        arm = checked_int("arm", arm, 0)
+        if arm >= self.n_arms or self._standings.busy[arm]:
+            msg = f"end takes an arm below {self.n_arms} that does not train; got {arm}"
+            raise JobError(msg)
+        self._drop_next()
+        self._standings.ended[arm] = True
+
     def expected_end(self, arm: int) -> float:
         """Return where an arm is expected to end, in the user's direction.
 

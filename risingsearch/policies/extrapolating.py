@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -284,6 +285,30 @@ def expected_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:
     rounds_left = float(policy.horizon[arm]) - t + 1.0
     left = min(float(policy.pulls_left[arm]), rounds_left)
     return damped_gain(policy.slope[arm], float(policy.pulls[arm]), left)
+
+
+def projected_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:
+    """Return where the damped slope of an arm's scores ends after all its pulls.
+
+    Parameters
+    ----------
+    scores : sequence of float
+        What the arm has paid so far, at least one; higher is better.
+    max_pulls : int
+        Pulls the arm can give in all.
+    eps : float, default 0.25
+        Share of the arm's pulls in its window, above 0 and at most 1/2.
+
+    Examples
+    --------
+    >>> projected_end([0.5, 0.6, 0.7, 0.75], max_pulls=8)
+    0.85
+    """
+    n = len(scores)
+    sums = np.concatenate([[0.0], np.cumsum(scores)])[None]
+    average, slope = np.zeros(1), np.zeros(1)
+    look_back(sums, average, slope, 0, n, eps)
+    return float(average[0]) + damped_gain(slope[0], float(n), float(max_pulls - n))
 
 
 def damped_gain(slope: float, n: float, left: float) -> float:

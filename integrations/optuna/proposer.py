@@ -1,4 +1,4 @@
-"""Optuna: its samplers propose configurations."""
+"""Optuna's samplers, proposing configurations of a given list."""
 
 from __future__ import annotations
 

@@ -1,0 +1,42 @@
+"""Optuna: trials that pause and come back, within an exact budget of epochs.
+
+``RisingSampler`` and ``RisingPruner`` make each trial of a study a slice of an arm;
+``arm`` is what an objective asks to go on where the arm was paused. ``SamplerProposer``
+lets Optuna's samplers propose configurations to any other search.
+"""
+
+from risingsearch.errors import missing
+
+try:
+    import optuna  # noqa: F401 - what the rest of the package needs
+except ModuleNotFoundError as error:
+    if error.name != "optuna":
+        raise
+    raise missing("optuna", "optuna") from error
+
+from risingsearch.integrations.optuna.arms import Arm, arm
+from risingsearch.integrations.optuna.proposer import SamplerProposer
+from risingsearch.integrations.optuna.pruner import RisingPruner
+from risingsearch.integrations.optuna.results import (
+    ArmResult,
+    arm_results,
+    arms,
+    best_arm,
+    finalize,
+)
+from risingsearch.integrations.optuna.sampler import RisingSampler
+from risingsearch.integrations.optuna.study import RisingStudy
+
+__all__ = [
+    "Arm",
+    "ArmResult",
+    "RisingPruner",
+    "RisingSampler",
+    "RisingStudy",
+    "SamplerProposer",
+    "arm",
+    "arm_results",
+    "arms",
+    "best_arm",
+    "finalize",
+]

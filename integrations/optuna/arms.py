@@ -1,0 +1,190 @@
+"""What an objective asks for, to go on where its arm was paused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import optuna
+
+from risingsearch.errors import CheckpointError, InvalidParameterError
+from risingsearch.integrations.optuna.checkpoints import Checkpoints
+from risingsearch.integrations.optuna.sampler import PASSED_OVER, RisingSampler
+from risingsearch.integrations.optuna.slices import (
+    ASKED,
+    CHECKPOINT,
+    N_EPOCHS,
+    Slice,
+)
+
+
+class Arm:
+    """The arm that a trial trains, and where it goes on; see ``arm``.
+
+    Attributes
+    ----------
+    id : int
+        Number of the trial that opened it: the same in all its trials.
+    from_epoch : int
+        Epochs that it has behind it; train from there.
+    n_epochs : int or None
+        Epochs that it gets now; ``trial.should_prune()`` says when they are over. None
+        in a study without a ``RisingSampler``.
+    checkpoint : Path or None
+        The folder that was saved after ``from_epoch`` epochs, to be read only; None
+        where none was.
+    """
+
+    def __init__(
+        self, trial: optuna.Trial, slice_: Slice, checkpoints: Checkpoints | None
+    ) -> None:
+        self.id = slice_.arm
+        self.from_epoch = slice_.from_epoch
+        self.n_epochs = slice_.n_epochs
+        self.checkpoint: Path | None = None
+        self._trial = trial
+        self._slice = slice_
+        self._checkpoints = checkpoints
+        self._saved: list[list[int | str]] = trial.user_attrs.get(CHECKPOINT, [])
+        if checkpoints is not None and self._saved:
+            self._find_checkpoint(checkpoints)
+
+    def __repr__(self) -> str:
+        return (
+            f"Arm(id={self.id}, from_epoch={self.from_epoch}, "
+            f"n_epochs={self.n_epochs}, checkpoint={self.checkpoint})"
+        )
+
+    def _find_checkpoint(self, checkpoints: Checkpoints) -> None:
+        due = self._slice.from_epoch
+        reasons = []
+        found = 0
+        for epoch, key in self._saved:
+            if int(epoch) > due:
+                continue  # of a trial that died before its slice was over
+            try:
+                self.checkpoint = checkpoints.find(str(key), self)
+            except CheckpointError as error:
+                reasons.append(str(error))
+                continue
+            found = int(epoch)
+            break
+        if found != due:
+            because = "; ".join(reasons) or "none was saved later"
+            msg = (
+                f"arm {self.id} goes on from epoch {found} instead of {due}; the "
+                f"epochs between are trained again, beyond the budget: {because}"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=4)
+            self.from_epoch = found
+            if self.n_epochs is not None:
+                self.n_epochs += due - found
+
+    @contextmanager
+    def save(self) -> Iterator[Path]:
+        """Save a checkpoint of the epochs reported so far.
+
+        Use it before the trial ends: a trial that has ended cannot be added to. The
+        last checkpoint and the one that the trial went on from are kept.
+
+        Yields
+        ------
+        Path
+            An empty folder to write to. What is in it at the end is kept, whole or
+            not at all; nothing where an exception leaves the block.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the sampler was given neither ``checkpoint_dir`` nor ``artifact_store``.
+        """
+        if self._checkpoints is None:
+            msg = (
+                "there is nowhere to save to: give RisingSampler a checkpoint_dir or "
+                "an artifact_store"
+            )
+            raise InvalidParameterError(msg)
+        epoch = len(self._trial._cached_frozen_trial.intermediate_values)
+        with self._checkpoints.folder() as folder:
+            inside = Path(folder) / "checkpoint"
+            inside.mkdir()
+            yield inside
+            name = f"{self.id}-{epoch}"
+            key = self._checkpoints.publish(inside, self._trial, name)
+        before = [entry for entry in self._saved if entry[0] != epoch]
+        kept = next((e for e in before if int(e[0]) <= self._slice.from_epoch), None)
+        self._saved = [[epoch, key]] if kept is None else [[epoch, key], kept]
+        self._trial.set_user_attr(CHECKPOINT, self._saved)
+        for entry in before:
+            if entry is not kept:
+                self._checkpoints.remove(str(entry[1]))
+
+
+def arm(trial: optuna.Trial) -> Arm:
+    """Return the arm that a trial trains, so that it can go on where it was paused.
+
+    Ask after the parameters were suggested and before anything is trained. An objective
+    that never asks cannot go on with an arm: its trials are stopped, and never revived.
+
+    Parameters
+    ----------
+    trial : optuna.Trial
+        The trial, as given to the objective.
+
+    Returns
+    -------
+    Arm
+        Its ``id``, ``from_epoch``, ``n_epochs`` and ``checkpoint``. In a study without
+        a ``RisingSampler`` every trial is an arm of its own.
+
+    Raises
+    ------
+    optuna.TrialPruned
+        If there is nothing to train: others have had the epochs.
+
+    Examples
+    --------
+    >>> import json
+    >>> import tempfile
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     rate = trial.suggest_float("rate", 0.1, 1.0)
+    ...     arm = rising.arm(trial)
+    ...     error = 1.0
+    ...     if arm.checkpoint:
+    ...         error = json.loads((arm.checkpoint / "error.json").read_text())
+    ...     for epoch in range(arm.from_epoch, 12):
+    ...         error *= 1.0 - 0.3 * rate
+    ...         trial.report(error, epoch)
+    ...         if trial.should_prune():
+    ...             with arm.save() as folder:
+    ...                 (folder / "error.json").write_text(json.dumps(error))
+    ...             raise optuna.TrialPruned
+    ...     return error
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = optuna.create_study(
+    ...         sampler=rising.RisingSampler(60, 12, checkpoint_dir=folder, seed=0),
+    ...         pruner=rising.RisingPruner(),
+    ...     )
+    ...     study.optimize(objective)
+    >>> sum(result.epochs for result in rising.arm_results(study))
+    60
+    """
+    attrs = trial.user_attrs
+    sampler = trial.study.sampler
+    if N_EPOCHS not in attrs:
+        return Arm(trial, Slice(trial.number, 0, None, asked=True), None)
+    if attrs[N_EPOCHS] == 0:
+        raise optuna.TrialPruned(PASSED_OVER)
+    checkpoints = None
+    if isinstance(sampler, RisingSampler):
+        checkpoints = sampler.checkpoints
+        if ASKED not in attrs:
+            sampler.take_request(trial)
+    slice_ = Slice.of(trial._cached_frozen_trial)
+    assert slice_ is not None
+    return Arm(trial, slice_, checkpoints)

@@ -1,0 +1,201 @@
+"""The pruner that ends slices, and alone stops what can no longer win."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from optuna.pruners import BasePruner
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from risingsearch.checks import checked_int
+from risingsearch.integrations.optuna.slices import Slice, curve
+from risingsearch.policies.extrapolating import projected_end
+
+
+class RisingPruner(BasePruner):
+    """Ends the slice of a trial; alone, stops a trial that cannot win any more.
+
+    With ``RisingSampler`` a trial ends when it has had the epochs it was given, and its
+    arm pauses. With any other sampler, or where the objective never asks for its arm,
+    a trial is stopped when neither what it has reached nor where its damped slope ends
+    after its remaining epochs is better than the best of the finished trials. So a late
+    bloomer goes on for as long as its slope could still take it there.
+
+    Parameters
+    ----------
+    max_epochs : int, optional
+        Reports that a trial makes when it is not stopped, at least 1. By default the
+        sampler's, or those of the longest trial that has completed.
+    n_startup_trials : int, default 5
+        Trials that complete before any is stopped, at least 0.
+    n_warmup_steps : int, default 0
+        Steps of a trial before it may be stopped, at least 0; it is never stopped
+        before its fourth report, when it begins to have a slope.
+    interval_steps : int, default 1
+        Steps between two looks at a trial, at least 1.
+
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     top = trial.suggest_float("top", 0, 1)
+    ...     for epoch in range(20):
+    ...         trial.report(top * (1 - 1 / (epoch + 2)), epoch)
+    ...         if trial.should_prune():
+    ...             raise optuna.TrialPruned
+    ...     return top
+    >>> sampler = optuna.samplers.RandomSampler(seed=0)
+    >>> pruner = RisingPruner(n_startup_trials=2)
+    >>> study = optuna.create_study(
+    ...     direction="maximize", sampler=sampler, pruner=pruner
+    ... )
+    >>> study.optimize(objective, n_trials=8)
+    >>> [len(trial.intermediate_values) for trial in study.trials]
+    [20, 20, 4, 4, 4, 4, 4, 20]
+    """
+
+    def __init__(
+        self,
+        max_epochs: int | None = None,
+        *,
+        n_startup_trials: int = 5,
+        n_warmup_steps: int = 0,
+        interval_steps: int = 1,
+    ) -> None:
+        if max_epochs is not None:
+            max_epochs = checked_int("max_epochs", max_epochs, 1)
+        self.max_epochs = max_epochs
+        self.n_startup_trials = checked_int("n_startup_trials", n_startup_trials, 0)
+        self.n_warmup_steps = checked_int("n_warmup_steps", n_warmup_steps, 0)
+        self.interval_steps = checked_int("interval_steps", interval_steps, 1)
+        self._goes_beyond = False  # whether the objective reports after max_epochs
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._finished = _Finished()
+        self._followed: tuple[Any, int] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("_lock", "_finished", "_followed"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Return whether the trial should end here.
+
+        Parameters
+        ----------
+        study : Study
+            Its study.
+        trial : FrozenTrial
+            The trial, with all its reports.
+        """
+        slice_ = Slice.of(trial)
+        if slice_ is None or slice_.n_epochs is None:
+            return self._is_hopeless(study, trial, self.max_epochs)
+        n_reports = len(trial.intermediate_values)
+        if n_reports < slice_.from_epoch + slice_.n_epochs:
+            limit = getattr(study.sampler, "max_epochs", self.max_epochs)
+            return not slice_.asked and self._is_hopeless(study, trial, limit)
+        return self._is_full(study, n_reports)
+
+    def _is_full(self, study: Study, n_reports: int) -> bool:
+        """Whether a slice that has had its epochs pauses: it does not at the very end.
+
+        Then the objective returns, and the trial completes.
+        """
+        limit = getattr(study.sampler, "max_epochs", n_reports + 1)
+        if n_reports > limit and not self._goes_beyond:
+            self._goes_beyond = True
+            msg = (
+                f"the objective reports more than max_epochs={limit} times; it is "
+                f"stopped there from now on: give RisingSampler the epochs it trains"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        return n_reports != limit or self._goes_beyond
+
+    def _is_hopeless(
+        self, study: Study, trial: FrozenTrial, max_epochs: int | None
+    ) -> bool:
+        steps = sorted(trial.intermediate_values)
+        if not steps or not self._is_due(steps):
+            return False
+        finished = self._follow(study)
+        if finished.n_complete < self.n_startup_trials:
+            return False
+        sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+        scores = [sign * score for score in curve(trial)]
+        if not math.isfinite(scores[-1]):
+            return True
+        scores = [score for score in scores if math.isfinite(score)]
+        limit = max_epochs or finished.longest
+        if len(scores) < FEWEST or not limit:
+            return False
+        reachable = max(*scores, projected_end(scores, limit))
+        best = finished.highest if sign > 0 else -finished.lowest
+        return reachable < best
+
+    def _is_due(self, steps: list[int]) -> bool:
+        since = steps[-1] - self.n_warmup_steps
+        if since < 0:
+            return False
+        due = self.n_warmup_steps + since // self.interval_steps * self.interval_steps
+        return len(steps) == 1 or steps[-2] < due
+
+    def _follow(self, study: Study) -> _Finished:
+        with self._lock:
+            if self._followed != (study._storage, study._study_id):
+                self._followed = (study._storage, study._study_id)
+                self._finished = _Finished()
+            self._finished.sync(
+                study._storage.get_all_trials(study._study_id, deepcopy=False)
+            )
+            return self._finished
+
+
+FEWEST = 4  # reports
+
+
+class _Finished:
+    """What the finished trials of a study have reached."""
+
+    def __init__(self) -> None:
+        self.n_complete = 0
+        self.longest = 0
+        self.highest, self.lowest = -math.inf, math.inf
+        self._open: list[int] = []
+        self._n_seen = 0
+
+    def sync(self, trials: Sequence[FrozenTrial]) -> None:
+        numbers = [*self._open, *range(self._n_seen, len(trials))]
+        self._n_seen = len(trials)
+        self._open = [i for i in numbers if not trials[i].state.is_finished()]
+        for i in numbers:
+            if trials[i].state in (TrialState.COMPLETE, TrialState.PRUNED):
+                self._take(trials[i])
+
+    def _take(self, trial: FrozenTrial) -> None:
+        scores = [score for score in curve(trial) if math.isfinite(score)]
+        if trial.state == TrialState.COMPLETE:
+            self.n_complete += 1
+            self.longest = max(self.longest, len(scores))
+        if scores:
+            self.highest = max(self.highest, *scores)
+            self.lowest = min(self.lowest, *scores)

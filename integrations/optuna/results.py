@@ -1,0 +1,207 @@
+"""What a study has found, arm by arm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from risingsearch.errors import MissingDependencyError, SearchFailedError
+from risingsearch.integrations.optuna.slices import ARM, FINAL, N_EPOCHS
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """An arm, over all its trials.
+
+    Parameters
+    ----------
+    id : int
+        Number of the trial that opened it.
+    params : dict
+        Its parameters.
+    epochs : int
+        Reports made.
+    best_score : float
+        The best of them, NaN if none was finite.
+    best_epoch : int
+        The report that was the best, from 1; 0 if none was finite.
+    last_score : float
+        The last of them, NaN if there was none.
+    state : {"running", "paused", "complete", "failed"}
+        Where its newest trial stands.
+    n_trials : int
+        Slices it was trained in.
+    curve : dict of int to float
+        All its reports, by step.
+    """
+
+    id: int
+    params: dict[str, Any]
+    epochs: int
+    best_score: float
+    best_epoch: int
+    last_score: float
+    state: str
+    n_trials: int
+    curve: dict[int, float]
+
+
+STATES = {
+    TrialState.COMPLETE: "complete",
+    TrialState.PRUNED: "paused",
+    TrialState.FAIL: "failed",
+}
+
+
+def arm_results(study: Study) -> list[ArmResult]:
+    """Return what is known about each arm, in the order in which they were opened.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+    """
+    return [_result(study, trials) for trials in _by_arm(study).values()]
+
+
+def best_arm(study: Study) -> ArmResult:
+    """Return the arm with the best score at any of its epochs.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Returns
+    -------
+    ArmResult
+        Its parameters, scores and trials.
+
+    Raises
+    ------
+    SearchFailedError
+        If no arm has reported a finite score.
+    """
+    scored = [r for r in arm_results(study) if math.isfinite(r.best_score)]
+    if not scored:
+        msg = "no arm has a finite score yet, so none is the best: optimize the study"
+        raise SearchFailedError(msg)
+    sign = _sign(study)
+    return max(scored, key=lambda result: sign * result.best_score)
+
+
+def arms(study: Study) -> Any:
+    """Return a pandas DataFrame with one row per arm.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+
+    Returns
+    -------
+    DataFrame
+        The fields of ``ArmResult`` but the curve, a column ``params_<name>`` for each
+        parameter; indexed by the arm's id.
+
+    Raises
+    ------
+    MissingDependencyError
+        If pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        msg = "pandas is not installed; run: pip install pandas"
+        raise MissingDependencyError(msg) from error
+    columns = ["epochs", "best_score", "best_epoch", "last_score", "state", "n_trials"]
+    rows = [
+        {"id": result.id}
+        | {name: getattr(result, name) for name in columns}
+        | {f"params_{name}": value for name, value in result.params.items()}
+        for result in arm_results(study)
+    ]
+    return pd.DataFrame(rows, columns=None if rows else ["id", *columns]).set_index(
+        "id"
+    )
+
+
+def finalize(study: Study) -> None:
+    """Add one complete trial per arm, so that ``best_trial`` and the plots show arms.
+
+    Its value is the arm's best score, its reports are the whole curve. An arm whose own
+    last trial is complete needs none, nor does one without a finite score. Calling
+    again adds what is new.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``.
+    """
+    trials = study.get_trials(deepcopy=False)
+    known = {
+        (trial.user_attrs[FINAL], len(trial.intermediate_values))
+        for trial in trials
+        if FINAL in trial.user_attrs
+    }
+    for arm, slices in _by_arm(study).items():
+        result = _result(study, slices)
+        if result.state == "complete" or not math.isfinite(result.best_score):
+            continue
+        if (arm, result.epochs) in known:
+            continue
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=TrialState.COMPLETE,
+                value=result.best_score,
+                params=result.params,
+                distributions=slices[-1].distributions,
+                intermediate_values=result.curve,
+                user_attrs={FINAL: arm},
+            )
+        )
+
+
+def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
+    """Return the trials that have trained, or do now, by the arm."""
+    found: dict[int, list[FrozenTrial]] = {}
+    for trial in study.get_trials(deepcopy=False):
+        if trial.state != TrialState.WAITING and trial.user_attrs.get(N_EPOCHS):
+            found.setdefault(trial.user_attrs[ARM], []).append(trial)
+    return found
+
+
+def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
+    curve: dict[int, float] = {}
+    for trial in trials:
+        if trial.state != TrialState.FAIL:
+            curve |= trial.intermediate_values
+    curve = dict(sorted(curve.items()))
+    last = trials[-1]
+    if not curve and last.state == TrialState.COMPLETE:
+        assert last.value is not None
+        curve = {0: last.value}
+    sign = _sign(study)
+    scores = list(curve.values())
+    finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
+    best = max(finite, key=lambda i: sign * scores[i], default=None)
+    return ArmResult(
+        id=last.user_attrs[ARM],
+        params=dict(last.params),
+        epochs=len(scores),
+        best_score=math.nan if best is None else scores[best],
+        best_epoch=0 if best is None else best + 1,
+        last_score=scores[-1] if scores else math.nan,
+        state=STATES.get(last.state, "running"),
+        n_trials=len(trials),
+        curve=curve,
+    )
+
+
+def _sign(study: Study) -> float:
+    return 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0

@@ -1,0 +1,342 @@
+"""The sampler that gives every trial its arm, and proposes new ones by another."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.exceptions import ExperimentalWarning
+from optuna.samplers import BaseSampler, TPESampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from risingsearch.checks import checked_float, checked_int
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.optuna.checkpoints import (
+    ArtifactCheckpoints,
+    Checkpoints,
+    FolderCheckpoints,
+)
+from risingsearch.integrations.optuna.mirror import Mirror
+from risingsearch.integrations.optuna.pruner import RisingPruner
+from risingsearch.integrations.optuna.slices import (
+    ARM,
+    ASKED,
+    FROM_EPOCH,
+    N_EPOCHS,
+    Slice,
+)
+from risingsearch.integrations.optuna.view import ArmView
+from risingsearch.policies import PROPOSED, recommended_arms
+from risingsearch.scheduler import Scheduler
+
+PASSED_OVER = "nothing to train: the epochs of this trial went to others"
+SHORTEST, LONGEST = 0.01, 0.5  # seconds between two looks at the storage
+
+
+class RisingSampler(BaseSampler):
+    """Spends a budget of epochs on the arms of a study that deserve them.
+
+    TODO
+    """
+
+    def __init__(
+        self,
+        budget: int,
+        max_epochs: int,
+        *,
+        policy: str = "auto",
+        policy_params: dict[str, Any] | None = None,
+        base: BaseSampler | None = None,
+        slice: int | None = None,
+        error_score: float | None = None,
+        max_failures: int = 0,
+        score_range: tuple[float, float] | None = None,
+        seed: int | None = None,
+        checkpoint_dir: str | PathLike[str] | None = None,
+        artifact_store: Any = None,
+        patience: float = 60.0,
+    ) -> None:
+        self.budget = checked_int("budget", budget, 1)
+        self.max_epochs = checked_int("max_epochs", max_epochs, 1)
+        self.patience = checked_float("patience", patience, 0.0, open_low=False)
+        if policy == "auto" and not policy_params:
+            policy, policy_params = PROPOSED, {"late_arms": True}
+        self._options: dict[str, Any] = {
+            "policy": policy,
+            "policy_params": policy_params,
+            "slice": slice,
+            "error_score": error_score,
+            "max_failures": max_failures,
+            "score_range": score_range,
+            "seed": seed,
+        }
+        self.checkpoints = _checkpoints(checkpoint_dir, artifact_store)
+        self.base = TPESampler(seed=seed) if base is None else base
+        self._n_arms = recommended_arms(
+            policy, self.budget, self.max_epochs, **(policy_params or {})
+        )
+        self._scheduler("maximize", self._n_arms)  # raises what is wrong
+        self._forget()
+
+    def _scheduler(self, direction: str, n_arms: int) -> Scheduler:
+        return Scheduler(
+            n_arms=n_arms,
+            budget=self.budget,
+            max_epochs=self.max_epochs,
+            direction=direction,
+            **self._options,
+        )
+
+    def _forget(self) -> None:
+        self._lock = threading.RLock()
+        self._mirror: Mirror | None = None
+        self._followed: tuple[Any, int] | None = None
+        self._mine: set[int] = set()  # trials that run in this process
+        self._warned = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("_lock", "_mirror", "_followed", "_mine", "_warned"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    # --------------------------------------------------------------- Optuna's own hooks
+
+    def reseed_rng(self) -> None:
+        """Reseed the sampler that proposes new arms."""
+        self.base.reseed_rng()
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
+        n_epochs = self._granted(study, trial)
+        if n_epochs == 0:
+            self._pass_over(study, trial)
+        elif _opens(trial):
+            self.base.before_trial(self._view(study), trial)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """Ask the sampler that proposes new arms."""
+        if not _opens(trial):
+            return {}
+        return self.base.infer_relative_search_space(self._view(study), trial)
+
+    def sample_relative(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        search_space: dict[str, BaseDistribution],
+    ) -> dict[str, Any]:
+        """Ask the sampler that proposes new arms."""
+        if not _opens(trial):
+            return {}
+        return self.base.sample_relative(self._view(study), trial, search_space)
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Ask the sampler that proposes new arms; a trial passed over ends here."""
+        if trial.user_attrs.get(N_EPOCHS) == 0:
+            raise optuna.TrialPruned(PASSED_OVER)
+        return self.base.sample_independent(
+            self._view(study), trial, param_name, param_distribution
+        )
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Queue the slice that is due next, or stop the study when nothing is."""
+        if _opens(trial):
+            self.base.after_trial(self._view(study), trial, state, values)
+        with self._following(study) as mirror:
+            mirror.finish(trial, state, values)
+            self._mine.discard(trial.number)
+            if mirror.unasked and not self._warned:
+                self._warn_unasked()
+            self._prepare_next(study, mirror)
+
+    # ------------------------------------------------------------------------ decisions
+
+    def _granted(self, study: Study, trial: FrozenTrial) -> int:
+        """Reserve the trial's epochs and return how many."""
+        give_up_at = time.monotonic() + self.patience
+        enqueued = "fixed_params" in trial.system_attrs
+        for pause in _pauses():
+            with self._following(study) as mirror:
+                self._mine.add(trial.number)
+                n_epochs = mirror.grant(trial, enqueued=enqueued)
+                late = time.monotonic() > give_up_at
+                if n_epochs or late or not mirror.undecided_before(trial.number):
+                    if n_epochs != trial.user_attrs.get(N_EPOCHS):
+                        given = {N_EPOCHS: n_epochs}
+                        if N_EPOCHS not in trial.user_attrs:
+                            given = {ARM: trial.number, FROM_EPOCH: 0} | given
+                        _set(study, trial, given)
+                    return n_epochs
+            time.sleep(pause)
+        raise AssertionError
+
+    def _pass_over(self, study: Study, trial: FrozenTrial) -> None:
+        trial.system_attrs = {
+            key: value
+            for key, value in trial.system_attrs.items()
+            if key != "fixed_params"
+        }
+        if study._thread_local.in_optimize_loop:
+            self._wait(study)
+
+    def _wait(self, study: Study) -> None:
+        """Return when something can start, so that no worker asks in vain."""
+        for pause in _pauses():
+            _fail_stale_trials(study)
+            with self._following(study) as mirror:
+                mirror.give_up(self.patience, self._mine)
+                if mirror.queued or mirror.done or mirror.scheduler.peek() is not None:
+                    return
+            time.sleep(pause)
+
+    def _prepare_next(self, study: Study, mirror: Mirror) -> None:
+        job = mirror.next_slice()
+        if job is not None:
+            study.add_trial(mirror.ticket(job))
+        elif mirror.done and study._thread_local.in_optimize_loop:
+            study.stop()
+
+    def take_request(self, trial: optuna.Trial) -> None:
+        """Take in that the objective has asked for the arm that its trial opens."""
+        with self._following(trial.study) as mirror:
+            n_epochs = mirror.asked(trial.number)
+        if n_epochs != trial.user_attrs[N_EPOCHS]:
+            trial.set_user_attr(N_EPOCHS, n_epochs)
+        trial.set_user_attr(ASKED, True)
+
+    # -------------------------------------------------------------------- the study
+
+    def follow(self, study: Study) -> None:
+        """Take in where a study stands, or raise why it cannot be searched."""
+        with self._following(study):
+            pass
+
+    def is_done(self, study: Study) -> bool:
+        """Whether nothing will ever start again in the study."""
+        with self._following(study) as mirror:
+            return mirror.done
+
+    def can_ask(self, study: Study) -> bool:
+        """Whether a trial asked for now has something to train; queue it if need be."""
+        with self._following(study) as mirror:
+            if mirror.queued:
+                return True
+            self._prepare_next(study, mirror)
+            return mirror.scheduler.peek() is not None
+
+    @contextmanager
+    def _following(self, study: Study) -> Iterator[Mirror]:
+        """Hold the mirror of a study, up to date."""
+        with self._lock:
+            mirror = self._mirror_of(study)
+            mirror.sync(study._storage.get_all_trials(study._study_id, deepcopy=False))
+            yield mirror
+
+    def _mirror_of(self, study: Study) -> Mirror:
+        if self._mirror is None or self._followed != (study._storage, study._study_id):
+            direction = self._checked(study)
+            self._mirror = Mirror(
+                lambda n_arms: self._scheduler(direction, n_arms),
+                self._n_arms,
+                self.max_epochs,
+            )
+            self._followed = (study._storage, study._study_id)
+            self._mine = set()
+        return self._mirror
+
+    def _checked(self, study: Study) -> str:
+        if len(study.directions) > 1:
+            msg = (
+                f"RisingSampler has one objective; got a study with "
+                f"{len(study.directions)}: give create_study one direction"
+            )
+            raise InvalidParameterError(msg)
+        if not isinstance(study.pruner, RisingPruner):
+            msg = (
+                f"RisingSampler needs pruner=RisingPruner() to end slices; the study "
+                f"has a {type(study.pruner).__name__}"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        return study.direction.name.lower()
+
+    def _view(self, study: Study) -> ArmView:
+        return ArmView(study, lambda: self._seen(study))
+
+    def _seen(self, study: Study) -> list[FrozenTrial]:
+        with self._following(study) as mirror:
+            return mirror.others + mirror.expected()
+
+    def _warn_unasked(self) -> None:
+        self._warned = True
+        msg = (
+            "the objective did not ask for its arm (rising.arm(trial)), so its trials "
+            "cannot go on later: they are stopped as by any pruner and never revived"
+        )
+        warnings.warn(msg, UserWarning, stacklevel=2)
+
+
+def _checkpoints(
+    checkpoint_dir: str | PathLike[str] | None, artifact_store: Any
+) -> Checkpoints | None:
+    if checkpoint_dir is not None and artifact_store is not None:
+        msg = (
+            "checkpoints are kept in one place: give checkpoint_dir or artifact_store, "
+            "not both"
+        )
+        raise InvalidParameterError(msg)
+    if checkpoint_dir is not None:
+        return FolderCheckpoints(checkpoint_dir)
+    return None if artifact_store is None else ArtifactCheckpoints(artifact_store)
+
+
+def _opens(trial: FrozenTrial) -> bool:
+    """Whether the trial opens an arm: it is to be proposed."""
+    slice_ = Slice.of(trial)
+    return slice_ is not None and bool(slice_.n_epochs) and slice_.arm == trial.number
+
+
+def _fail_stale_trials(study: Study) -> None:
+    """Do what Optuna does before each trial, where the storage has heartbeats."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+
+
+def _set(study: Study, trial: FrozenTrial, attrs: dict[str, Any]) -> None:
+    for key, value in attrs.items():
+        study._storage.set_trial_user_attr(trial._trial_id, key, value)
+        trial.user_attrs[key] = value  # what the objective's trial reads
+
+
+def _pauses() -> Iterator[float]:
+    pause = SHORTEST
+    while True:
+        yield pause
+        pause = min(1.5 * pause, LONGEST)

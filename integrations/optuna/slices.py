@@ -1,0 +1,41 @@
+"""What a trial of a study says of itself: which epochs of which arm it trains."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from optuna.trial import FrozenTrial
+
+# User attributes, so that they are seen on the dashboard, and copied by whatever
+# retries a trial.
+ARM = "rising:arm"
+FROM_EPOCH = "rising:from_epoch"
+N_EPOCHS = "rising:n_epochs"
+ASKED = "rising:asked"
+CHECKPOINT = "rising:checkpoint"
+FINAL = "rising:final"
+
+
+class Slice(NamedTuple):
+    """The epochs of an arm that a trial was given."""
+
+    arm: int  # number of the trial that opened it
+    from_epoch: int
+    n_epochs: int | None  # None before it was decided; 0: it was passed over
+    asked: bool  # whether the objective can go on with the arm
+
+    @classmethod
+    def of(cls, trial: FrozenTrial) -> Slice | None:
+        """Return the trial's slice, or None for one that is no part of the search."""
+        attrs = trial.user_attrs
+        if N_EPOCHS in attrs:
+            asked = bool(attrs.get(ASKED, False))
+            return cls(attrs[ARM], attrs[FROM_EPOCH], attrs[N_EPOCHS], asked)
+        if trial.state.is_finished():
+            return None
+        return cls(trial.number, 0, None, asked=False)
+
+
+def curve(trial: FrozenTrial) -> list[float]:
+    """Return what the trial and the slices before it have reported, by step."""
+    return [value for _, value in sorted(trial.intermediate_values.items())]
