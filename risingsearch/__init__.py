@@ -40,6 +40,7 @@ __all__ = [
     "SetupError",
     "SimulationResult",
     "StateError",
+    "StorageError",
     "UnknownNameError",
     "compare",
     "list_environments",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         SearchFailedError,
         SetupError,
         StateError,
+        StorageError,
         UnknownNameError,
     )
     from risingsearch.integrations.sklearn import RisingSearchCV
@@ -123,6 +125,7 @@ _MODULES = {
     "SetupError": "risingsearch.errors",
     "SimulationResult": "risingsearch.simulation",
     "StateError": "risingsearch.errors",
+    "StorageError": "risingsearch.errors",
     "UnknownNameError": "risingsearch.errors",
     "compare": "risingsearch.simulation",
     "list_environments": "risingsearch.curves",

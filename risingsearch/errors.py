@@ -51,6 +51,10 @@ class CheckpointError(RunDirError):
     """A checkpoint is damaged or missing, or cannot be written."""
 
 
+class StorageError(RisingSearchError):
+    """A study's storage cannot be shared in the way that is asked for."""
+
+
 class EarlierFailureError(RisingSearchError):
     """A failure of before the search was resumed: its text is all that is left."""
 

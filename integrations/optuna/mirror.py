@@ -22,7 +22,7 @@ from risingsearch.integrations.optuna.slices import (
 )
 from risingsearch.scheduler import Scheduler
 
-LONGER = 10.0  # a trial is silent if it takes so many times longer than any before
+LONGER = 10.0  # a trial is silent if an epoch takes so many times the usual
 
 
 class Mirror:
@@ -58,7 +58,7 @@ class Mirror:
         self.scheduler = self._make_scheduler(n_arms)
         self.asks = False  # whether the objective has asked for an arm
         self.unasked = 0  # arms that ended without being asked for
-        self.longest = 0.0  # seconds that a slice took
+        self._seconds, self._n_epochs = 0.0, 0  # what finished slices took
         self.others: list[FrozenTrial] = []  # finished, and no part of the search
         self.newest: dict[int, FrozenTrial] = {}  # the last slice of each arm
         self._trials: Sequence[FrozenTrial] = ()
@@ -100,24 +100,40 @@ class Mirror:
         arm = opened.slice.arm
         self._holder.pop(arm, None)
         self.newest[arm] = trial
-        self._note_time(trial)
+        if trial.datetime_start is not None:
+            now = trial.datetime_complete or datetime.now()
+            self._seconds += (now - trial.datetime_start).total_seconds()
+            self._n_epochs += opened.job.n_epochs
         self._tell(opened, curve(trial)[opened.slice.from_epoch :], state, values)
         self.scheduler.peek()  # the policy decides as it goes, also in a replay
 
-    def give_up(self, patience: float, mine: set[int]) -> None:
+    def give_up(self, patience: float, mine: set[int]) -> list[FrozenTrial]:
         """Count as failed what was silent for too long: its process may be dead.
 
         Its epochs stay charged. Should it go on after all, it is taken back.
+
+        Returns
+        -------
+        list of FrozenTrial
+            Those that died before anything was decided: nothing was trained, so they
+            can be ended.
         """
-        limit = max(patience, LONGER * self.longest)
+        usual = self._seconds / max(1, self._n_epochs)
+        limit = max(patience, LONGER * usual)
+        undecided = []
         for number, opened in self._open.items():
-            if number in mine or opened.lost or not opened.reserved:
+            trial = self._trials[number]
+            silent = time.monotonic() - opened.heard > limit
+            here = number in mine or trial.state != TrialState.RUNNING
+            if here or opened.lost or not opened.reserved or not silent:
                 continue
-            silent = time.monotonic() - opened.heard
-            if silent > limit and self._trials[number].state == TrialState.RUNNING:
-                opened.lost = True
-                if opened.job is not None:
-                    self.scheduler.fail(opened.job, f"trial {number} is silent")
+            if opened.slice.n_epochs is None:
+                undecided.append(trial)
+                continue
+            opened.lost = True
+            if opened.job is not None:
+                self.scheduler.fail(opened.job, f"trial {number} is silent")
+        return undecided
 
     def _look_at(self, trial: FrozenTrial) -> None:
         slice_ = Slice.of(trial)
@@ -219,12 +235,6 @@ class Mirror:
         self.scheduler.tell(job, scores[: job.n_epochs], ended=not paused)
         if not paused:
             self.scheduler.end(job.arm)
-
-    def _note_time(self, trial: FrozenTrial) -> None:
-        if trial.datetime_start is not None:
-            ended = trial.datetime_complete or datetime.now()
-            seconds = (ended - trial.datetime_start).total_seconds()
-            self.longest = max(self.longest, seconds)
 
     def _exhausted(self) -> bool:
         """Whether epochs are left, and no arm to train or to open."""

@@ -6,13 +6,13 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.exceptions import ExperimentalWarning
+from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -25,6 +25,7 @@ from risingsearch.integrations.optuna.checkpoints import (
     FolderCheckpoints,
 )
 from risingsearch.integrations.optuna.mirror import Mirror
+from risingsearch.integrations.optuna.one_process import claim
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.slices import (
     ARM,
@@ -211,7 +212,11 @@ class RisingSampler(BaseSampler):
         for pause in _pauses():
             _fail_stale_trials(study)
             with self._following(study) as mirror:
-                mirror.give_up(self.patience, self._mine)
+                for dead in mirror.give_up(self.patience, self._mine):
+                    with suppress(UpdateFinishedTrialError):
+                        study._storage.set_trial_state_values(
+                            dead._trial_id, TrialState.FAIL
+                        )
                 if mirror.queued or mirror.done or mirror.scheduler.peek() is not None:
                     return
             time.sleep(pause)
@@ -261,7 +266,9 @@ class RisingSampler(BaseSampler):
 
     def _mirror_of(self, study: Study) -> Mirror:
         if self._mirror is None or self._followed != (study._storage, study._study_id):
+            _check_objective(study)
             direction = self._checked(study)
+            claim(study._storage)
             self._mirror = Mirror(
                 lambda n_arms: self._scheduler(direction, n_arms),
                 self._n_arms,
@@ -272,12 +279,6 @@ class RisingSampler(BaseSampler):
         return self._mirror
 
     def _checked(self, study: Study) -> str:
-        if len(study.directions) > 1:
-            msg = (
-                f"RisingSampler has one objective; got a study with "
-                f"{len(study.directions)}: give create_study one direction"
-            )
-            raise InvalidParameterError(msg)
         if not isinstance(study.pruner, RisingPruner):
             msg = (
                 f"RisingSampler needs pruner=RisingPruner() to end slices; the study "
@@ -287,6 +288,7 @@ class RisingSampler(BaseSampler):
         return study.direction.name.lower()
 
     def _view(self, study: Study) -> ArmView:
+        _check_objective(study)
         return ArmView(study, lambda: self._seen(study))
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
@@ -316,10 +318,19 @@ def _checkpoints(
     return None if artifact_store is None else ArtifactCheckpoints(artifact_store)
 
 
+def _check_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        msg = (
+            f"RisingSampler has one objective; got a study with "
+            f"{len(study.directions)}: give create_study one direction"
+        )
+        raise InvalidParameterError(msg)
+
+
 def _opens(trial: FrozenTrial) -> bool:
     """Whether the trial opens an arm: it is to be proposed."""
     slice_ = Slice.of(trial)
-    return slice_ is not None and bool(slice_.n_epochs) and slice_.arm == trial.number
+    return slice_ is not None and slice_.n_epochs != 0 and slice_.arm == trial.number
 
 
 def _fail_stale_trials(study: Study) -> None:

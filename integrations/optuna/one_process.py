@@ -1,0 +1,42 @@
+"""SQLite is no queue: a study in it belongs to one process at a time."""
+
+from __future__ import annotations
+
+import os
+
+from filelock import FileLock, Timeout
+from optuna.storages import BaseStorage, RDBStorage
+from optuna.storages._cached_storage import _CachedStorage
+
+from risingsearch.errors import StorageError
+
+_held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
+
+
+def claim(storage: BaseStorage) -> None:
+    """Keep a SQLite database for this process; other storages are shared.
+
+    Raises
+    ------
+    StorageError
+        If another process searches in the same database.
+    """
+    backend = storage._backend if isinstance(storage, _CachedStorage) else storage
+    if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
+        return
+    database = backend.engine.url.database
+    if not database or database == ":memory:":
+        return
+    path = f"{os.path.realpath(database)}.rising.lock"
+    if (os.getpid(), path) in _held:
+        return
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        msg = (
+            f"another process searches in {database}, and SQLite hands the same trial "
+            "to two processes: use JournalStorage, PostgreSQL or MySQL"
+        )
+        raise StorageError(msg) from None
+    _held[os.getpid(), path] = lock
