@@ -13,7 +13,7 @@ from risingsearch.errors import CheckpointError, InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import Checkpoints
 from risingsearch.integrations.optuna.sampler import PASSED_OVER, RisingSampler
 from risingsearch.integrations.optuna.slices import (
-    ASKED,
+    ARM,
     CHECKPOINT,
     N_EPOCHS,
     Slice,
@@ -183,7 +183,7 @@ def arm(trial: optuna.Trial) -> Arm:
     checkpoints = None
     if isinstance(sampler, RisingSampler):
         checkpoints = sampler.checkpoints
-        if ASKED not in attrs:
+        if ARM not in attrs:
             sampler.take_request(trial)
     slice_ = Slice.of(trial._cached_frozen_trial)
     assert slice_ is not None

@@ -94,6 +94,7 @@ class Mirror:
         if opened is None or not opened.reserved or opened.lost:
             return
         if opened.job is None:
+            self._make_room()
             opened.job = self._started(opened.slice, opened.reserved)
             if opened.job is None:
                 return
@@ -162,7 +163,7 @@ class Mirror:
             wanted = min(self._max_epochs, self.left)
         else:
             wanted = opened.reserved = slice_.n_epochs
-        if wanted:
+        if wanted and not self._is_taken(trial.number, slice_):
             self._settle_before(slice_)
             opened.job = self._started(slice_, wanted)
             if opened.job is not None:
@@ -177,6 +178,20 @@ class Mirror:
         if before.from_epoch + (before.n_epochs or 0) == slice_.from_epoch:
             self.finish(self._trials[number], TrialState.PRUNED, None)
 
+    def _make_room(self) -> None:
+        """Release what has not begun to train, for what is known to have trained."""
+        for number, opened in self._open.items():
+            waits = self._trials[number].state == TrialState.WAITING
+            if waits or opened.slice.n_epochs is None:
+                self._release(number)
+
+    def _is_taken(self, number: int, slice_: Slice) -> bool:
+        """Whether a trial that came first may train the same epochs of the arm."""
+        return any(
+            i < number and o.reserved and o.slice[:2] == slice_[:2]
+            for i, o in self._open.items()
+        )
+
     def _started(self, slice_: Slice, n_epochs: int | None) -> Job | None:
         """Start what was decided; None where the arm is busy or cannot be paid."""
         if n_epochs == 0:
@@ -188,9 +203,13 @@ class Mirror:
             place = self._free.pop()
             self._occupy(place, slice_.arm)
         try:
-            return self.scheduler.start(place, n_epochs)
+            job = self.scheduler.start(place, n_epochs)
         except JobError:
             return None
+        if job.from_epoch == slice_.from_epoch:
+            return job
+        self.scheduler.tell(job, [], ended=False)  # others have trained this already
+        return None
 
     def _occupy(self, place: int, arm: int) -> None:
         self._place[arm] = place
@@ -259,19 +278,25 @@ class Mirror:
         )
         return not waited_for and self.scheduler.done
 
-    @property
-    def queued(self) -> bool:
-        """Whether a trial waits for whoever asks next."""
-        return any(self._trials[i].state == TrialState.WAITING for i in self._open)
+    def queued(self, seconds: float = 0.0) -> bool:
+        """Whether a trial has waited so long for whoever asks next."""
+        since = time.monotonic() - seconds
+        return any(
+            self._trials[i].state == TrialState.WAITING and o.heard <= since
+            for i, o in self._open.items()
+        )
 
-    def next_slice(self) -> Job | None:
-        """Return the job of an arm that should go on now; None if none should."""
+    def ticket(self) -> FrozenTrial | None:
+        """Return the trial to be queued that trains what is due; None if nothing is."""
         job = self.scheduler.peek()
-        return job if job is not None and job.arm in self._arm else None
-
-    def ticket(self, job: Job) -> FrozenTrial:
-        """Return the trial to be queued that goes on with an arm."""
-        arm = self._arm[job.arm]
+        if job is None:
+            return None
+        arm = self._arm.get(job.arm)
+        if arm is None:
+            n_epochs = job.n_epochs if self.asks else self._whole
+            return optuna.trial.create_trial(
+                state=TrialState.WAITING, user_attrs={N_EPOCHS: n_epochs}
+            )
         last = self.newest[arm]
         steps = sorted(last.intermediate_values.items())[: job.from_epoch]
         given = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
@@ -289,14 +314,9 @@ class Mirror:
         room = self._room(trial.number)
         if opened.slice.n_epochs is None:
             return self._opening(trial.number, room, enqueued=enqueued)
-        job, slice_ = opened.job, opened.slice
-        if job is None or job.from_epoch != slice_.from_epoch:
+        if opened.job is None or self._is_taken(trial.number, opened.slice):
             return 0
-        taken = any(
-            i < trial.number and o.reserved and o.slice[:2] == slice_[:2]
-            for i, o in self._open.items()
-        )
-        return 0 if taken else max(0, min(job.n_epochs, room))
+        return max(0, min(opened.job.n_epochs, room))
 
     def _opening(self, number: int, room: int, *, enqueued: bool) -> int:
         self._release(number)
@@ -309,9 +329,12 @@ class Mirror:
             return 0
         self._free.remove(place)
         self._occupy(place, number)
-        # Until the objective has asked for an arm, nobody knows whether it can go on.
-        wanted = None if self.asks else min(self._max_epochs, self.left)
-        return self._hold(number, wanted, room)
+        return self._hold(number, None if self.asks else self._whole, room)
+
+    @property
+    def _whole(self) -> int:
+        """All epochs of an arm, while nobody knows whether the objective can go on."""
+        return min(self._max_epochs, self.left)
 
     def _hold(self, number: int, wanted: int | None, most: int) -> int:
         """Start the arm that a trial opens, and return its epochs."""

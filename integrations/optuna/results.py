@@ -172,7 +172,7 @@ def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
     found: dict[int, list[FrozenTrial]] = {}
     for trial in study.get_trials(deepcopy=False):
         if trial.state != TrialState.WAITING and trial.user_attrs.get(N_EPOCHS):
-            found.setdefault(trial.user_attrs[ARM], []).append(trial)
+            found.setdefault(trial.user_attrs.get(ARM, trial.number), []).append(trial)
     return found
 
 
@@ -191,7 +191,7 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
     best = max(finite, key=lambda i: sign * scores[i], default=None)
     return ArmResult(
-        id=last.user_attrs[ARM],
+        id=last.user_attrs.get(ARM, last.number),
         params=dict(last.params),
         epochs=len(scores),
         best_score=math.nan if best is None else scores[best],

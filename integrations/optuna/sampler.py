@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 import warnings
@@ -18,7 +19,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, StorageError
 from risingsearch.integrations.optuna.checkpoints import (
     ArtifactCheckpoints,
     Checkpoints,
@@ -29,8 +30,6 @@ from risingsearch.integrations.optuna.one_process import claim
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.slices import (
     ARM,
-    ASKED,
-    FROM_EPOCH,
     N_EPOCHS,
     Slice,
 )
@@ -40,6 +39,8 @@ from risingsearch.scheduler import Scheduler
 
 PASSED_OVER = "nothing to train: the epochs of this trial went to others"
 SHORTEST, LONGEST = 0.01, 0.5  # seconds between two looks at the storage
+UNCLAIMED = 0.2  # seconds after which whoever has queued a trial does not come for it
+READS = 100
 
 
 class RisingSampler(BaseSampler):
@@ -121,8 +122,7 @@ class RisingSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
-        n_epochs = self._granted(study, trial)
-        if n_epochs == 0:
+        if self._granted(study, trial) == 0:
             self._pass_over(study, trial)
         elif _opens(trial):
             self.base.before_trial(self._view(study), trial)
@@ -168,6 +168,8 @@ class RisingSampler(BaseSampler):
         values: Sequence[float] | None,
     ) -> None:
         """Queue the slice that is due next, or stop the study when nothing is."""
+        if trial.user_attrs.get(N_EPOCHS) == 0:
+            return
         if _opens(trial):
             self.base.after_trial(self._view(study), trial, state, values)
         with self._following(study) as mirror:
@@ -190,43 +192,47 @@ class RisingSampler(BaseSampler):
                 late = time.monotonic() > give_up_at
                 if n_epochs or late or not mirror.undecided_before(trial.number):
                     if n_epochs != trial.user_attrs.get(N_EPOCHS):
-                        given = {N_EPOCHS: n_epochs}
-                        if N_EPOCHS not in trial.user_attrs:
-                            given = {ARM: trial.number, FROM_EPOCH: 0} | given
-                        _set(study, trial, given)
+                        _set_n_epochs(study, trial, n_epochs)
                     return n_epochs
             time.sleep(pause)
         raise AssertionError
 
     def _pass_over(self, study: Study, trial: FrozenTrial) -> None:
+        """Let a trial train nothing; in ``optimize``, until there is something to do.
+
+        So no worker asks again and again in vain.
+        """
         trial.system_attrs = {
             key: value
             for key, value in trial.system_attrs.items()
             if key != "fixed_params"
         }
-        if study._thread_local.in_optimize_loop:
-            self._wait(study)
-
-    def _wait(self, study: Study) -> None:
-        """Return when something can start, so that no worker asks in vain."""
+        self._mine.discard(trial.number)
         for pause in _pauses():
             _fail_stale_trials(study)
             with self._following(study) as mirror:
-                for dead in mirror.give_up(self.patience, self._mine):
-                    with suppress(UpdateFinishedTrialError):
-                        study._storage.set_trial_state_values(
-                            dead._trial_id, TrialState.FAIL
-                        )
-                if mirror.queued or mirror.done or mirror.scheduler.peek() is not None:
+                self._end_silent(study, mirror)
+                if self._prepare_next(study, mirror) or mirror.queued(UNCLAIMED):
                     return
+            if not study._thread_local.in_optimize_loop:
+                return
             time.sleep(pause)
 
-    def _prepare_next(self, study: Study, mirror: Mirror) -> None:
-        job = mirror.next_slice()
-        if job is not None:
-            study.add_trial(mirror.ticket(job))
+    def _end_silent(self, study: Study, mirror: Mirror) -> None:
+        for dead in mirror.give_up(self.patience, self._mine):
+            with suppress(UpdateFinishedTrialError):
+                study._storage.set_trial_state_values(dead._trial_id, TrialState.FAIL)
+
+    def _prepare_next(self, study: Study, mirror: Mirror) -> bool:
+        """Queue what is due, or stop where nothing ever will be; return if either."""
+        ticket = mirror.ticket()
+        if ticket is not None:
+            study.add_trial(ticket)
         elif mirror.done and study._thread_local.in_optimize_loop:
             study.stop()
+        else:
+            return False
+        return True
 
     def take_request(self, trial: optuna.Trial) -> None:
         """Take in that the objective has asked for the arm that its trial opens."""
@@ -234,7 +240,7 @@ class RisingSampler(BaseSampler):
             n_epochs = mirror.asked(trial.number)
         if n_epochs != trial.user_attrs[N_EPOCHS]:
             trial.set_user_attr(N_EPOCHS, n_epochs)
-        trial.set_user_attr(ASKED, True)
+        trial.set_user_attr(ARM, trial.number)
 
     # -------------------------------------------------------------------- the study
 
@@ -251,17 +257,14 @@ class RisingSampler(BaseSampler):
     def can_ask(self, study: Study) -> bool:
         """Whether a trial asked for now has something to train; queue it if need be."""
         with self._following(study) as mirror:
-            if mirror.queued:
-                return True
-            self._prepare_next(study, mirror)
-            return mirror.scheduler.peek() is not None
+            return mirror.queued() or self._prepare_next(study, mirror)
 
     @contextmanager
     def _following(self, study: Study) -> Iterator[Mirror]:
         """Hold the mirror of a study, up to date."""
         with self._lock:
             mirror = self._mirror_of(study)
-            mirror.sync(study._storage.get_all_trials(study._study_id, deepcopy=False))
+            mirror.sync(_all_trials(study))
             yield mirror
 
     def _mirror_of(self, study: Study) -> Mirror:
@@ -340,14 +343,28 @@ def _fail_stale_trials(study: Study) -> None:
         optuna.storages.fail_stale_trials(study)
 
 
-def _set(study: Study, trial: FrozenTrial, attrs: dict[str, Any]) -> None:
-    for key, value in attrs.items():
-        study._storage.set_trial_user_attr(trial._trial_id, key, value)
-        trial.user_attrs[key] = value  # what the objective's trial reads
+def _all_trials(study: Study) -> list[FrozenTrial]:
+    """Return the trials by number, none left out.
+
+    Optuna's cache of a database knows a trial of this process at once, and for a moment
+    none of those that others have created just before.
+    """
+    for _ in range(READS):
+        trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+        if not trials or trials[-1].number + 1 == len(trials):
+            return trials
+        time.sleep(SHORTEST)
+    msg = f"the storage of study {study.study_name!r} has lost some of its trials"
+    raise StorageError(msg)
+
+
+def _set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> None:
+    study._storage.set_trial_user_attr(trial._trial_id, N_EPOCHS, n_epochs)
+    trial.user_attrs[N_EPOCHS] = n_epochs  # what the objective's trial reads
 
 
 def _pauses() -> Iterator[float]:
     pause = SHORTEST
     while True:
-        yield pause
+        yield pause * random.uniform(0.5, 1.5)  # so that not all look at once
         pause = min(1.5 * pause, LONGEST)

@@ -7,11 +7,10 @@ from typing import NamedTuple
 from optuna.trial import FrozenTrial
 
 # User attributes, so that they are seen on the dashboard, and copied by whatever
-# retries a trial.
+# retries a trial. A trial that opens an arm gets ARM when the objective asks for it.
 ARM = "rising:arm"
 FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
-ASKED = "rising:asked"
 CHECKPOINT = "rising:checkpoint"
 FINAL = "rising:final"
 
@@ -28,12 +27,14 @@ class Slice(NamedTuple):
     def of(cls, trial: FrozenTrial) -> Slice | None:
         """Return the trial's slice, or None for one that is no part of the search."""
         attrs = trial.user_attrs
-        if N_EPOCHS in attrs:
-            asked = bool(attrs.get(ASKED, False))
-            return cls(attrs[ARM], attrs[FROM_EPOCH], attrs[N_EPOCHS], asked)
-        if trial.state.is_finished():
+        if N_EPOCHS not in attrs and trial.state.is_finished():
             return None
-        return cls(trial.number, 0, None, asked=False)
+        return cls(
+            attrs.get(ARM, trial.number),
+            attrs.get(FROM_EPOCH, 0),
+            attrs.get(N_EPOCHS),
+            asked=ARM in attrs,
+        )
 
 
 def curve(trial: FrozenTrial) -> list[float]:
