@@ -60,7 +60,7 @@ class Mirror:
         self.unasked = 0  # arms that ended without being asked for
         self._seconds, self._n_epochs = 0.0, 0  # what finished slices took
         self.others: list[FrozenTrial] = []  # finished, and no part of the search
-        self.newest: dict[int, FrozenTrial] = {}  # the last slice of each arm
+        self.newest: dict[int, FrozenTrial] = {}  # each arm's last that has not failed
         self._trials: Sequence[FrozenTrial] = ()
         self._open: dict[int, _Open] = {}  # by number, those that have not finished
         self._n_seen = 0
@@ -100,7 +100,8 @@ class Mirror:
                 return
         arm = opened.slice.arm
         self._holder.pop(arm, None)
-        self.newest[arm] = trial
+        if state != TrialState.FAIL or arm not in self.newest:
+            self.newest[arm] = trial
         if trial.datetime_start is not None:
             now = trial.datetime_complete or datetime.now()
             self._seconds += (now - trial.datetime_start).total_seconds()
@@ -239,11 +240,12 @@ class Mirror:
     ) -> None:
         job, slice_ = opened.job, opened.slice
         assert job is not None
-        if not slice_.asked:
+        if not slice_.asked and state != TrialState.FAIL:
             self.unasked += 1
-        if state == TrialState.COMPLETE and values and not scores:
+        complete = state == TrialState.COMPLETE
+        if complete and values and not scores and not slice_.from_epoch:
             scores = list(values[:1])  # it never reported: what it returns is an epoch
-        if state == TrialState.FAIL or not scores:
+        if not complete and (state == TrialState.FAIL or not scores):
             if not slice_.asked and len(scores) + 1 < job.n_epochs:
                 self.scheduler.tell(job, [], ended=False)
                 job = self.scheduler.start(job.arm, len(scores) + 1)
@@ -298,15 +300,23 @@ class Mirror:
                 state=TrialState.WAITING, user_attrs={N_EPOCHS: n_epochs}
             )
         last = self.newest[arm]
-        steps = sorted(last.intermediate_values.items())[: job.from_epoch]
         given = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
         return optuna.trial.create_trial(
             state=TrialState.WAITING,
             params=last.params,
             distributions=last.distributions,
             user_attrs=last.user_attrs | given,
-            intermediate_values=dict(steps),
+            intermediate_values=self._curve(arm, job.from_epoch),
         )
+
+    def curve_before(self, trial: FrozenTrial) -> dict[int, float]:
+        """Return what the arm of a trial had reported before it, by step."""
+        slice_ = self._open[trial.number].slice
+        return self._curve(slice_.arm, slice_.from_epoch) if slice_.from_epoch else {}
+
+    def _curve(self, arm: int, n_epochs: int) -> dict[int, float]:
+        reports = self.newest[arm].intermediate_values
+        return dict(sorted(reports.items())[:n_epochs])
 
     def grant(self, trial: FrozenTrial, *, enqueued: bool) -> int:
         """Return how many epochs the trial may train; 0 where it must not."""

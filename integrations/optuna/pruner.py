@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
 from risingsearch.integrations.optuna.slices import Slice, curve
-from risingsearch.policies.extrapolating import projected_end
+from risingsearch.policies.extrapolating import highest_end
 
 
 class RisingPruner(BasePruner):
@@ -22,9 +22,10 @@ class RisingPruner(BasePruner):
 
     With ``RisingSampler`` a trial ends when it has had the epochs it was given, and its
     arm pauses. With any other sampler, or where the objective never asks for its arm,
-    a trial is stopped when neither what it has reached nor where its damped slope ends
-    after its remaining epochs is better than the best of the finished trials. So a late
-    bloomer goes on for as long as its slope could still take it there.
+    a trial is stopped when neither what it has reached nor where its slope leads in a
+    straight line, over its remaining epochs, is as good as the best of the finished
+    trials. Curves that flatten end below that line, so a late bloomer goes on for as
+    long as it could still win.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class RisingPruner(BasePruner):
     ... )
     >>> study.optimize(objective, n_trials=8)
     >>> [len(trial.intermediate_values) for trial in study.trials]
-    [20, 20, 4, 4, 4, 4, 4, 20]
+    [20, 20, 7, 6, 4, 9, 5, 20]
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class RisingPruner(BasePruner):
         limit = max_epochs or finished.longest
         if len(scores) < FEWEST or not limit:
             return False
-        reachable = max(*scores, projected_end(scores, limit))
+        reachable = max(*scores, highest_end(scores, limit))
         best = finished.highest if sign > 0 else -finished.lowest
         return reachable < best
 

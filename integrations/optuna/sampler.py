@@ -193,6 +193,8 @@ class RisingSampler(BaseSampler):
                 if n_epochs or late or not mirror.undecided_before(trial.number):
                     if n_epochs != trial.user_attrs.get(N_EPOCHS):
                         _set_n_epochs(study, trial, n_epochs)
+                    if n_epochs:
+                        _complete_curve(study, trial, mirror)
                     return n_epochs
             time.sleep(pause)
         raise AssertionError
@@ -361,6 +363,14 @@ def _all_trials(study: Study) -> list[FrozenTrial]:
 def _set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> None:
     study._storage.set_trial_user_attr(trial._trial_id, N_EPOCHS, n_epochs)
     trial.user_attrs[N_EPOCHS] = n_epochs  # what the objective's trial reads
+
+
+def _complete_curve(study: Study, trial: FrozenTrial, mirror: Mirror) -> None:
+    """Give a slice that was retried without it the curve of its arm."""
+    for step, value in mirror.curve_before(trial).items():
+        if step not in trial.intermediate_values:
+            study._storage.set_trial_intermediate_value(trial._trial_id, step, value)
+            trial.intermediate_values[step] = value
 
 
 def _pauses() -> Iterator[float]:

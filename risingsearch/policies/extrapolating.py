@@ -287,8 +287,10 @@ def expected_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:
     return damped_gain(policy.slope[arm], float(policy.pulls[arm]), left)
 
 
-def projected_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:
-    """Return where the damped slope of an arm's scores ends after all its pulls.
+def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:
+    """Return where the last slope of an arm's scores leads in a straight line.
+
+    A curve that flattens ends below that, so what cannot win by it cannot win.
 
     Parameters
     ----------
@@ -301,14 +303,14 @@ def projected_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) ->
 
     Examples
     --------
-    >>> projected_end([0.5, 0.6, 0.7, 0.75], max_pulls=8)
-    0.85
+    >>> highest_end([0.5, 0.6, 0.7, 0.75], max_pulls=8)
+    0.95
     """
     n = len(scores)
     sums = np.concatenate([[0.0], np.cumsum(scores)])[None]
     average, slope = np.zeros(1), np.zeros(1)
     look_back(sums, average, slope, 0, n, eps)
-    return float(average[0]) + damped_gain(slope[0], float(n), float(max_pulls - n))
+    return float(average[0] + slope[0] * max(0, max_pulls - n))
 
 
 def damped_gain(slope: float, n: float, left: float) -> float:

@@ -1,6 +1,6 @@
 """Optuna's own cases for whoever writes a sampler.
 
-Not taken up: ``MultiObjectiveSamplerTestCase``, because one budget serves one objective.
+Not taken up: ``MultiObjectiveSamplerTestCase``; one budget serves one objective.
 """
 
 import functools

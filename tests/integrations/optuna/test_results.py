@@ -1,0 +1,79 @@
+import optuna
+import pytest
+
+import risingsearch.integrations.optuna as rising
+from risingsearch.errors import SearchFailedError
+
+
+@pytest.fixture
+def searched(objective, make_study):
+    study = make_study(budget=60)
+    study.optimize(objective)
+    return study
+
+
+def test_finalize_shows_one_complete_trial_per_arm(searched):
+    results = {result.id: result for result in rising.arm_results(searched)}
+    n_before = len(searched.trials)
+    rising.finalize(searched)
+    added = searched.trials[n_before:]
+    own = [result for result in results.values() if result.state == "complete"]
+    assert len(added) + len(own) == len(results)
+    for trial in added:
+        result = results[trial.user_attrs["rising:final"]]
+        assert trial.value == result.best_score
+        assert trial.params == result.params
+        assert trial.intermediate_values == result.curve
+    best = rising.best_arm(searched)
+    assert searched.best_params == best.params
+    assert searched.best_value == best.best_score
+
+
+def test_finalize_adds_only_what_is_new(objective, searched):
+    rising.finalize(searched)
+    n_trials = len(searched.trials)
+    rising.finalize(searched)
+    assert len(searched.trials) == n_trials
+    assert len(rising.arm_results(searched)) == searched.trials[
+        -1
+    ].number - n_trials + (1 + len(rising.arm_results(searched)))
+
+
+def test_a_search_goes_on_after_finalize(objective, searched):
+    rising.finalize(searched)
+    searched.sampler = rising.RisingSampler(80, 20, seed=1)
+    searched.optimize(objective)
+    assert objective.trained.total() == 80
+    assert set(objective.trained.values()) == {1}
+    assert sum(result.epochs for result in rising.arm_results(searched)) == 80
+
+
+def test_arms_are_a_table(searched):
+    frame = rising.arms(searched)
+    assert frame.epochs.sum() == 60
+    assert frame.best_score.max() == rising.best_arm(searched).best_score
+    assert set(frame.columns) == {
+        "epochs",
+        "best_score",
+        "best_epoch",
+        "last_score",
+        "state",
+        "n_trials",
+        "params_x",
+    }
+
+
+def test_before_anything_was_trained_there_is_nothing(make_study):
+    study = make_study()
+    assert rising.arms(study).empty
+    rising.finalize(study)
+    assert not study.trials
+    with pytest.raises(SearchFailedError, match="no arm has a finite score yet"):
+        rising.best_arm(study)
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_optunas_tables_and_importances_take_the_study(searched):
+    rising.finalize(searched)
+    assert len(searched.trials_dataframe()) == len(searched.trials)
+    assert set(optuna.importance.get_param_importances(searched)) <= {"x"}

@@ -1,0 +1,428 @@
+import copy
+import math
+import pickle
+import threading
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+import risingsearch.integrations.optuna as rising
+from risingsearch.errors import InvalidParameterError, UnknownNameError
+
+N_EPOCHS = "rising:n_epochs"
+
+
+def slices(study):
+    """Return the trials that have trained."""
+    return [trial for trial in study.trials if trial.user_attrs.get(N_EPOCHS)]
+
+
+def passed_over(study):
+    return [trial for trial in study.trials if trial.user_attrs.get(N_EPOCHS) == 0]
+
+
+def test_the_budget_is_spent_to_the_last_epoch(objective, make_study):
+    study = make_study(budget=100)
+    study.optimize(objective)
+    assert objective.trained.total() == 100
+    assert set(objective.trained.values()) == {1}
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_best_arms_get_the_epochs(objective, make_study, direction):
+    objective.sign = 1.0 if direction == "maximize" else -1.0
+    study = make_study(budget=150, direction=direction)
+    study.optimize(objective)
+    best = rising.best_arm(study)
+    assert best.epochs > 10
+    assert abs(best.params["x"] - 0.3) < 0.15
+
+
+def test_an_arm_comes_back_as_it_was(objective, make_study):
+    study = make_study(budget=100)
+    study.optimize(objective)
+    known = {}
+    revived = 0
+    for trial in slices(study):
+        arm = trial.user_attrs["rising:arm"]
+        n_before = trial.user_attrs.get("rising:from_epoch", 0)
+        params, curve = known.get(arm, (trial.params, {}))
+        revived += arm in known
+        assert n_before == len(curve)
+        assert trial.params == params
+        assert trial.intermediate_values.items() >= curve.items()
+        known[arm] = trial.params, trial.intermediate_values
+    assert revived > 10
+
+
+def test_the_seed_decides(make_study, objective):
+    def found(seed):
+        study = make_study(seed=seed)
+        study.optimize(objective)
+        return [(trial.params, trial.user_attrs) for trial in study.trials]
+
+    assert found(1) == found(1)
+    assert found(1) != found(2)
+
+
+@pytest.mark.parametrize("policy", ["asha", "screened-damped-slope", "cure-ucb"])
+def test_any_policy_decides(objective, make_study, policy):
+    study = make_study(budget=60, policy=policy)
+    study.optimize(objective)
+    assert 0 < objective.trained.total() <= 60
+    assert set(objective.trained.values()) == {1}
+
+
+def test_slices_are_as_long_as_asked_for(objective, make_study):
+    study = make_study(budget=60, slice=5)
+    study.optimize(objective)
+    assert {trial.user_attrs[N_EPOCHS] for trial in slices(study)} == {5}
+
+
+def test_an_arm_with_all_its_epochs_is_complete(objective, make_study):
+    study = make_study(budget=100)
+    study.optimize(objective)
+    for result in rising.arm_results(study):
+        assert (result.state == "complete") == (result.epochs == 20)
+    assert study.best_trial.value == rising.best_arm(study).best_score
+
+
+def test_threads_share_the_budget(objective, make_study):
+    counting = threading.Lock()
+
+    def locked(trial):
+        with counting:
+            return objective(trial)
+
+    study = make_study(budget=100)
+    study.optimize(locked, n_jobs=4)
+    assert objective.trained.total() == 100
+    assert set(objective.trained.values()) == {1}
+
+
+def test_the_search_goes_on_where_it_was_stopped(objective, make_study):
+    study = make_study(budget=60)
+    study.optimize(objective, n_trials=20)
+    assert any(trial.state == TrialState.WAITING for trial in study.trials)
+    study.optimize(objective)
+    assert objective.trained.total() == 60
+    assert set(objective.trained.values()) == {1}
+    study.optimize(objective)  # nothing is left
+    assert objective.trained.total() == 60
+    assert len(passed_over(study)) == 1
+
+
+def test_another_sampler_takes_the_study_over(objective, make_study):
+    study = make_study(budget=60)
+    study.optimize(objective, n_trials=20)
+    study.sampler = rising.RisingSampler(90, 20, seed=1)
+    study.optimize(objective)
+    assert objective.trained.total() == 90
+    assert set(objective.trained.values()) == {1}
+
+
+def test_conditional_spaces_come_back_with_their_branch(make_study, objective):
+    def suggest(trial):
+        if trial.suggest_categorical("kind", ["a", "b"]) == "a":
+            return trial.suggest_float("alpha", 0.0, 1.0)
+        return trial.suggest_int("width", 1, 9) / 10
+
+    objective.suggest = suggest
+    study = make_study(budget=100)
+    study.optimize(objective)
+    assert objective.trained.total() == 100
+    for result in rising.arm_results(study):
+        own = {"a": "alpha", "b": "width"}[result.params["kind"]]
+        assert set(result.params) == {"kind", own}
+
+
+def test_enqueued_trials_open_arms(objective, make_study):
+    study = make_study(budget=60)
+    for x in (0.25, 0.75):
+        study.enqueue_trial({"x": x})
+    study.optimize(objective)
+    assert [study.trials[i].params["x"] for i in range(2)] == [0.25, 0.75]
+    assert objective.trained.total() == 60
+    assert objective.trained[0, 0] == objective.trained[1, 0] == 1
+
+
+def test_enqueued_trials_beyond_the_budget_train_nothing(objective, make_study):
+    study = make_study(budget=5)
+    for i in range(8):
+        study.enqueue_trial({"x": i / 10})
+    study.optimize(objective)
+    assert objective.trained.total() == 5
+    assert all(trial.state.is_finished() for trial in study.trials)
+
+
+@pytest.mark.filterwarnings("ignore:Inconsistent parameter values")
+def test_a_narrowed_range_leaves_arms_as_they_are(objective, make_study):
+    study = make_study(budget=60)
+    study.optimize(objective, n_trials=20)
+    before = {result.id: result.params for result in rising.arm_results(study)}
+    objective.suggest = lambda trial: 1.0 - trial.suggest_float("x", 0.4, 0.5)
+    study.optimize(objective)
+    for result in rising.arm_results(study):
+        if result.id in before:
+            assert result.params == before[result.id]
+        else:
+            assert 0.4 <= result.params["x"] <= 0.5
+
+
+def test_changed_choices_are_an_error_that_retires_the_arm(objective, make_study):
+    choices = [0.1, 0.9]
+    objective.suggest = lambda trial: trial.suggest_categorical("x", choices)
+    study = make_study(budget=60)
+    study.optimize(objective, n_trials=20)
+    choices.append(0.5)
+    with pytest.raises(ValueError, match="does not support dynamic value space"):
+        study.optimize(objective)
+    failed = study.trials[20:][0]
+    assert failed.state == TrialState.FAIL
+
+
+def test_a_nan_report_retires_the_arm(objective, make_study):
+    top = objective.score
+    objective.score = lambda x, epoch: math.nan if x < 0.9 else top(x, epoch)
+    study = make_study(budget=60)
+    study.optimize(objective)
+    assert objective.trained.total() == 60
+    bad = [r for r in rising.arm_results(study) if math.isnan(r.best_score)]
+    assert bad
+    assert all(result.n_trials == 1 for result in bad)
+    assert math.isfinite(rising.best_arm(study).best_score)
+
+
+def test_an_exception_charges_the_slice_and_retires_the_arm(objective, make_study):
+    def failing(trial):
+        if trial.number % 3 == 1:
+            rising.arm(trial)
+            raise OSError("no disk")
+        return objective(trial)
+
+    study = make_study(budget=60)
+    study.optimize(failing, catch=(OSError,))
+    failed = [t for t in slices(study) if t.state == TrialState.FAIL]
+    charged = sum(trial.user_attrs[N_EPOCHS] for trial in failed)
+    assert charged > 0
+    assert objective.trained.total() + charged == 60
+    for trial in failed:
+        later = study.trials[trial.number + 1 :]
+        arms = {t.user_attrs.get("rising:arm") for t in later}
+        assert trial.user_attrs["rising:arm"] not in arms
+
+
+def test_an_exception_that_is_not_caught_ends_optimize_only(objective, make_study):
+    study = make_study(budget=60)
+
+    def failing(trial):
+        raise OSError("no disk")
+
+    with pytest.raises(OSError, match="no disk"):
+        study.optimize(failing)
+    study.optimize(objective)
+    assert 0 < objective.trained.total() < 60
+
+
+def test_a_failed_arm_is_tried_again_where_that_is_asked_for(objective, make_study):
+    def failing(trial):
+        arm = rising.arm(trial)
+        if arm.from_epoch == 0 and trial.number == arm.id:
+            raise OSError("a bad start")
+        return objective(trial)
+
+    study = make_study(budget=40, max_failures=1, slice=2)
+    study.optimize(failing, catch=(OSError,))
+    again = [t for t in slices(study) if t.user_attrs["rising:arm"] != t.number]
+    assert again
+    assert set(objective.trained.values()) == {1}
+
+
+def test_a_trial_that_never_reports_is_charged_an_epoch(make_study):
+    study = make_study(budget=12)
+    with pytest.warns(UserWarning, match="did not ask for its arm"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0))
+    assert len(study.trials) == 12
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
+
+
+def test_a_trial_that_ends_without_a_word_is_charged_an_epoch(make_study):
+    def silent(trial):
+        trial.suggest_float("x", 0.0, 1.0)
+        rising.arm(trial)
+        raise optuna.TrialPruned
+
+    study = make_study(budget=12, slice=1)
+    study.optimize(silent)
+    assert len(study.trials) == 12
+
+
+def test_an_objective_that_returns_early_has_ended(objective, make_study):
+    objective.n_epochs = 3
+    study = make_study(budget=60, max_epochs=20)
+    study.optimize(objective)
+    assert objective.trained.total() == 60
+    assert max(result.epochs for result in rising.arm_results(study)) == 3
+
+
+def test_an_objective_longer_than_max_epochs_is_said_once(objective, make_study):
+    study = make_study(budget=60, max_epochs=8)
+    with pytest.warns(RuntimeWarning, match="reports more than max_epochs=8") as said:
+        study.optimize(objective)
+    assert len(said) == 1
+    assert objective.trained.total() == 61
+
+
+def unaware(trial, trained):
+    """Report and stop as Optuna's tutorial does."""
+    x = trial.suggest_float("x", 0.0, 1.0)
+    for epoch in range(20):
+        trained.append((trial.number, epoch))
+        score = (1.0 - (x - 0.3) ** 2) * (1.0 - 1.0 / (epoch + 2))
+        trial.report(score, epoch)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return score
+
+
+def test_trials_that_never_ask_are_stopped_and_never_revived(make_study):
+    trained = []
+    study = make_study(budget=150)
+    with pytest.warns(UserWarning, match="did not ask for its arm") as said:
+        study.optimize(lambda trial: unaware(trial, trained))
+    assert len(said) == 1
+    assert len(trained) == len(set(trained)) == 150
+    states = [trial.state for trial in study.trials]
+    assert set(states) == {TrialState.COMPLETE, TrialState.PRUNED}
+    assert all("rising:arm" not in trial.user_attrs for trial in study.trials)
+
+
+def test_a_trial_that_never_asks_and_fails_is_charged_what_it_trained(make_study):
+    trained = []
+
+    def failing(trial):
+        if trial.number == 0:
+            trial.suggest_float("x", 0.0, 1.0)
+            trial.report(0.1, 0)
+            raise OSError("no disk")
+        return unaware(trial, trained)
+
+    study = make_study(budget=62)
+    with pytest.warns(UserWarning, match="did not ask"):
+        study.optimize(failing, catch=(OSError,))
+    assert len(trained) == 60  # two were charged: one reported, one that failed
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("inherit", [True, False])
+def test_a_retried_slice_stays_the_same(objective, make_study, inherit):
+    retry = getattr(
+        optuna.storages,
+        "RetryHeartbeatStaleTrialCallback",
+        optuna.storages.RetryFailedTrialCallback,  # its name before Optuna 4.9
+    )(inherit_intermediate_values=inherit)
+    study = make_study(budget=30, max_failures=0)
+    study.optimize(objective, n_trials=12)
+    trial = study.ask()
+    arm = rising.arm(trial)
+    # What fail_stale_trials does for a process that died.
+    study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+    retry(study, study.trials[trial.number])
+    again = study.trials[-1]
+    assert again.user_attrs == trial.user_attrs
+    study.optimize(objective)
+    assert set(objective.trained.values()) == {1}
+    assert (arm.id, arm.from_epoch) in objective.trained
+    assert objective.trained.total() == 30 - arm.n_epochs
+
+
+def test_a_process_that_died_blocks_nobody(objective, make_study):
+    study = make_study(budget=60, patience=0.05)
+    study.optimize(objective, n_trials=12)
+    dead = study.ask()  # and nothing more is heard of it
+    arm = rising.arm(dead)
+    study.sampler = rising.RisingSampler(60, 20, seed=1, patience=0.05)
+    study.optimize(objective)
+    assert objective.trained.total() == 60 - arm.n_epochs
+    assert set(objective.trained.values()) == {1}
+
+
+def test_a_process_that_died_before_it_began_costs_nothing(objective, make_study):
+    study = make_study(budget=60, patience=0.05)
+    study.optimize(objective, n_trials=12)
+    for trial in study.get_trials(states=(TrialState.WAITING,)):
+        study._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING)
+        study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+    study._storage.create_new_trial(study._study_id)
+    study.sampler = rising.RisingSampler(60, 20, seed=1, patience=0.05)
+    study.optimize(objective)
+    assert objective.trained.total() in (59, 58)
+
+
+def test_who_was_slow_is_taken_back(objective, make_study):
+    study = make_study(budget=60, patience=0.05)
+    study.optimize(objective, n_trials=12)
+    slow = study.ask()
+    arm = rising.arm(slow)
+    other = rising.RisingSampler(60, 20, seed=1, patience=0.05)
+    study.sampler = other
+    study.optimize(objective)
+    before = objective.trained.total()
+    for epoch in range(arm.from_epoch, arm.from_epoch + arm.n_epochs):
+        slow.report(0.5, epoch)
+    study.tell(slow, state=TrialState.PRUNED)
+    study.optimize(objective)
+    assert objective.trained.total() + arm.n_epochs == 60
+    assert before == objective.trained.total()
+    assert set(objective.trained.values()) == {1}
+
+
+def test_a_sampler_travels_to_other_processes(objective, make_study):
+    study = make_study(budget=60)
+    study.optimize(objective, n_trials=20)
+    study.sampler = pickle.loads(pickle.dumps(copy.deepcopy(study.sampler)))
+    study.pruner = pickle.loads(pickle.dumps(copy.deepcopy(study.pruner)))
+    study.optimize(objective)
+    assert objective.trained.total() == 60
+    assert set(objective.trained.values()) == {1}
+
+
+def test_a_study_with_two_objectives_is_refused(objective, make_study):
+    study = optuna.create_study(
+        directions=["maximize", "minimize"],
+        sampler=rising.RisingSampler(10, 5),
+        pruner=rising.RisingPruner(),
+    )
+    with pytest.raises(InvalidParameterError, match="one objective; got a study"):
+        study.optimize(objective)
+
+
+def test_another_pruner_is_warned_of(objective, make_study):
+    study = make_study(budget=5)
+    study.pruner = optuna.pruners.NopPruner()
+    with pytest.warns(RuntimeWarning, match=r"needs pruner=RisingPruner\(\)"):
+        study.optimize(objective, n_trials=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
+        ({"max_epochs": 1.5}, "max_epochs must be a whole number"),
+        ({"slice": 0}, "slice must be a whole number of at least 1"),
+        ({"patience": -1.0}, "patience must be a finite number of at least 0"),
+        (
+            {"checkpoint_dir": "here", "artifact_store": object()},
+            "give checkpoint_dir or artifact_store, not both",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(given, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        rising.RisingSampler(**{"budget": 10, "max_epochs": 5} | given)
+
+
+def test_an_unknown_policy_is_named():
+    with pytest.raises(UnknownNameError, match="cure-ucb"):
+        rising.RisingSampler(10, 5, policy="cure")
