@@ -68,7 +68,7 @@ def test_running_arms_are_seen_as_running(make_study):
         optuna.samplers.RandomSampler,
         optuna.samplers.TPESampler,
         optuna.samplers.QMCSampler,
-        lambda: optuna.samplers.TPESampler(constant_liar=True, group=True),
+        lambda: optuna.samplers.TPESampler(constant_liar=True, multivariate=True),
         lambda: optuna.samplers.GridSampler({"x": [0.1, 0.2, 0.3, 0.4]}),
         optuna.samplers.BruteForceSampler,
         optuna.samplers.NSGAIISampler,

@@ -20,9 +20,10 @@ def open_storage(place):
     if not place.startswith("journal:"):
         return optuna.storages.get_storage(place)
     path = place.removeprefix("journal:")
-    backend = optuna.storages.journal.JournalFileBackend(
-        path, lock_obj=optuna.storages.journal.JournalFileOpenLock(path, grace_period=2)
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a grace period this short
+        lock = optuna.storages.journal.JournalFileOpenLock(path, grace_period=2)
+    backend = optuna.storages.journal.JournalFileBackend(path, lock_obj=lock)
     return optuna.storages.JournalStorage(backend)
 
 
