@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from filelock import FileLock, Timeout
 from optuna.storages import BaseStorage, RDBStorage
@@ -10,11 +14,15 @@ from optuna.storages._cached_storage import _CachedStorage
 
 from risingsearch.errors import StorageError
 
+_popping = threading.Lock()
 _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
 
 
 def claim(storage: BaseStorage) -> None:
     """Keep a SQLite database for this process; other storages are shared.
+
+    SQLite locks no row, so whoever looks at a waiting trial first and whoever looks
+    next may both get it.
 
     Raises
     ------
@@ -24,6 +32,7 @@ def claim(storage: BaseStorage) -> None:
     backend = storage._backend if isinstance(storage, _CachedStorage) else storage
     if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
         return
+    _let_one_thread_pop(storage)
     database = backend.engine.url.database
     if not database or database == ":memory:":
         return
@@ -40,3 +49,15 @@ def claim(storage: BaseStorage) -> None:
         )
         raise StorageError(msg) from None
     _held[os.getpid(), path] = lock
+
+
+def _let_one_thread_pop(storage: BaseStorage) -> None:
+    """Keep two threads from taking the same trial out of the queue."""
+    storage.set_trial_state_values = partial(  # type: ignore[method-assign]
+        _one_at_a_time, type(storage).set_trial_state_values, storage
+    )
+
+
+def _one_at_a_time(method: Callable[..., bool], *args: Any, **kwargs: Any) -> bool:
+    with _popping:
+        return method(*args, **kwargs)
