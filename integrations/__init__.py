@@ -5,4 +5,8 @@ it is missing; this package imports none.
 
 ``risingsearch.integrations.sklearn``
     ``RisingSearchCV``, a search estimator beside ``GridSearchCV``.
+``risingsearch.integrations.torch``
+    ``TorchTrainable`` and its kin: training loops that pause and resume bit for bit.
+``risingsearch.integrations.optuna``
+    ``RisingSampler`` and ``RisingPruner``: Optuna trials that pause and come back.
 """
