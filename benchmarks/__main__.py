@@ -14,6 +14,7 @@ SUITES = {
     "hpo": "epoch schedulers replayed on recorded learning curves",
     "imdb": "CURE-UCB paper: online model selection on reviews (Figs. 6, 7)",
     "ltf": "CURE-UCB paper: linear-then-flat arms (Figs. 4, 8, 10)",
+    "optuna": "RisingSampler beside Optuna's pruners, through study.optimize",
     "overhead": "what scheduling costs, and what a search costs above its training",
     "peers": "RisingSearchCV beside scikit-learn, Optuna, dask-ml, Ray Tune, Syne Tune",
     "raven": "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
