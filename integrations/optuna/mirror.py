@@ -67,6 +67,7 @@ class Mirror:
         self._free = list(range(n_arms - 1, -1, -1))  # places in the scheduler
         self._place: dict[int, int] = {}  # of an arm
         self._arm: dict[int, int] = {}  # at a place
+        self._ended: set[int] = set()  # arms that have ended by themselves
         self._holder: dict[int, int] = {}  # number of the trial that trains an arm
 
     # --------------------------------------------------------------- following a study
@@ -256,6 +257,7 @@ class Mirror:
         self.scheduler.tell(job, scores[: job.n_epochs], ended=not paused)
         if not paused:
             self.scheduler.end(job.arm)
+            self._ended.add(slice_.arm)
 
     def _exhausted(self) -> bool:
         """Whether epochs are left, and no arm to train or to open."""
@@ -278,7 +280,13 @@ class Mirror:
         waited_for = any(
             o.reserved and o.job is None and not o.lost for o in self._open.values()
         )
-        return not waited_for and self.scheduler.done
+        return not waited_for and self.scheduler.done and not self._exhausted()
+
+    @property
+    def opens_next(self) -> bool:
+        """Whether a new arm is due: what any trial that is asked for will open."""
+        job = self.scheduler.peek()
+        return job is not None and job.arm not in self._arm
 
     def queued(self, seconds: float = 0.0) -> bool:
         """Whether a trial has waited so long for whoever asks next."""
@@ -388,8 +396,19 @@ class Mirror:
         )
 
     def expected(self) -> list[FrozenTrial]:
-        """Return one trial per arm, with the end that is expected of it."""
-        return [self._expected(arm) for arm in self._place]
+        """Return one trial per arm, with the end that is expected of it.
+
+        Arms that have only had a first look are left out until they get a second: first
+        epochs tell too little to propose by.
+        """
+        return [
+            self._expected(arm)
+            for arm in self._place
+            if arm not in self.newest or self._is_known(arm)
+        ]
+
+    def _is_known(self, arm: int) -> bool:
+        return arm in self._ended or self.newest[arm].number != arm
 
     def _expected(self, arm: int) -> FrozenTrial:
         opening = self._trials[arm]

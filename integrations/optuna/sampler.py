@@ -46,7 +46,81 @@ READS = 100
 class RisingSampler(BaseSampler):
     """Spends a budget of epochs on the arms of a study that deserve them.
 
-    TODO
+    Each trial is a slice of an arm: some epochs of one configuration. When it ends, a
+    policy decides which arm goes on, and for how long; that slice is queued as a trial
+    with the arm's own parameters and its curve so far, or another sampler is asked for
+    a new arm. Use it with ``RisingPruner``, which ends slices, and with an objective
+    that asks for its arm (``risingsearch.integrations.optuna.arm``). ``optimize`` stops
+    when the budget is spent, so leave ``n_trials`` out: it counts slices.
+
+    Threads share a sampler. Processes that share a study have one each, made with the
+    same budget, ``max_epochs`` and policy; all storages but SQLite serve several.
+
+    Parameters
+    ----------
+    budget : int
+        Epochs in all, over all workers, at least 1; an epoch is a report. Never
+        exceeded by an objective that ends when ``should_prune`` says so.
+    max_epochs : int
+        Epochs of an arm at most, at least 1: those that the objective trains when
+        nothing stops it.
+    policy : str, default "auto"
+        A registered name, see ``risingsearch.list_policies``; ``"auto"`` is
+        ``gated-damped-slope``, with arms kept for when more is known.
+    policy_params : dict, optional
+        Parameters of the policy.
+    base : BaseSampler, optional
+        Proposes new arms; by default ``TPESampler``. It sees one trial per arm.
+    slice : int, optional
+        Epochs of a slice, at least 1. By default the policy decides.
+    error_score : float, optional
+        What a failed epoch counts as; by default the worst score so far.
+    max_failures : int, default 0
+        Failures after which an arm is still retried.
+    score_range : (float, float), optional
+        Lowest and highest score possible. Where given, no projection exceeds it.
+    seed : int, optional
+        Seed of all draws, at least 0. With one worker it decides the whole search.
+    checkpoint_dir : path, optional
+        Folder for checkpoints; all workers must see it.
+    artifact_store : optional
+        One of Optuna's artifact stores for checkpoints instead.
+    patience : float, default 60.0
+        Seconds without a report after which a worker that has nothing else to do gives
+        a running trial up, at least 0; ten times an epoch if that is more.
+
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is outside its range; on the first trial, if the study has more
+        than one objective.
+    UnknownNameError
+        If there is no such policy or parameter.
+    StorageError
+        On the first trial, if another process searches in the same SQLite database.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> import risingsearch.integrations.optuna as rising
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", 0.0, 1.0)
+    ...     arm = rising.arm(trial)  # nothing to load: the score is a formula
+    ...     for epoch in range(arm.from_epoch, 10):
+    ...         trial.report((x - 0.3) ** 2 + 1.0 / (epoch + 1), epoch)
+    ...         if trial.should_prune():
+    ...             raise optuna.TrialPruned
+    ...     return (x - 0.3) ** 2 + 0.1
+    >>> study = optuna.create_study(
+    ...     sampler=rising.RisingSampler(budget=60, max_epochs=10, seed=0),
+    ...     pruner=rising.RisingPruner(),
+    ... )
+    >>> study.optimize(objective)
+    >>> sum(result.epochs for result in rising.arm_results(study))
+    60
+    >>> abs(rising.best_arm(study).params["x"] - 0.3) < 0.1
+    True
     """
 
     def __init__(
@@ -69,6 +143,12 @@ class RisingSampler(BaseSampler):
         self.budget = checked_int("budget", budget, 1)
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.patience = checked_float("patience", patience, 0.0, open_low=False)
+        self._n_arms = recommended_arms(
+            PROPOSED if policy == "auto" else policy,
+            self.budget,
+            self.max_epochs,
+            **(policy_params or {}),
+        )
         if policy == "auto" and not policy_params:
             policy, policy_params = PROPOSED, {"late_arms": True}
         self._options: dict[str, Any] = {
@@ -82,9 +162,6 @@ class RisingSampler(BaseSampler):
         }
         self.checkpoints = _checkpoints(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
-        self._n_arms = recommended_arms(
-            policy, self.budget, self.max_epochs, **(policy_params or {})
-        )
         self._scheduler("maximize", self._n_arms)  # raises what is wrong
         self._forget()
 
@@ -177,7 +254,8 @@ class RisingSampler(BaseSampler):
             self._mine.discard(trial.number)
             if mirror.unasked and not self._warned:
                 self._warn_unasked()
-            self._prepare_next(study, mirror)
+            if not mirror.opens_next:
+                self._prepare_next(study, mirror)
 
     # ------------------------------------------------------------------------ decisions
 
