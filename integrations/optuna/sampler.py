@@ -261,7 +261,8 @@ class RisingSampler(BaseSampler):
 
     def _granted(self, study: Study, trial: FrozenTrial) -> int:
         """Reserve the trial's epochs and return how many."""
-        give_up_at = time.monotonic() + self.patience
+        # Long before others could take this trial for one that died undecided.
+        give_up_at = time.monotonic() + self.patience / 4
         enqueued = "fixed_params" in trial.system_attrs
         for pause in _pauses():
             with self._following(study) as mirror:

@@ -48,7 +48,7 @@ def main(place, name, seed, folder):
             study_name=name,
             storage=open_storage(place),
             sampler=rising.RisingSampler(
-                BUDGET, MAX_EPOCHS, seed=int(seed), patience=1.0
+                BUDGET, MAX_EPOCHS, seed=int(seed), patience=4.0
             ),
             pruner=rising.RisingPruner(),
         )
