@@ -1,64 +1,41 @@
-"""Optuna studies on recorded curves: RisingSampler beside TPE with Optuna's pruners.
+"""RisingSampler and RisingPruner beside Optuna's pruners, in the same run.
 
-Every method searches through ``study.optimize`` with the same objective, space, seeds
-and budget, and every epoch is counted where it is trained. A parameter is a feature of
-the configurations, from 0 to 1, or the configuration's number where a table has none;
-the nearest configuration is trained. Scores are the recorded ones. Regret is that of
-the suite ``hpo``, by the best epoch that was trained.
+Each study replays a public table of learning curves with a budget of 5 or 10 times
+``R``, the epochs of a full training. Regret is normalised as in the suite ``hpo``: 0 is
+the best score of the table, 1 that of its typical configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import optuna
-from optuna.pruners import (
-    BasePruner,
-    HyperbandPruner,
-    MedianPruner,
-    NopPruner,
-    SuccessiveHalvingPruner,
-)
+from numpy.typing import NDArray
 
-import risingsearch.integrations.optuna as rising
-from benchmarks import report
+from benchmarks import figures, hpo_bars, report
+from benchmarks.figures import Look
+from benchmarks.hpo_numbers import balanced, over_seeds, overall, per_task
 from benchmarks.hpo_tasks import Task, load_tasks
+from benchmarks.optuna_studies import ALONE, METHODS, OURS, POINTS, Studied, study
 
 MULTIPLES = (5, 10)
-OURS = "RisingSampler"
-PRUNERS: dict[str, Callable[[int], BasePruner]] = {
-    "TPE, Hyperband": lambda limit: HyperbandPruner(1, limit),
-    "TPE, halving": lambda limit: SuccessiveHalvingPruner(),
-    "TPE, median": lambda limit: MedianPruner(),
-    "TPE, no pruner": lambda limit: NopPruner(),
-    "TPE, RisingPruner": rising.RisingPruner,
+SEEDS = {"quick": 1, "default": 5, "full": 20}
+BAR = 0.75
+"""Share of the tasks on which the regret must be below that of each rival."""
+LOOKS = {
+    OURS: Look("#D55E00", "-", "o"),
+    ALONE: Look("#E69F00", "-", "D"),
+    "HyperbandPruner": Look("#332288", "--", "v"),
+    "SuccessiveHalvingPruner": Look("#009E73", "--", "s"),
+    "MedianPruner": Look("#661100", ":", "^"),
+    "no pruner": Look("#8C8C8C", ":", "o"),
 }
-RIVALS = tuple(PRUNERS)[:4]
-METHODS = (OURS, *PRUNERS)
-
-
-class Scale(NamedTuple):
-    """How much is searched."""
-
-    n_seeds: int
-    most: int | None  # tasks of a family
-
-
-SCALES = {"quick": Scale(1, 1), "default": Scale(5, 4), "full": Scale(20, None)}
-
-
-class Run(NamedTuple):
-    """A study to be searched."""
-
-    task: Task
-    method: str
-    multiple: int
-    seed: int
 
 
 def run(
@@ -69,125 +46,123 @@ def run(
     jobs: int | None = None,
     data_dir: Path | None = None,
 ) -> None:
-    """Search the tasks with all methods; write each regret and who was better where."""
-    n_seeds, most = SCALES[scale]
-    tasks = list(some_of_each(load_tasks(data_dir), most))
-    seeds = range(seed, seed + n_seeds)
-    runs = [Run(*each) for each in product(tasks, METHODS, MULTIPLES, seeds)]
-    with ProcessPoolExecutor(jobs) as executor:
-        regrets = list(executor.map(search, runs, chunksize=4))
-    rows = [
-        {
-            "family": run.task.family,
-            "task": run.task.name,
-            "method": run.method,
-            "multiple": run.multiple,
-            "seed": run.seed,
-            "regret": regret,
-        }
-        for run, regret in zip(runs, regrets, strict=True)
+    """Run all studies; write results, a figure and a summary."""
+    tasks = public(load_tasks(data_dir))
+    seeds = range(seed, seed + SEEDS[scale])
+    cells = list(product(METHODS, tasks, MULTIPLES, seeds))
+    with ProcessPoolExecutor(jobs or os.cpu_count(), initializer=_quiet) as pool:
+        found = list(pool.map(study, *zip(*cells, strict=True), chunksize=4))
+    shape = (len(METHODS), len(tasks), len(MULTIPLES), len(seeds), POINTS)
+    regret = np.array([studied.regrets for studied in found]).reshape(shape)
+    families = np.array([task.family for task in tasks])
+    report.write_results(out, list(_rows(cells, found)))
+    last = regret[..., -1]
+    parts = [
+        f"{len(tasks)} tasks, {len(seeds)} seeds from {seed}, TPE for all. "
+        f"{_audit(cells, found)}",
+        report.table(list(_means(last, families))),
+        f"Tasks on which {OURS} has less regret than each, ties halved; the bar is "
+        f"{BAR:.0%}.",
+        report.table(list(_wins(last))),
+        _draw(out, regret[:, :, -1], families),
     ]
-    report.write_results(out, rows)
-    notes = f"{len(tasks)} tasks, {n_seeds} seeds; better: share of tasks where the "
-    notes += "mean regret of RisingSampler is lower, ties as half"
-    tables = [report.table(summary(rows, multiple)) for multiple in MULTIPLES]
-    report.write_summary(out, "Optuna studies on recorded curves", [*tables, notes])
+    report.write_summary(out, "Optuna: recorded curves, side by side", parts)
 
 
-def some_of_each(tasks: Sequence[Task], most: int | None) -> Iterator[Task]:
-    """Return the first tasks of each family."""
-    seen: dict[str, int] = {}
-    for task in tasks:
-        seen[task.family] = seen.get(task.family, 0) + 1
-        if most is None or seen[task.family] <= most:
-            yield task
-
-
-def search(run: Run) -> float:
-    """Return the regret of a study that trains ``multiple * R`` epochs."""
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    limit = run.task.max_epochs
-    objective = Objective(run.task, run.multiple * limit)
-    if run.method == OURS:
-        sampler: Any = rising.RisingSampler(objective.budget, limit, seed=run.seed)
-        pruner: BasePruner = rising.RisingPruner()
-    else:
-        sampler = optuna.samplers.TPESampler(seed=run.seed)
-        pruner = PRUNERS[run.method](limit)
-    study = optuna.create_study(
-        study_name=f"seed {run.seed}",  # Hyperband draws brackets from the name
-        direction="maximize",
-        sampler=sampler,
-        pruner=pruner,
-    )
-    study.optimize(objective)
-    if objective.n_trained != objective.budget:
-        msg = f"{run.method} trained {objective.n_trained} of {objective.budget} epochs"
-        raise AssertionError(msg)
-    return run.task.regret(objective.best)
-
-
-class Objective:
-    """Trains recorded configurations, and counts."""
-
-    def __init__(self, task: Task, budget: int) -> None:
-        self.task = task
-        self.budget = budget
-        self.n_trained = 0
-        self.best = -np.inf
-
-    def __call__(self, trial: optuna.Trial) -> float:
-        """Train an epoch after the other until the trial should end."""
-        curve = self.task.curves[self.suggest(trial)]
-        length = int(np.sum(~np.isnan(curve)))
-        arm = rising.arm(trial)
-        for epoch in range(arm.from_epoch, length):
-            self.n_trained += 1
-            self.best = max(self.best, curve[epoch])
-            trial.report(curve[epoch], epoch)
-            pruned = trial.should_prune()
-            if self.n_trained == self.budget:
-                trial.study.stop()
-                raise optuna.TrialPruned
-            if pruned and epoch + 1 < length:
-                raise optuna.TrialPruned
-        return float(curve[length - 1])
-
-    def suggest(self, trial: optuna.Trial) -> int:
-        """Return the number of a configuration."""
-        features = self.task.features
-        if features is None:
-            numbers = list(range(len(self.task.curves)))
-            return int(trial.suggest_categorical("configuration", numbers))
-        point = [
-            trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(features.shape[1])
-        ]
-        return int(np.linalg.norm(features - point, axis=1).argmin())
-
-
-def summary(rows: Sequence[dict[str, Any]], multiple: int) -> list[dict[str, Any]]:
-    """Return the mean regret of each method, and how often ours is lower."""
-    means = {method: task_means(rows, method, multiple) for method in METHODS}
-    ours = means[OURS]
+def public(tasks: Sequence[Task]) -> list[Task]:
+    """Return the public tasks whose configurations are known."""
     return [
-        {
-            "method": method,
-            "budget": f"{multiple} R",
-            "mean regret": float(np.mean(list(theirs.values()))),
-            "better": float(
-                np.mean([np.sign(theirs[t] - ours[t]) / 2 + 0.5 for t in ours])
-            ),
-        }
-        for method, theirs in means.items()
+        task
+        for task in tasks
+        if task.features is not None
+        and task.name in hpo_bars.TASKS.get(task.family, ())
     ]
 
 
-def task_means(
-    rows: Sequence[dict[str, Any]], method: str, multiple: int
-) -> dict[tuple[str, str], float]:
-    """Return the mean regret of a method on each task."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        if (row["method"], row["multiple"]) == (method, multiple):
-            found.setdefault((row["family"], row["task"]), []).append(row["regret"])
-    return {task: float(np.mean(regrets)) for task, regrets in found.items()}
+def _quiet() -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+def _rows(
+    cells: Sequence[tuple[str, Task, int, int]], found: Sequence[Studied]
+) -> Iterator[dict[str, Any]]:
+    for (method, task, multiple, seed), studied in zip(cells, found, strict=True):
+        yield {
+            "method": method,
+            "family": task.family,
+            "task": task.name,
+            "budget": multiple * task.max_epochs,
+            "seed": seed,
+            "regret": studied.regrets[-1],
+            "epochs": studied.epochs,
+            "trials": studied.trials,
+        }
+
+
+def _audit(
+    cells: Sequence[tuple[str, Task, int, int]], found: Sequence[Studied]
+) -> str:
+    """Return how many studies have trained exactly their budget, and what others."""
+    spent = {name: [0, 0, 0] for name in METHODS}
+    for (method, task, multiple, _), studied in zip(cells, found, strict=True):
+        left = multiple * task.max_epochs - studied.epochs
+        spent[method][0] += 1
+        spent[method][1] += left != 0
+        spent[method][2] += left
+    less = [
+        f"{name} left {epochs} epochs in {n_less} of {n} studies"
+        for name, (n, n_less, epochs) in spent.items()
+        if n_less
+    ]
+    return (
+        f"Budgets, counted in the objective: {'; '.join(less) or 'all spent exactly'}."
+    )
+
+
+def _means(
+    regret: NDArray[np.float64], families: NDArray[np.str_]
+) -> Iterator[dict[str, Any]]:
+    for name, own in zip(METHODS, regret, strict=True):
+        by_budget = balanced(own, families).mean(axis=-1)
+        yield {
+            "method": name,
+            **{f"{m} R": f"{by_budget[i]:.3f}" for i, m in enumerate(MULTIPLES)},
+            "mean": hpo_bars.with_half(over_seeds(overall(own, families))),
+            **{
+                family: f"{per_task(own[families == family]).mean():.3f}"
+                for family in np.unique(families)
+            },
+        }
+
+
+def _wins(regret: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
+    means = dict(zip(METHODS, regret.mean(axis=-1), strict=True))
+    for name in METHODS:
+        if name == OURS:
+            continue
+        shares = [
+            float(np.mean(np.where(ours == theirs, 0.5, ours < theirs)))
+            for ours, theirs in zip(means[OURS].T, means[name].T, strict=True)
+        ]
+        yield {
+            "against": name,
+            **{
+                f"{m} R": f"{share:.0%}"
+                for m, share in zip(MULTIPLES, shares, strict=True)
+            },
+            "holds": "yes" if min(shares) >= BAR else "no",
+        }
+
+
+def _draw(out: Path, regret: NDArray[np.float64], families: NDArray[np.str_]) -> str:
+    """Draw regret while the largest budget is spent, mean over seeds and tasks."""
+    figure, [ax] = figures.new(6.4, 4.0)
+    shares = MULTIPLES[-1] * np.arange(1, POINTS + 1) / POINTS
+    for name, own in zip(METHODS, regret, strict=True):
+        look = LOOKS[name]
+        line = balanced(own.mean(axis=1), families)
+        ax.plot(shares, line, color=look.color, linestyle=look.line, label=name)
+    ax.set_xlabel("epochs trained, in full trainings R")
+    ax.set_ylabel("normalised regret of the best so far")
+    figures.legend(figure, ax)
+    return figures.save(figure, out, "regret")
