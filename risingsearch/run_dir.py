@@ -374,7 +374,7 @@ def _first_difference(name: str, was: Any, given: Any) -> tuple[str, Any, Any]:
     if dicts and not any(key.startswith("$") for key in was):  # JSON for something else
         for key in dict.fromkeys([*given, *was]):
             if was.get(key) != given.get(key):
-                inner = f"{name}.{key}"
+                inner = key if name == "identity" else f"{name}.{key}"
                 return _first_difference(inner, was.get(key), given.get(key))
     if isinstance(was, list) and isinstance(given, list):
         for i, (one, other) in enumerate(zip(was, given, strict=False)):

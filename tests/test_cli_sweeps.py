@@ -288,9 +288,7 @@ def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
     Path("sweep.yaml").write_text(BASH_SWEEP.replace("high: 50", "high: 60"))
     assert main(["run", "sweep.yaml"]) == 2
     said = capsys.readouterr().err
-    assert (
-        "holds a search with identity.sweep.parameters.top.high=50, and it was" in said
-    )
+    assert "holds a search with sweep.parameters.top.high=50, and it was opened" in said
 
 
 def test_scripts_that_fail_are_told_of_and_the_others_go_on(folder, capsys):
