@@ -113,13 +113,14 @@ class Mirror:
     def give_up(self, patience: float, mine: set[int]) -> list[FrozenTrial]:
         """Count as failed what was silent for too long: its process may be dead.
 
-        Its epochs stay charged. Should it go on after all, it is taken back.
+        Its epochs stay charged, and its arm rests: nobody else trains them, so it may
+        be alive after all. Should it go on, it is taken back.
 
         Returns
         -------
         list of FrozenTrial
-            Those that died before anything was decided: nothing was trained, so they
-            can be ended.
+            Those that nothing was decided for: they have trained nothing, and can be
+            kept from it.
         """
         usual = self._seconds / max(1, self._n_epochs)
         limit = max(patience, LONGER * usual)
@@ -136,6 +137,7 @@ class Mirror:
             opened.lost = True
             if opened.job is not None:
                 self.scheduler.fail(opened.job, f"trial {number} is silent")
+                self.scheduler.end(opened.job.arm)
         return undecided
 
     def _look_at(self, trial: FrozenTrial) -> None:
@@ -328,7 +330,9 @@ class Mirror:
 
     def grant(self, trial: FrozenTrial, *, enqueued: bool) -> int:
         """Return how many epochs the trial may train; 0 where it must not."""
-        opened = self._open[trial.number]
+        opened = self._open.get(trial.number)
+        if opened is None:
+            return 0  # Optuna took it for dead: it has ended
         room = self._room(trial.number)
         if opened.slice.n_epochs is None:
             return self._opening(trial.number, room, enqueued=enqueued)

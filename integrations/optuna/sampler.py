@@ -30,6 +30,7 @@ from risingsearch.integrations.optuna.one_process import claim
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.slices import (
     ARM,
+    GIVEN_UP,
     N_EPOCHS,
     Slice,
 )
@@ -270,8 +271,7 @@ class RisingSampler(BaseSampler):
                 n_epochs = mirror.grant(trial, enqueued=enqueued)
                 late = time.monotonic() > give_up_at
                 if n_epochs or late or not mirror.undecided_before(trial.number):
-                    if n_epochs != trial.user_attrs.get(N_EPOCHS):
-                        _set_n_epochs(study, trial, n_epochs)
+                    n_epochs = _set_n_epochs(study, trial, n_epochs)
                     if n_epochs:
                         _complete_curve(study, trial, mirror)
                     return n_epochs
@@ -292,17 +292,18 @@ class RisingSampler(BaseSampler):
         for pause in _pauses():
             _fail_stale_trials(study)
             with self._following(study) as mirror:
-                self._end_silent(study, mirror)
+                self._give_up(study, mirror)
                 if self._prepare_next(study, mirror) or mirror.queued(UNCLAIMED):
                     return
             if not study._thread_local.in_optimize_loop:
                 return
             time.sleep(pause)
 
-    def _end_silent(self, study: Study, mirror: Mirror) -> None:
-        for dead in mirror.give_up(self.patience, self._mine):
+    def _give_up(self, study: Study, mirror: Mirror) -> None:
+        for silent in mirror.give_up(self.patience, self._mine):
             with suppress(UpdateFinishedTrialError):
-                study._storage.set_trial_state_values(dead._trial_id, TrialState.FAIL)
+                # Not ended: should it be alive, Optuna would raise where it is told.
+                study._storage.set_trial_user_attr(silent._trial_id, GIVEN_UP, True)
 
     def _prepare_next(self, study: Study, mirror: Mirror) -> bool:
         """Queue what is due, or stop where nothing ever will be; return if either."""
@@ -376,7 +377,8 @@ class RisingSampler(BaseSampler):
         return ArmView(study, lambda: self._seen(study))
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
-        with self._following(study) as mirror:
+        with self._lock:  # as the study was when the trial was decided, as in Optuna
+            mirror = self._mirror_of(study)
             return mirror.others + mirror.expected()
 
     def _warn_unasked(self) -> None:
@@ -439,9 +441,21 @@ def _all_trials(study: Study) -> list[FrozenTrial]:
     raise StorageError(msg)
 
 
-def _set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> None:
+def _set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:
+    """Let all know what a trial trains; return 0 if they have given it up before."""
+    before = trial.user_attrs.get(N_EPOCHS)
+    if n_epochs == before:
+        return n_epochs
     study._storage.set_trial_user_attr(trial._trial_id, N_EPOCHS, n_epochs)
     trial.user_attrs[N_EPOCHS] = n_epochs  # what the objective's trial reads
+    # Looked at after it was written: so either they have seen it, or it is seen here.
+    if before is None and n_epochs and _is_given_up(study, trial):
+        return _set_n_epochs(study, trial, 0)
+    return n_epochs
+
+
+def _is_given_up(study: Study, trial: FrozenTrial) -> bool:
+    return GIVEN_UP in study._storage.get_trial(trial._trial_id).user_attrs
 
 
 def _complete_curve(study: Study, trial: FrozenTrial, mirror: Mirror) -> None:

@@ -13,6 +13,7 @@ FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
 CHECKPOINT = "rising:checkpoint"
 FINAL = "rising:final"
+GIVEN_UP = "rising:given_up"  # by others, who took it for dead before it was decided
 
 
 class Slice(NamedTuple):
@@ -32,7 +33,7 @@ class Slice(NamedTuple):
         return cls(
             attrs.get(ARM, trial.number),
             attrs.get(FROM_EPOCH, 0),
-            attrs.get(N_EPOCHS),
+            attrs.get(N_EPOCHS, 0 if GIVEN_UP in attrs else None),
             asked=ARM in attrs,
         )
 

@@ -1,4 +1,4 @@
-"""Three processes of two threads each share one study."""
+"""Three processes share one study."""
 
 import os
 import signal
@@ -18,52 +18,115 @@ POSTGRES = os.environ.get("RISINGSEARCH_TEST_POSTGRES")
 BUDGET = 300
 
 
-def lines(folder):
-    """Return (arm, epoch) of all epochs begun."""
-    files = folder.glob("*.trained")
-    return [line for file in files for line in file.read_text().splitlines()]
-
-
 @pytest.fixture(params=["journal", *(["postgres"] if POSTGRES else [])])
 def place(request, tmp_path):
     return POSTGRES if request.param == "postgres" else f"journal:{tmp_path}/log"
 
 
-@pytest.mark.parametrize("kill", [False, True], ids=["", "one killed"])
-def test_processes_share_the_budget(place, kill, tmp_path):
-    name = uuid.uuid4().hex
+@pytest.fixture
+def study(place):
     sys.path.insert(0, str(WORKER.parent))
     try:
         from worker import open_storage
     finally:
         sys.path.remove(str(WORKER.parent))
-    storage = open_storage(place)
-    study = optuna.create_study(study_name=name, storage=storage, direction="maximize")
-    workers = [
-        subprocess.Popen([sys.executable, WORKER, place, name, str(i), tmp_path])
-        for i in range(3)
-    ]
-    if kill:
-        while len(lines(tmp_path)) < BUDGET // 4:
-            time.sleep(0.02)
-        workers[1].send_signal(signal.SIGKILL)
-    codes = [worker.wait(timeout=180) for worker in workers]
-    assert codes == [0, -signal.SIGKILL if kill else 0, 0]
+    return optuna.create_study(
+        study_name=uuid.uuid4().hex, storage=open_storage(place), direction="maximize"
+    )
 
-    begun = Counter(lines(tmp_path))
+
+class Worker:
+    """A process of two threads that searches; of one if it is to suspend itself."""
+
+    def __init__(self, place, study, number, folder, *stop):
+        self.trained = folder / f"{number}.trained"
+        self.said = folder / f"{number}.said"
+        with self.said.open("w") as said:
+            self.process = subprocess.Popen(
+                [
+                    *[sys.executable, WORKER, place, study.study_name],
+                    *[str(number), folder, *stop],
+                ],
+                stderr=said,
+            )
+
+    def epochs(self):
+        """Return "arm epoch" of all epochs begun."""
+        return (
+            self.trained.read_text().split("\n")[:-1] if self.trained.exists() else []
+        )
+
+    def finish(self, code=0):
+        """Wait for the process to end as it should."""
+        ended = self.process.wait(timeout=240)
+        assert ended == code, self.said.read_text()
+        assert not self.said.read_text()
+
+    def wait_for_its_suspension(self):
+        options = os.WSTOPPED | os.WEXITED | os.WNOWAIT
+        seen = os.waitid(os.P_PID, self.process.pid, options)
+        assert seen.si_code == os.CLD_STOPPED, self.said.read_text()
+
+
+@pytest.fixture
+def start(place, study, tmp_path):
+    """Return a function that starts a worker, which is killed at the latest here."""
+    workers = []
+
+    def start(*stop):
+        workers.append(Worker(place, study, len(workers), tmp_path, *stop))
+        return workers[-1]
+
+    yield start
+    for worker in workers:
+        worker.process.kill()
+        worker.process.wait()
+
+
+def check(study, workers):
+    """Check that each epoch was trained once; return those of trials that hang."""
+    begun = Counter(line for worker in workers for line in worker.epochs())
     assert set(begun.values()) == {1}
-    trials = study.get_trials(deepcopy=False)
-    blocked = sum(
-        trial.user_attrs.get("rising:n_epochs", 0)
-        for trial in trials
-        if trial.state == TrialState.RUNNING
-    )
-    told = sum(
-        len(trial.intermediate_values) - trial.user_attrs.get("rising:from_epoch", 0)
-        for trial in trials
-        if trial.state in (TrialState.PRUNED, TrialState.COMPLETE)
-        and trial.user_attrs.get("rising:n_epochs")
-    )
+    told = blocked = 0
+    for trial in study.get_trials(deepcopy=False):
+        n_epochs = trial.user_attrs.get("rising:n_epochs", 0)
+        if trial.state == TrialState.RUNNING:
+            blocked += n_epochs
+        elif n_epochs:
+            assert trial.state in (TrialState.PRUNED, TrialState.COMPLETE)
+            told += len(trial.intermediate_values)
+            told -= trial.user_attrs.get("rising:from_epoch", 0)
     assert told + blocked == BUDGET
     assert told <= begun.total() <= BUDGET
-    assert bool(blocked) <= kill
+    return blocked
+
+
+def test_processes_share_the_budget(start, study):
+    workers = [start(), start(), start()]
+    for worker in workers:
+        worker.finish()
+    assert check(study, workers) == 0
+
+
+def test_a_killed_process_costs_no_more_than_its_slices(start, study):
+    first, killed, last = workers = [start(), start(), start()]
+    while sum(len(worker.epochs()) for worker in workers) < BUDGET // 4:
+        assert killed.process.poll() is None
+        time.sleep(0.02)
+    killed.process.send_signal(signal.SIGKILL)
+    killed.finish(-signal.SIGKILL)
+    first.finish()
+    last.finish()
+    check(study, workers)
+
+
+@pytest.mark.parametrize("stop", ["in a slice", "before one"])
+def test_who_was_taken_for_dead_overruns_nothing(start, study, stop):
+    slow = start(stop)
+    slow.wait_for_its_suspension()
+    first, last = start(), start()
+    first.finish()  # which is only when they have given it up
+    last.finish()
+    slow.process.send_signal(signal.SIGCONT)
+    slow.finish()
+    assert check(study, [slow, first, last]) == 0

@@ -1,9 +1,12 @@
 """One of several processes that search together.
 
-``python worker.py STORAGE STUDY SEED FOLDER``: each epoch trained is a line in a file.
+``python worker.py STORAGE STUDY SEED FOLDER [STOP]``: each epoch trained is a line in a
+file. With STOP the process has one thread and suspends itself: "in a slice", or "before
+one", when Optuna has made its trial and nothing was decided for it.
 """
 
 import os
+import signal
 import sys
 import time
 import warnings
@@ -13,7 +16,8 @@ import optuna
 
 import risingsearch.integrations.optuna as rising
 
-BUDGET, MAX_EPOCHS = 300, 50
+BUDGET, MAX_EPOCHS, PATIENCE = 300, 50, 4.0
+STOP_AT = 20  # epochs, or trials
 
 
 def open_storage(place):
@@ -22,21 +26,42 @@ def open_storage(place):
     path = place.removeprefix("journal:")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a grace period this short
-        lock = optuna.storages.journal.JournalFileOpenLock(path, grace_period=2)
+        lock = optuna.storages.journal.JournalFileOpenLock(path, grace_period=10)
     backend = optuna.storages.journal.JournalFileBackend(path, lock_obj=lock)
     return optuna.storages.JournalStorage(backend)
 
 
-def main(place, name, seed, folder):
+class Suspending(rising.RisingSampler):
+    def before_trial(self, study, trial):
+        if trial.number >= STOP_AT and "rising:n_epochs" not in trial.user_attrs:
+            suspend_once()
+        super().before_trial(study, trial)
+
+
+suspended = []
+
+
+def suspend_once():
+    if not suspended:
+        suspended.append(True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def main(place, name, seed, folder, stop=""):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore")
-    with (Path(folder) / f"{os.getpid()}.trained").open("a", buffering=1) as file:
+    with (Path(folder) / f"{seed}.trained").open("a", buffering=1) as file:
+        n_epochs = 0
 
         def objective(trial):
+            nonlocal n_epochs
             x = trial.suggest_float("x", 0.0, 1.0)
             arm = rising.arm(trial)
             for epoch in range(arm.from_epoch, MAX_EPOCHS):
                 file.write(f"{arm.id} {epoch}\n")
+                n_epochs += 1
+                if stop == "in a slice" and n_epochs == STOP_AT:
+                    suspend_once()
                 time.sleep(0.001)
                 score = (1.0 - (x - 0.3) ** 2) * (1.0 - 1.0 / (epoch + 2))
                 trial.report(score, epoch)
@@ -44,15 +69,14 @@ def main(place, name, seed, folder):
                     raise optuna.TrialPruned
             return score
 
+        make = Suspending if stop == "before one" else rising.RisingSampler
         study = optuna.load_study(
             study_name=name,
             storage=open_storage(place),
-            sampler=rising.RisingSampler(
-                BUDGET, MAX_EPOCHS, seed=int(seed), patience=4.0
-            ),
+            sampler=make(BUDGET, MAX_EPOCHS, seed=int(seed), patience=PATIENCE),
             pruner=rising.RisingPruner(),
         )
-        study.optimize(objective, n_jobs=2)
+        study.optimize(objective, n_jobs=1 if stop else 2)
 
 
 if __name__ == "__main__":
