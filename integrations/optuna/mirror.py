@@ -326,7 +326,7 @@ class Mirror:
 
     def _curve(self, arm: int, n_epochs: int) -> dict[int, float]:
         reports = self.newest[arm].intermediate_values
-        return dict(sorted(reports.items())[:n_epochs])
+        return _Curve(sorted(reports.items())[:n_epochs])
 
     def grant(self, trial: FrozenTrial, *, enqueued: bool) -> int:
         """Return how many epochs the trial may train; 0 where it must not."""
@@ -465,3 +465,10 @@ class _Open:
         return (
             trial.state.is_finished() or len(trial.intermediate_values) > self.n_reports
         )
+
+
+class _Curve(dict[int, float]):
+    """Reports by step, to be queued: storages in memory copy them value by value."""
+
+    def __deepcopy__(self, memo: object) -> dict[int, float]:
+        return dict(self)

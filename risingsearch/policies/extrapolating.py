@@ -252,15 +252,18 @@ def is_claimed(
 
     Training another would take from them, and they were the better choices.
     """
+    claimed = 0
+    for i in range(len(pulls)):
+        if not available[i]:
+            claimed += pulls_left[i]
+    if claimed == 0:
+        return False
     latest = 0.0
     pulled = 0
-    claimed = 0
     for i in range(len(pulls)):
         latest = max(latest, horizon[i])
         pulled += pulls[i]
-        if not available[i]:
-            claimed += pulls_left[i]
-    return claimed > 0 and claimed >= latest - pulled
+    return claimed >= latest - pulled
 
 
 def look_back(

@@ -180,7 +180,9 @@ class GatedDampedSlope(NamedTuple):
             return WAIT
         best = -math.inf
         for i in range(len(self.pulls)):
-            if self.available[i] and self.pulls[i] > 0:
+            # No end is higher than this, so most arms need none to be worked out.
+            highest = self.average[i] + self.slope[i] * self.pulls[i]
+            if self.available[i] and self.pulls[i] > 0 and not highest < best:
                 end = expected_end(self, i, epochs_left(self, i, t))
                 if arm == WAIT or better(end, self.pulls[i], best, self.pulls[arm]):
                     best = end
