@@ -47,7 +47,9 @@ class Arm:
         self._trial = trial
         self._slice = slice_
         self._checkpoints = checkpoints
-        self._saved: list[list[int | str]] = trial.user_attrs.get(CHECKPOINT, [])
+        self._saved: list[list[int | str]] = trial._cached_frozen_trial.user_attrs.get(
+            CHECKPOINT, []
+        )
         if checkpoints is not None and self._saved:
             self._find_checkpoint(checkpoints)
 
@@ -174,7 +176,7 @@ def arm(trial: optuna.Trial) -> Arm:
     >>> sum(result.epochs for result in rising.arm_results(study))
     60
     """
-    attrs = trial.user_attrs
+    attrs = trial._cached_frozen_trial.user_attrs  # not a deep copy of them
     sampler = trial.study.sampler
     if N_EPOCHS not in attrs:
         return Arm(trial, Slice(trial.number, 0, None, asked=True), None)

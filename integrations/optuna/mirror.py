@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
@@ -314,19 +315,21 @@ class Mirror:
         return optuna.trial.create_trial(
             state=TrialState.WAITING,
             params=last.params,
-            distributions=last.distributions,
+            distributions=_Whole(last.distributions),
             user_attrs=last.user_attrs | given,
             intermediate_values=self._curve(arm, job.from_epoch),
         )
 
     def curve_before(self, trial: FrozenTrial) -> dict[int, float]:
-        """Return what the arm of a trial had reported before it, by step."""
+        """Return what the trial lacks of its arm's reports before it, by step."""
         slice_ = self._open[trial.number].slice
-        return self._curve(slice_.arm, slice_.from_epoch) if slice_.from_epoch else {}
+        if len(trial.intermediate_values) >= slice_.from_epoch:
+            return {}  # it was queued with it
+        return self._curve(slice_.arm, slice_.from_epoch)
 
     def _curve(self, arm: int, n_epochs: int) -> dict[int, float]:
         reports = self.newest[arm].intermediate_values
-        return _Curve(sorted(reports.items())[:n_epochs])
+        return _Whole(sorted(reports.items())[:n_epochs])
 
     def grant(self, trial: FrozenTrial, *, enqueued: bool) -> int:
         """Return how many epochs the trial may train; 0 where it must not."""
@@ -467,8 +470,8 @@ class _Open:
         )
 
 
-class _Curve(dict[int, float]):
-    """Reports by step, to be queued: storages in memory copy them value by value."""
+class _Whole(dict[Any, Any]):
+    """What no one changes, to be queued: in memory, Optuna copies it value by value."""
 
-    def __deepcopy__(self, memo: object) -> dict[int, float]:
+    def __deepcopy__(self, memo: object) -> dict[Any, Any]:
         return dict(self)
