@@ -341,7 +341,7 @@ class Mirror:
             return self._opening(trial.number, room, enqueued=enqueued)
         if opened.job is None or self._is_taken(trial.number, opened.slice):
             return 0
-        return max(0, min(opened.job.n_epochs, room))
+        return min(opened.job.n_epochs, room)
 
     def _opening(self, number: int, room: int, *, enqueued: bool) -> int:
         self._release(number)
@@ -443,7 +443,8 @@ class Mirror:
         before = sum(
             o.reserved for i, o in self._open.items() if i < number and not o.lost
         )
-        return int(self.scheduler.budget - self.scheduler.spent) - before
+        # Those of smaller numbers can have reserved more than there is, until decided.
+        return max(0, int(self.scheduler.budget - self.scheduler.spent) - before)
 
 
 @dataclass

@@ -362,6 +362,17 @@ def test_a_process_that_died_before_it_began_costs_nothing(objective, make_study
     assert objective.trained.total() == 60
 
 
+def test_nothing_is_opened_while_the_undecided_hold_all(make_study):
+    study = make_study(budget=40, slice=4, patience=0.4)
+    first = study.ask()
+    rising.arm(first)
+    for _ in range(2):  # each could get 20 epochs
+        study._storage.create_new_trial(study._study_id)
+    first.report(0.5, 0)
+    study.tell(first, 0.5)  # and gives three back
+    assert study.ask().user_attrs[N_EPOCHS] == 0
+
+
 def test_who_was_slow_is_taken_back(objective, make_study):
     study = make_study(budget=60, patience=0.05)
     study.optimize(objective, n_trials=12)
