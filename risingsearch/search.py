@@ -59,6 +59,8 @@ from risingsearch.trainable import (
     without_frames,
 )
 
+LOOK_EVERY = 1.0
+"""Seconds after which a search that waits for its jobs sees to signals at the latest."""
 FEWEST_EVENTS = 500
 EVENTS_SHARE = 25
 """The scheduler's state is saved after so many events, or one in so many of all."""
@@ -491,9 +493,11 @@ class RisingSearch:
 
     def _next_done(self) -> tuple[Job, Outcome]:
         """Return the first finished job; of several, the one asked for first."""
-        done, _ = concurrent.futures.wait(
-            self._futures, return_when=concurrent.futures.FIRST_COMPLETED
-        )
+        done: set[concurrent.futures.Future[Outcome]] = set()
+        while not done:  # a signal that another thread gets wakes nobody who waits
+            done, _ = concurrent.futures.wait(
+                self._futures, LOOK_EVERY, concurrent.futures.FIRST_COMPLETED
+            )
         future = min(done, key=lambda future: self._futures[future].id)
         try:
             outcome = future.result()
