@@ -60,7 +60,7 @@ from risingsearch.trainable import (
 )
 
 LOOK_EVERY = 1.0
-"""Seconds after which a search that waits for its jobs sees to signals at the latest."""
+"""Seconds after which a search that waits for jobs sees to signals at the latest."""
 FEWEST_EVENTS = 500
 EVENTS_SHARE = 25
 """The scheduler's state is saved after so many events, or one in so many of all."""
