@@ -25,28 +25,20 @@ FORMATS = ("csv", "json", "parquet")
 
 def add_commands(commands: Any) -> None:
     """Add the commands to a parser's."""
-    plan = commands.add_parser("plan", help="say what a sweep would do, and do nothing")
-    plan.add_argument("sweep", type=Path, metavar="SWEEP.yaml")
-    plan.add_argument("--json", action="store_true", help="print JSON")
-    plan.set_defaults(run=_plan)
-
-    run = commands.add_parser(
+    _add_sweep(commands, "plan", _plan, "say what a sweep would do, and do nothing")
+    run = _add_sweep(
+        commands,
         "run",
-        help="search over a training script, as a file describes",
-        description="Search over a training script. Run again, it goes on.",
+        _run,
+        "search over a training script, as a file describes; run again, it goes on",
     )
-    run.add_argument("sweep", type=Path, metavar="SWEEP.yaml")
     run.add_argument(
         "--run-dir",
         type=Path,
         metavar="DIR",
         help="where it is kept (default: runs/ and the file's name)",
     )
-    run.add_argument("--json", action="store_true", help="print JSON")
-    run.set_defaults(run=_run)
-
-    resume = commands.add_parser("resume", help="go on with a run, or extend it")
-    resume.add_argument("run_dir", type=Path, metavar="RUN")
+    resume = _add_run(commands, "resume", _resume, "go on with a run, or extend it")
     resume.add_argument(
         "--budget",
         type=_more,
@@ -54,22 +46,15 @@ def add_commands(commands: Any) -> None:
         help="add so many epochs, seconds or hours, whatever the budget is in",
     )
     resume.add_argument("--json", action="store_true", help="print JSON")
-    resume.set_defaults(run=_resume)
-
-    status = commands.add_parser("status", help="say how far a run is")
-    status.add_argument("run_dir", type=Path, metavar="RUN")
+    status = _add_run(commands, "status", _status, "say how far a run is")
     status.add_argument("--json", action="store_true", help="print JSON")
-    status.set_defaults(run=_status)
-
-    report = commands.add_parser("report", help="write a run as one HTML page")
-    report.add_argument("run_dir", type=Path, metavar="RUN")
+    report = _add_run(commands, "report", _report, "write a run as one HTML page")
     report.add_argument(
         "--out", type=Path, metavar="FILE", help="(default: report.html in RUN)"
     )
-    report.set_defaults(run=_report)
-
-    export = commands.add_parser("export", help="write all epochs of a run to a file")
-    export.add_argument("run_dir", type=Path, metavar="RUN")
+    export = _add_run(
+        commands, "export", _export, "write all epochs of a run to a file"
+    )
     export.add_argument(
         "--format", choices=FORMATS, default="csv", help="(default: csv)"
     )
@@ -79,7 +64,26 @@ def add_commands(commands: Any) -> None:
         metavar="FILE",
         help="(default: standard output; needed for parquet)",
     )
-    export.set_defaults(run=_export)
+
+
+def _add_sweep(commands: Any, name: str, run: Any, does: str) -> Any:
+    parser = _add(commands, name, run, does)
+    parser.add_argument("sweep", type=Path, metavar="SWEEP.yaml")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _add_run(commands: Any, name: str, run: Any, does: str) -> Any:
+    parser = _add(commands, name, run, does)
+    parser.add_argument("run_dir", type=Path, metavar="RUN")
+    return parser
+
+
+def _add(commands: Any, name: str, run: Any, does: str) -> Any:
+    description = f"{does[0].upper()}{does[1:]}."
+    parser = commands.add_parser(name, help=does, description=description)
+    parser.set_defaults(run=run)
+    return parser
 
 
 def _plan(arguments: argparse.Namespace) -> None:

@@ -8,8 +8,6 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import warnings
 from collections import Counter
@@ -169,32 +167,6 @@ def processes():
         patch.syspath_prepend(Path(__file__).parents[__name__.count(".")])
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
             yield executor
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the harness forks")
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_killed_at_every_write_it_ends_the_same(tmp_path, n_workers):
-    harness = Path(__file__).with_name("killing.py")
-    done = subprocess.run(
-        [sys.executable, harness, tmp_path, str(n_workers)],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    expected, *cases = map(json.loads, done.stdout.splitlines())
-    assert not expected["killed"]
-    assert not expected["trained_again"]
-    killed = [case for case in cases if case["killed"]]
-    assert len(killed) == len(cases) - 1 >= 200
-    for case in killed:
-        for name in ("history", "best", "state", "calls", "epochs"):
-            assert case[name] == expected[name]
-        again = Counter(map(tuple, case["trained_again"]))
-        assert not again.keys() & set(map(tuple, case["told"]))
-        assert case["trained_before"] + again.total() >= expected["trained_before"]
-    # They are killed in all of it: before the first epoch and after the last.
-    assert killed[0]["trained_before"] == 0
-    assert len(killed[-1]["told"]) == len(expected["told"])
 
 
 class TestGoingOn:
