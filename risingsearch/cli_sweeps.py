@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli_json import print_json
-from risingsearch.errors import InvalidParameterError, RunDirError, SearchFailedError
+from risingsearch.errors import (
+    InvalidParameterError,
+    RunDirError,
+    SearchFailedError,
+    missing,
+)
 
 if TYPE_CHECKING:
     from risingsearch.arms import Budget
@@ -173,8 +178,6 @@ def _status(arguments: argparse.Namespace) -> None:
     facts = _facts(result, arguments.run_dir)
     if is_held(arguments.run_dir):
         facts["stop_reason"] = "none: it is running"
-    if not arguments.json:
-        facts["arms"] = ", ".join(f"{n} {kind}" for kind, n in facts["arms"].items())
     _print(facts, as_json=arguments.json)
 
 
@@ -234,7 +237,7 @@ def _export(arguments: argparse.Namespace) -> None:
         return
     try:
         if arguments.format == "parquet":
-            _frame(rows).to_parquet(out)
+            _write_parquet(rows, out)
             return
         with out.open("w", newline="", errors="backslashreplace") as file:
             _write(rows, file, arguments.format)
@@ -250,6 +253,14 @@ def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
     writer = csv.DictWriter(file, names)
     writer.writeheader()
     writer.writerows(rows)
+
+
+def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:
+    frame = _frame(rows)
+    try:
+        frame.to_parquet(out)
+    except ImportError as error:
+        raise missing("pyarrow", extra="sim") from error
 
 
 def _frame(rows: list[dict[str, Any]]) -> Any:
@@ -273,6 +284,8 @@ def _print(facts: Mapping[str, Any], *, as_json: bool) -> None:
         return
     width = max(len(name) for name in facts)
     for name, value in facts.items():
+        if name == "arms":
+            value = ", ".join(f"{n} {status}" for status, n in value.items())
         print(f"{name.replace('_', ' '):{width}}  {value}")
 
 
