@@ -3,6 +3,9 @@
 TPE suggests a number from 0 to 1 for each column of the table's configurations, and
 the nearest one that no arm has trains: the same space and the same sampler for all
 methods. What a study trains is counted in the objective.
+
+A table can be exhausted, a space of numbers cannot: ``RisingSampler``, which opens the
+most arms, is told how many configurations there are.
 """
 
 from __future__ import annotations
@@ -24,18 +27,20 @@ POINTS = 40
 
 
 class Setup(NamedTuple):
-    """A sampler and a pruner, for a budget, epochs per trial and a seed."""
+    """A sampler and a pruner, for a task, a budget and a seed."""
 
-    sampler: Callable[[int, int, int], Any]
+    sampler: Callable[[Task, int, int], Any]
     pruner: Callable[[int], Any]
 
 
-def _tpe(budget: int, max_epochs: int, seed: int) -> Any:
+def _tpe(task: Task, budget: int, seed: int) -> Any:
     return optuna.samplers.TPESampler(seed=seed)
 
 
-def _rising(budget: int, max_epochs: int, seed: int) -> Any:
-    return rising.RisingSampler(budget, max_epochs, seed=seed)
+def _rising(task: Task, budget: int, seed: int) -> Any:
+    return rising.RisingSampler(
+        budget, task.max_epochs, n_arms=len(task.curves), seed=seed
+    )
 
 
 def _stock(pruner: Any) -> Setup:
@@ -50,7 +55,8 @@ METHODS = {
         _tpe,
         lambda max_epochs: optuna.pruners.HyperbandPruner(1, max_epochs, 3),
     ),
-    "SuccessiveHalvingPruner": _stock(
+    "SuccessiveHalvingPruner": _stock(optuna.pruners.SuccessiveHalvingPruner),
+    "SuccessiveHalvingPruner(1, 3)": _stock(
         partial(optuna.pruners.SuccessiveHalvingPruner, 1, reduction_factor=3)
     ),
     "MedianPruner": _stock(optuna.pruners.MedianPruner),
@@ -128,7 +134,7 @@ def study(method: str, task: Task, multiple: int, seed: int) -> Studied:
         made = optuna.create_study(
             study_name=f"seed {seed}",  # Hyperband draws brackets from the name
             direction="maximize",
-            sampler=setup.sampler(budget, limit, seed),
+            sampler=setup.sampler(task, budget, seed),
             pruner=setup.pruner(limit),
         )
     replayed = Replayed(task, budget)

@@ -146,6 +146,10 @@ class PolicyCaller:
         """Return whether an arm that is opened now may be proposed."""
         return policy_base.proposing(self.policy)
 
+    def trusts_first_looks(self) -> bool:
+        """Return whether the first slice of an arm tells enough to propose by."""
+        return policy_base.trusts_first_looks(self.policy)
+
     def projection(self, arm: int) -> float:
         """Return where the policy expects the arm to end."""
         return policy_base.projection(self.policy, int(self._place_of[arm]))

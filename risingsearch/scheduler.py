@@ -408,6 +408,11 @@ class Scheduler:
         return float(at.sign * self._ends(np.array([arm]))[0])
 
     @property
+    def trusts_first_looks(self) -> bool:
+        """Whether the first slice of an arm tells enough of its end to propose by."""
+        return self._policy.trusts_first_looks()
+
+    @property
     def done(self) -> bool:
         """Whether nothing will ever start again, unless the budget is extended."""
         return not self._in_flight and self._decide() is None

@@ -17,10 +17,12 @@ from risingsearch.errors import JobError
 from risingsearch.integrations.optuna.slices import (
     ARM,
     FROM_EPOCH,
+    LAST,
     N_EPOCHS,
     Slice,
     curve,
 )
+from risingsearch.integrations.optuna.view import arm_trial
 from risingsearch.scheduler import Scheduler
 
 LONGER = 10.0  # a trial is silent if an epoch takes so many times the usual
@@ -43,16 +45,24 @@ class Mirror:
     make_scheduler : callable
         Makes the scheduler for a number of arms.
     n_arms : int
-        Arms to begin with; there are more when these have all been opened.
+        Arms to begin with; there are more when these have all ended.
+    most_arms : int or None
+        Arms at most.
     max_epochs : int
         Epochs of an arm at most.
     """
 
     def __init__(
-        self, make_scheduler: Callable[[int], Scheduler], n_arms: int, max_epochs: int
+        self,
+        make_scheduler: Callable[[int], Scheduler],
+        n_arms: int,
+        most_arms: int | None,
+        max_epochs: int,
     ) -> None:
         self._make_scheduler = make_scheduler
+        self._most_arms = math.inf if most_arms is None else most_arms
         self._max_epochs = max_epochs
+        self._no_more = False  # whether the study has nothing to open any more
         self._begin(n_arms)
 
     def _begin(self, n_arms: int) -> None:
@@ -68,6 +78,7 @@ class Mirror:
         self._free = list(range(n_arms - 1, -1, -1))  # places in the scheduler
         self._place: dict[int, int] = {}  # of an arm
         self._arm: dict[int, int] = {}  # at a place
+        self._homeless: set[int] = set()  # arms opened elsewhere, with no place left
         self._ended: set[int] = set()  # arms that have ended by themselves
         self._holder: dict[int, int] = {}  # number of the trial that trains an arm
 
@@ -84,8 +95,9 @@ class Mirror:
         for trial in trials[self._n_seen :]:
             self._n_seen += 1
             self._look_at(trial)
-        if self._exhausted():
-            self._begin(2 * self.scheduler.n_arms)
+        n_arms = self._wanted_arms()
+        if n_arms != self.scheduler.n_arms:
+            self._begin(n_arms)
             self.sync(trials)
 
     def finish(
@@ -149,6 +161,7 @@ class Mirror:
             self.others.append(trial)
             return
         self.asks |= slice_.asked
+        self._no_more |= LAST in trial.user_attrs
         self._reserve(trial, slice_)
         if trial.state.is_finished():
             self.finish(trial, trial.state, trial.values)
@@ -165,7 +178,7 @@ class Mirror:
         opened.slice = slice_
         if slice_.n_epochs is None:
             opened.reserved = self._max_epochs
-            wanted = min(self._max_epochs, self.left)
+            wanted = 0 if self._no_more else min(self._max_epochs, self.left)
         else:
             wanted = opened.reserved = slice_.n_epochs
         if wanted and not self._is_taken(trial.number, slice_):
@@ -204,6 +217,8 @@ class Mirror:
         place = self._place.get(slice_.arm)
         if place is None:
             if not self._free:
+                if slice_.n_epochs is not None:
+                    self._homeless.add(slice_.arm)
                 return None
             place = self._free.pop()
             self._occupy(place, slice_.arm)
@@ -262,8 +277,23 @@ class Mirror:
             self.scheduler.end(job.arm)
             self._ended.add(slice_.arm)
 
+    def _wanted_arms(self) -> int:
+        """Return how many arms the scheduler should have, by what has happened."""
+        n_arms = self.scheduler.n_arms
+        if self._homeless:
+            return n_arms + len(self._homeless)
+        if self._no_more:
+            return max(1, len(self._place.keys() - self._undecided))
+        return int(min(2 * n_arms, self._most_arms)) if self._exhausted() else n_arms
+
+    @property
+    def _undecided(self) -> set[int]:
+        return {i for i, o in self._open.items() if o.slice.n_epochs is None}
+
     def _exhausted(self) -> bool:
-        """Whether epochs are left, and no arm to train or to open."""
+        """Whether epochs are left, and no arm to train, but some could be opened."""
+        if self._no_more or self.scheduler.n_arms >= self._most_arms:
+            return False
         if self._free or self.scheduler.in_flight or not self.left:
             return False
         ended = {"finished", "failed"}
@@ -378,17 +408,19 @@ class Mirror:
             self._holder[number] = number
         return n_epochs
 
-    def asked(self, number: int) -> int:
+    def asked(self, number: int) -> int | None:
         """Take in that the objective asked for the arm that this trial has opened.
 
         Returns
         -------
-        int
-            The epochs of its slice: no more than were reserved before.
+        int or None
+            The epochs of its slice: no more than were reserved before. None where
+            nothing can be decided any more, because others took it for dead.
         """
         self.asks = True
-        opened = self._open[number]
-        assert opened.job is not None
+        opened = self._open.get(number)
+        if opened is None or opened.job is None:
+            return None
         self.scheduler.tell(opened.job, [], ended=False)
         return self._hold(number, None, opened.job.n_epochs)
 
@@ -405,39 +437,26 @@ class Mirror:
     def expected(self) -> list[FrozenTrial]:
         """Return one trial per arm, with the end that is expected of it.
 
-        Arms that have only had a first look are left out until they get a second: first
-        epochs tell too little to propose by.
+        Unless the policy trusts first looks, arms that have had no more still run, as
+        it were: they have an end when they are looked at again.
         """
-        return [
-            self._expected(arm)
-            for arm in self._place
-            if arm not in self.newest or self._is_known(arm)
-        ]
+        return [self._expected(arm) for arm in self._place]
 
     def _is_known(self, arm: int) -> bool:
-        return arm in self._ended or self.newest[arm].number != arm
+        looked_at_again = self.newest[arm].number != arm
+        trusted = looked_at_again or self.scheduler.trusts_first_looks
+        return trusted or arm in self._ended
 
     def _expected(self, arm: int) -> FrozenTrial:
         opening = self._trials[arm]
         last = self.newest.get(arm)
         if last is None:
             return opening
+        known = self._is_known(arm)
         end = self.scheduler.expected_end(self._place[arm])
-        if not math.isfinite(end):
+        if known and not math.isfinite(end):
             return opening
-        return FrozenTrial(
-            number=arm,
-            state=TrialState.COMPLETE,
-            value=end,
-            datetime_start=opening.datetime_start,
-            datetime_complete=opening.datetime_complete,
-            params=last.params,
-            distributions=last.distributions,
-            user_attrs=last.user_attrs,
-            system_attrs=opening.system_attrs,
-            intermediate_values=last.intermediate_values,
-            trial_id=opening._trial_id,
-        )
+        return arm_trial(opening, last, end if known else None)
 
     def _room(self, number: int) -> int:
         before = sum(

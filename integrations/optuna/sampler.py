@@ -31,6 +31,7 @@ from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.slices import (
     ARM,
     GIVEN_UP,
+    LAST,
     N_EPOCHS,
     Slice,
 )
@@ -72,6 +73,10 @@ class RisingSampler(BaseSampler):
         Parameters of the policy.
     base : BaseSampler, optional
         Proposes new arms; by default ``TPESampler``. It sees one trial per arm.
+    n_arms : int, optional
+        Arms at most, at least 1: as many as there are configurations, or as you have
+        room for checkpoints. Workers that open one at the same moment can exceed it.
+        By default, and by policy, there are as many as the budget is best spread over.
     slice : int, optional
         Epochs of a slice, at least 1. By default the policy decides.
     error_score : float, optional
@@ -132,6 +137,7 @@ class RisingSampler(BaseSampler):
         policy: str = "auto",
         policy_params: dict[str, Any] | None = None,
         base: BaseSampler | None = None,
+        n_arms: int | None = None,
         slice: int | None = None,
         error_score: float | None = None,
         max_failures: int = 0,
@@ -144,12 +150,14 @@ class RisingSampler(BaseSampler):
         self.budget = checked_int("budget", budget, 1)
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.patience = checked_float("patience", patience, 0.0, open_low=False)
-        self._n_arms = recommended_arms(
+        recommended = recommended_arms(
             PROPOSED if policy == "auto" else policy,
             self.budget,
             self.max_epochs,
             **(policy_params or {}),
         )
+        self._most_arms = None if n_arms is None else checked_int("n_arms", n_arms, 1)
+        self._n_arms = min(recommended, self._most_arms or recommended)
         if policy == "auto" and not policy_params:
             policy, policy_params = PROPOSED, {"late_arms": True}
         self._options: dict[str, Any] = {
@@ -203,7 +211,7 @@ class RisingSampler(BaseSampler):
         if self._granted(study, trial) == 0:
             self._pass_over(study, trial)
         elif _opens(trial):
-            self.base.before_trial(self._view(study), trial)
+            self.base.before_trial(self._view(study, trial), trial)
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -211,7 +219,7 @@ class RisingSampler(BaseSampler):
         """Ask the sampler that proposes new arms."""
         if not _opens(trial):
             return {}
-        return self.base.infer_relative_search_space(self._view(study), trial)
+        return self.base.infer_relative_search_space(self._view(study, trial), trial)
 
     def sample_relative(
         self,
@@ -222,7 +230,7 @@ class RisingSampler(BaseSampler):
         """Ask the sampler that proposes new arms."""
         if not _opens(trial):
             return {}
-        return self.base.sample_relative(self._view(study), trial, search_space)
+        return self.base.sample_relative(self._view(study, trial), trial, search_space)
 
     def sample_independent(
         self,
@@ -235,7 +243,7 @@ class RisingSampler(BaseSampler):
         if trial.user_attrs.get(N_EPOCHS) == 0:
             raise optuna.TrialPruned(PASSED_OVER)
         return self.base.sample_independent(
-            self._view(study), trial, param_name, param_distribution
+            self._view(study, trial), trial, param_name, param_distribution
         )
 
     def after_trial(
@@ -249,7 +257,7 @@ class RisingSampler(BaseSampler):
         if trial.user_attrs.get(N_EPOCHS) == 0:
             return
         if _opens(trial):
-            self.base.after_trial(self._view(study), trial, state, values)
+            self.base.after_trial(self._view(study, trial), trial, state, values)
         with self._following(study) as mirror:
             mirror.finish(trial, state, values)
             self._mine.discard(trial.number)
@@ -265,7 +273,8 @@ class RisingSampler(BaseSampler):
         # Long before others could take this trial for one that died undecided.
         give_up_at = time.monotonic() + self.patience / 4
         enqueued = "fixed_params" in trial.system_attrs
-        for pause in _pauses():
+        pauses = _pauses()
+        while True:
             with self._following(study) as mirror:
                 self._mine.add(trial.number)
                 n_epochs = mirror.grant(trial, enqueued=enqueued)
@@ -275,8 +284,7 @@ class RisingSampler(BaseSampler):
                     if n_epochs:
                         _complete_curve(study, trial, mirror)
                     return n_epochs
-            time.sleep(pause)
-        raise AssertionError
+            time.sleep(next(pauses))
 
     def _pass_over(self, study: Study, trial: FrozenTrial) -> None:
         """Let a trial train nothing; in ``optimize``, until there is something to do.
@@ -320,7 +328,7 @@ class RisingSampler(BaseSampler):
         """Take in that the objective has asked for the arm that its trial opens."""
         with self._following(trial.study) as mirror:
             n_epochs = mirror.asked(trial.number)
-        if n_epochs != trial.user_attrs[N_EPOCHS]:
+        if n_epochs not in (None, trial.user_attrs[N_EPOCHS]):
             trial.set_user_attr(N_EPOCHS, n_epochs)
         trial.set_user_attr(ARM, trial.number)
 
@@ -357,6 +365,7 @@ class RisingSampler(BaseSampler):
             self._mirror = Mirror(
                 lambda n_arms: self._scheduler(direction, n_arms),
                 self._n_arms,
+                self._most_arms,
                 self.max_epochs,
             )
             self._followed = (study._storage, study._study_id)
@@ -372,9 +381,13 @@ class RisingSampler(BaseSampler):
             warnings.warn(msg, RuntimeWarning, stacklevel=2)
         return study.direction.name.lower()
 
-    def _view(self, study: Study) -> ArmView:
+    def _view(self, study: Study, trial: FrozenTrial) -> ArmView:
         _check_objective(study)
-        return ArmView(study, lambda: self._seen(study))
+        return ArmView(
+            study,
+            lambda: self._seen(study),
+            lambda: study._storage.set_trial_user_attr(trial._trial_id, LAST, True),
+        )
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
         with self._lock:  # as the study was when the trial was decided, as in Optuna

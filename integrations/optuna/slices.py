@@ -13,6 +13,7 @@ FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
 CHECKPOINT = "rising:checkpoint"
 FINAL = "rising:final"
+LAST = "rising:last"  # the sampler that proposes arms has said that there are no more
 GIVEN_UP = "rising:given_up"  # by others, who took it for dead before it was decided
 
 

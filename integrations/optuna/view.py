@@ -4,9 +4,57 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Container
+from typing import Any
 
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
+
+from risingsearch.integrations.optuna.slices import N_EPOCHS
+
+
+def arm_trial(
+    opening: FrozenTrial, last: FrozenTrial, end: float | None
+) -> FrozenTrial:
+    """Return an arm as one trial, which still runs where no end is given.
+
+    Parameters
+    ----------
+    opening, last : FrozenTrial
+        Its first slice, and its last.
+    end : float or None
+        The end that is expected of it.
+    """
+    return FrozenTrial(
+        number=opening.number,
+        state=TrialState.RUNNING if end is None else TrialState.COMPLETE,
+        value=end,
+        datetime_start=opening.datetime_start,
+        datetime_complete=None if end is None else opening.datetime_complete,
+        params=last.params,
+        distributions=last.distributions,
+        user_attrs=last.user_attrs,
+        system_attrs=opening.system_attrs,
+        intermediate_values=last.intermediate_values,
+        trial_id=opening._trial_id,
+    )
+
+
+class _WithoutPassedOver:
+    """A storage without the trials that were passed over, which have no parameters.
+
+    Some samplers read it directly, and expect parameters in each trial that has ended.
+    """
+
+    def __init__(self, storage: BaseStorage) -> None:
+        self._storage = storage
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def get_all_trials(self, *args: Any, **kwargs: Any) -> list[FrozenTrial]:
+        trials = self._storage.get_all_trials(*args, **kwargs)
+        return [trial for trial in trials if trial.user_attrs.get(N_EPOCHS) != 0]
 
 
 class ArmView(Study):
@@ -21,13 +69,21 @@ class ArmView(Study):
         The study itself.
     trials : callable
         Returns the trials to be seen, by number.
+    no_more : callable
+        Called when the sampler would stop the study, because it has nothing to propose.
     """
 
-    def __init__(self, study: Study, trials: Callable[[], list[FrozenTrial]]) -> None:
+    def __init__(
+        self,
+        study: Study,
+        trials: Callable[[], list[FrozenTrial]],
+        no_more: Callable[[], None],
+    ) -> None:
         # Not by Study.__init__, which would read the storage anew.
         self.__dict__.update(study.__dict__)
-        self._study = study
+        self._storage = _WithoutPassedOver(study._storage)  # type: ignore[assignment]
         self._trials = trials
+        self._no_more = no_more
 
     def get_trials(
         self, deepcopy: bool = True, states: Container[TrialState] | None = None
@@ -47,5 +103,5 @@ class ArmView(Study):
         return copy.deepcopy(trials) if deepcopy else trials
 
     def stop(self) -> None:
-        """Stop the study itself."""
-        self._study.stop()
+        """Open no more arms; those that are open go on."""
+        self._no_more()

@@ -43,6 +43,9 @@ Optional methods, with the defaults that the functions below give:
 ``proposing(self) -> bool``
     Whether a configuration may be proposed for the arm that is opened next (True).
     Never compiled.
+``trusts_first_looks(self) -> bool``
+    Whether an arm's first slice tells enough of its end to propose others by (False).
+    Never compiled.
 ``until(self, t) -> int``
     The choice made at ``t`` is fixed up to this round whatever is seen (``t``).
 ``stop_loss(self, t, arm) -> (int, float, float)``
@@ -192,6 +195,12 @@ def proposing(policy: Policy) -> bool:
     """Return whether an arm that is opened now may be proposed."""
     own = getattr(policy, "proposing", None)
     return True if own is None else bool(own())
+
+
+def trusts_first_looks(policy: Policy) -> bool:
+    """Return whether the first slice of an arm tells enough to propose others by."""
+    own = getattr(policy, "trusts_first_looks", None)
+    return False if own is None else bool(own())
 
 
 def explain(policy: Policy, arm: int) -> dict[str, float]:

@@ -221,6 +221,10 @@ class GatedDampedSlope(NamedTuple):
             self.gate_state[0] == OPEN and self.screened_until[0] > 0
         )
 
+    def trusts_first_looks(self) -> bool:
+        """Return whether the gate is open."""
+        return bool(self.gate_state[0] == OPEN)
+
     def projection(self, arm: int) -> float:
         """Return where the arm's damped slope ends with all its pulls."""
         return expected_end(self, arm, float(self.pulls_left[arm]))

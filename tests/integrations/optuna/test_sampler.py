@@ -83,6 +83,15 @@ def test_slices_are_as_long_as_asked_for(objective, make_study):
     assert {trial.user_attrs[N_EPOCHS] for trial in slices(study)} == {5}
 
 
+@pytest.mark.parametrize("n_arms", [1, 5, 1000])
+def test_no_more_arms_are_opened_than_asked_for(objective, make_study, n_arms):
+    study = make_study(budget=150, n_arms=n_arms)
+    study.optimize(objective)
+    arms = rising.arm_results(study)
+    assert len(arms) == n_arms if n_arms < 1000 else 5 < len(arms) < 150
+    assert objective.trained.total() == min(150, 20 * n_arms)
+
+
 def test_an_arm_with_all_its_epochs_is_complete(objective, make_study):
     study = make_study(budget=100)
     study.optimize(objective)

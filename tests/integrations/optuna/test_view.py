@@ -30,17 +30,74 @@ def test_a_sampler_sees_one_trial_per_arm(objective, make_study):
     study.optimize(objective)
     arms = {result.id: result for result in rising.arm_results(study)}
     assert base.ended == list(arms)
-    continued = [i for i, result in arms.items() if result.n_trials > 1]
-    assert continued
-    last = {trial.number for trial in study.sampler._seen(study)}
-    assert last == set(continued)  # a first look alone says too little
     assert len(base.seen) == len(arms)
     for n_before, seen in enumerate(base.seen):
         assert set(seen) <= set(list(arms)[:n_before])
         for number, trial in seen.items():
             assert trial.params == arms[number].params
-            assert trial.state == TrialState.COMPLETE
-            assert trial.value >= max(trial.intermediate_values.values())
+            if trial.state == TrialState.COMPLETE:
+                assert trial.value >= max(trial.intermediate_values.values())
+
+
+@pytest.mark.parametrize("gate", [-1.0, 1.0])
+def test_first_looks_are_believed_where_the_policy_trusts_them(
+    objective, make_study, gate
+):
+    objective.suggest = lambda trial: trial.number + trial.suggest_float("x", 0, 1)
+    objective.score = lambda top, epoch: (-1) ** epoch * top  # second looks turn it
+    study = make_study(policy_params={"gate": gate}, policy="gated-damped-slope")
+    study.optimize(objective)
+    looked_at_again = {r.id for r in rising.arm_results(study) if r.n_trials > 1}
+    seen = study.sampler._seen(study)
+    ended = {trial.number for trial in seen if trial.state == TrialState.COMPLETE}
+    assert {trial.state for trial in seen} <= {TrialState.COMPLETE, TrialState.RUNNING}
+    assert ended == (looked_at_again if gate > 0 else {t.number for t in seen})
+
+
+@pytest.mark.parametrize("base", ["grid", "brute force"])
+@pytest.mark.filterwarnings("ignore:BruteForceSampler is experimental")
+def test_a_sampler_with_no_more_to_propose_leaves_the_budget_to_its_arms(
+    objective, make_study, base
+):
+    objective.suggest = lambda trial: (
+        trial.suggest_int("x", 0, 2) + trial.suggest_int("y", 0, 3) / 10
+    )
+    study = make_study(
+        budget=150,
+        base=optuna.samplers.BruteForceSampler(seed=0)
+        if base == "brute force"
+        else optuna.samplers.GridSampler({"x": [0, 1, 2], "y": [0, 1, 2, 3]}, seed=0),
+    )
+    study.optimize(objective)
+    assert objective.trained.total() == 150
+    found = [tuple(arm.params.values()) for arm in rising.arm_results(study)]
+    assert sorted(found) == sorted({(x, y) for x in range(3) for y in range(4)})
+    assert rising.best_arm(study).params == {"x": 2, "y": 3}
+
+
+def test_threads_that_have_no_more_to_open_go_on_too(objective, make_study):
+    base = optuna.samplers.GridSampler({"x": [0.1, 0.3, 0.5, 0.7, 0.9]}, seed=0)
+    study = make_study(budget=90, base=base)
+    study.optimize(objective, n_jobs=4)
+    assert objective.trained.total() == 90
+    assert {arm.params["x"] for arm in rising.arm_results(study)} == {
+        0.1,
+        0.3,
+        0.5,
+        0.7,
+        0.9,
+    }
+
+
+def test_a_study_that_is_taken_up_again_opens_no_more_either(objective, make_study):
+    base = optuna.samplers.GridSampler({"x": [0.1, 0.3, 0.9]}, seed=0)
+    study = make_study(budget=30, base=base)
+    study.optimize(objective)
+    more = make_study(budget=45, base=base).sampler
+    study.sampler = more
+    study.optimize(objective)
+    assert objective.trained.total() == 45
+    assert len(rising.arm_results(study)) == 3
 
 
 def test_trials_of_before_are_seen_too(objective, make_study):
