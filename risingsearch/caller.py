@@ -28,6 +28,7 @@ from risingsearch.policies import (
     slice_length,
 )
 from risingsearch.policies import base as policy_base
+from risingsearch.policies.live import live
 
 
 class PolicyCaller:
@@ -88,6 +89,7 @@ class PolicyCaller:
                 self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)
         self.policy: Any = None
+        self._live: Any = None  # chooses as the policy does
 
     def build(self, horizon: int) -> None:
         """Make the policy anew, before its first round."""
@@ -102,6 +104,7 @@ class PolicyCaller:
         else:
             policy = self._given(n_arms, horizon, self._max_pulls, **self._params)
         self.policy = self._checked(policy)
+        self._live = live(self.policy)
         self.name = self.name or type(policy).__name__
 
     def refresh(
@@ -125,7 +128,7 @@ class PolicyCaller:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
         available = self.policy.available
         with np.errstate(over="ignore", invalid="ignore"):
-            place = int(self.policy.select(t, self._rng))
+            place = int(self._live.select(t, self._rng))
         if place == WAIT:
             return WAIT
         if not (0 <= place < len(available) and available[place]):
@@ -156,12 +159,12 @@ class PolicyCaller:
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls the arm gets before the next decision."""
-        return slice_length(self.policy, int(self._place_of[arm]))
+        return slice_length(self._live, int(self._place_of[arm]))
 
     def update(self, t: int, arm: int, reward: float) -> None:
         """Tell the reward of a pull decided at round ``t``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            self.policy.update(t, int(self._place_of[arm]), reward, self._rng)
+            self._live.update(t, int(self._place_of[arm]), reward, self._rng)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the named parts of the arm's index."""

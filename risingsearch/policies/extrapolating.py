@@ -230,7 +230,23 @@ def arm_to_screen(policy: ScreenedDampedSlope) -> int:
             return i
         elif candidate == WAIT or policy.screened[i] > policy.screened[candidate]:
             candidate = i
+    return screening_choice(policy, horizon, n_opened, n_promoted, unopened, candidate)
+
+
+def screening_choice(
+    policy: ScreenedDampedSlope,
+    horizon: float,
+    n_opened: int,
+    n_promoted: int,
+    unopened: int,
+    candidate: int,
+) -> int:
+    """Return the unopened arm, the candidate for a second look, or ``WAIT``.
+
+    ``horizon`` is the sum over the arms.
+    """
     n_arms = len(policy.pulls)
+    r1 = policy.screening_pulls
     planned = arms_to_open(policy.screening_share, horizon / n_arms, r1)
     k = min(n_arms, planned)
     if n_opened < k and unopened != WAIT:

@@ -193,15 +193,8 @@ class GatedDampedSlope(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and refresh the arm's recent average and slope."""
-        n = append_reward(self.P, self.pulls, arm, reward)
-        look_back(self.P, self.average, self.slope, arm, n, self.eps)
-        self.parked[arm] = False
-        if n == self.screening_pulls:
-            self.first_look[arm] = self.average[arm]
-            if self.screened_until[0] > 0:
-                self.promoted[arm] = is_promising(self, arm)
-        if n == 2 * self.screening_pulls:
-            self.second_look[arm] = self.average[arm]
+        if look_back_gated(self, arm, reward):
+            self.promoted[arm] = is_promising(self, arm)
 
     def slice_length(self, arm: int) -> int:
         """Return what is missing of a look, then a quarter of the epochs more."""
@@ -304,20 +297,40 @@ def arm_to_look_at(policy: GatedDampedSlope, t: int) -> int:
         if policy.available[i] and (n < r1 or (n < 2 * r1 and policy.promoted[i])):
             return i
     horizon /= n_arms
-    first, total = arms_to_open(policy, horizon)
-    if policy.screened_until[0] == 0:
-        if n_opened < first and unopened != WAIT:
-            return unopened
-        if policy.gate_state[0] == UNKNOWN:
-            return WAIT
+    if opens_now(policy, horizon, n_opened) and unopened != WAIT:
+        return unopened
+    if is_screening(policy):
         arm = arm_to_promote(policy, n_opened)
         if arm != WAIT:
             return arm
+    return late_arm(policy, t, horizon, n_opened, unopened)
+
+
+def opens_now(policy: GatedDampedSlope, horizon: float, n_opened: int) -> bool:
+    """Return whether the arms to be screened together are not all opened."""
+    first = arms_to_open(policy, horizon)[0]
+    return bool(policy.screened_until[0] == 0 and n_opened < first)
+
+
+def is_screening(policy: GatedDampedSlope) -> bool:
+    """Return whether second looks are due: the gate is set, the screening not over."""
+    return bool(policy.screened_until[0] == 0 and policy.gate_state[0] != UNKNOWN)
+
+
+def late_arm(
+    policy: GatedDampedSlope, t: int, horizon: float, n_opened: int, unopened: int
+) -> int:
+    """Return the unopened arm if a late one is due, or ``WAIT``.
+
+    Enters the end of the screening, once it has come, and plans anew when the budget
+    was extended.
+    """
+    if policy.screened_until[0] == 0:
         if policy.first_arms[0] == 0:
             return WAIT
         policy.screened_until[0] = max(1, t - 1)
         policy.planned_for[0] = horizon
-    elif horizon > policy.planned_for[0]:  # the budget was extended: plan anew
+    elif horizon > policy.planned_for[0]:
         policy.first_arms[0] = n_opened
         policy.screened_until[0] = t - 1
         policy.planned_for[0] = horizon
@@ -325,6 +338,7 @@ def arm_to_look_at(policy: GatedDampedSlope, t: int) -> int:
         return WAIT
     since = float(policy.screened_until[0])
     over = max(1.0, OPEN_UNTIL * horizon - since)
+    total = arms_to_open(policy, horizon)[1]
     late = (total - policy.first_arms[0]) * min(1.0, (t - 1 - since) / over)
     return unopened if n_opened < policy.first_arms[0] + int(late) else WAIT
 
@@ -383,6 +397,18 @@ def arm_to_promote(policy: GatedDampedSlope, n_opened: int) -> int:
         for i in range(len(policy.pulls)):
             policy.parked[i] = policy.pulls[i] > 0 and not policy.promoted[i]
     return WAIT
+
+
+def look_back_gated(policy: GatedDampedSlope, arm: int, reward: float) -> bool:
+    """Take in a reward; return whether it ends the first look at a late arm."""
+    n = append_reward(policy.P, policy.pulls, arm, reward)
+    look_back(policy.P, policy.average, policy.slope, arm, n, policy.eps)
+    policy.parked[arm] = False
+    if n == policy.screening_pulls:
+        policy.first_look[arm] = policy.average[arm]
+    if n == 2 * policy.screening_pulls:
+        policy.second_look[arm] = policy.average[arm]
+    return bool(n == policy.screening_pulls and policy.screened_until[0] > 0)
 
 
 def is_promising(policy: GatedDampedSlope, arm: int) -> bool:
