@@ -1,0 +1,17 @@
+"""Ray Tune: trials that pause and come back, within an exact budget of epochs.
+
+``RisingScheduler`` takes the place of ``ASHAScheduler`` in ``tune.TuneConfig``.
+"""
+
+from risingsearch.errors import missing
+
+try:
+    from ray import tune  # noqa: F401 - what the rest of the package needs
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("ray", "pyarrow", "pandas"):
+        raise
+    raise missing("ray[tune]", "ray") from error
+
+from risingsearch.integrations.ray.scheduler import RisingScheduler
+
+__all__ = ["RisingScheduler"]

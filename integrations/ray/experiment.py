@@ -1,0 +1,326 @@
+"""One experiment: Ray's trials on the one side, the arms of a search on the other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.result import SHOULD_CHECKPOINT
+from ray.tune.schedulers import TrialScheduler
+
+from risingsearch.errors import JobError, StateError
+from risingsearch.integrations.ray.arms import Arms, Slice, Stamp
+from risingsearch.integrations.ray.checkpoints import (
+    NONE,
+    check_goes_on,
+    check_has_checkpoint,
+    last_stamp,
+    point_to,
+    stamp_of,
+)
+from risingsearch.integrations.ray.concurrency import lift_limit, room_for
+from risingsearch.integrations.ray.record import Record
+from risingsearch.journal import Event
+from risingsearch.scheduler import Scheduler
+
+logger = logging.getLogger(__name__)
+
+CONTINUE, PAUSE, STOP = (
+    TrialScheduler.CONTINUE,
+    TrialScheduler.PAUSE,
+    TrialScheduler.STOP,
+)
+WAITS = (Trial.PENDING, Trial.PAUSED)
+# Of pending trials: Ray then neither asks the searcher nor starts a trial by itself.
+NONE_BY_ITSELF = -1
+
+
+class Experiment:
+    """Tells the scheduler what trials do, and Ray what they are to do.
+
+    Every trial is added as paused, so that Ray starts none that was not chosen. A slice
+    is told when its last result comes in; by the time its checkpoint is saved, the next
+    trial is chosen.
+
+    Parameters
+    ----------
+    controller : TuneController
+        Of the experiment.
+    trial : Trial
+        The first that is added.
+    settings : dict
+        What has to be the same when the experiment is restored.
+    key : str
+        Of the scheduler, the same after ``Tuner.restore``.
+    make_scheduler : callable
+        Makes the scheduler for a number of arms.
+    metric, time_attr : str
+        Where results have the score, and the trial's own count of epochs.
+    """
+
+    def __init__(
+        self,
+        controller: Any,
+        trial: Trial,
+        settings: Mapping[str, Any],
+        key: str,
+        make_scheduler: Callable[[int], Scheduler],
+        metric: str,
+        time_attr: str,
+    ) -> None:
+        self.controller = controller
+        self.metric = metric
+        self.time_attr = time_attr
+        self.trials: dict[str, Trial] = {}
+        self._pool: list[str] = []  # trials that are no arm yet
+        self._retries: list[str] = []  # trials that failed, and Ray tries again
+        self._seen: dict[str, Stamp] = {}  # of the last result of each
+        self._checkpoints: dict[str, Event] = {}  # of trials not yet restored
+        controller.update_max_pending_trials(NONE_BY_ITSELF)
+        limit = lift_limit(controller.search_alg)
+        self._record = Record.of(trial)
+        known = self._record.go_on(key, trial)
+        header, events = known or (
+            {"key": key, "settings": dict(settings), "limit": limit},
+            [],
+        )
+        if known is None:
+            n_proposed = controller.search_alg.total_samples
+            header["n_arms"] = max(1, min(n_proposed, settings["budget"]))
+            self._record.begin(header)
+        _check_same(header["settings"], settings)
+        self._limit = header["limit"]
+        self.arms = Arms(make_scheduler(header["n_arms"]), self._note)
+        self.arms.replay(events)
+        for event in events:
+            if "checkpoint" in event:
+                trial_id = self.arms.trial[event["job"][0]]
+                self._checkpoints[trial_id] = event["checkpoint"]
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Decides."""
+        return self.arms.scheduler
+
+    def _note(self, event: Event, trial_id: str | None = None) -> None:
+        if trial_id is None:
+            self._record.note(event)
+        else:
+            self._record.note(event, self.trials[trial_id], self._seen.get(trial_id))
+
+    # ------------------------------------------------------------ what Ray tells
+
+    def add(self, trial: Trial) -> None:
+        """Take in a trial that is new, restored, or tried again after a failure."""
+        trial_id = trial.trial_id
+        if self.trials.get(trial_id) is trial:
+            self._retries.append(trial_id)
+            self._seen[trial_id] = last_stamp(trial)
+            self.controller._set_trial_status(trial, Trial.PAUSED)
+            return
+        self.trials[trial_id] = trial
+        if trial.is_finished():
+            return
+        trial.set_status(Trial.PAUSED)  # Ray files it by that after this call
+        if trial_id not in self.arms.arm:
+            self._pool.append(trial_id)
+            return
+        if trial_id in self._checkpoints:
+            point_to(trial, self._checkpoints.pop(trial_id))
+        self._seen[trial_id] = last_stamp(trial)
+        if self.arms.status(trial_id) == "failed" and trial.num_failures:
+            self._retries.append(trial_id)  # as ``resume_errored`` says
+
+    def take(self, trial: Trial, result: Mapping[str, Any]) -> str:
+        """Take in a result, and return what the trial is to do."""
+        if self.metric not in result:
+            return str(CONTINUE)
+        slice_ = self.arms.slices.get(trial.trial_id) or self._unasked(trial)
+        if slice_ is None:
+            return str(STOP)
+        if not slice_.scores:
+            check_goes_on(trial, result, self.time_attr)
+        self._add(trial, slice_, result)
+        if not slice_.is_over:
+            return str(CONTINUE)
+        self.arms.tell(trial.trial_id)
+        return self._decision(trial, result)
+
+    def _add(self, trial: Trial, slice_: Slice, result: Mapping[str, Any]) -> None:
+        self._seen[trial.trial_id] = stamp_of(result)
+        slice_.add(float(result[self.metric]), stamp_of(result))
+
+    def _decision(self, trial: Trial, result: Mapping[str, Any]) -> str:
+        if self.arms.is_over(trial.trial_id) or self.is_done:
+            return str(STOP)
+        if not self._goes_on(trial.trial_id):
+            return str(PAUSE)
+        self.arms.begin()
+        if not result.get(SHOULD_CHECKPOINT):  # else Ray saves by itself
+            self.controller._schedule_trial_save(trial)
+        return str(CONTINUE)
+
+    def _goes_on(self, trial_id: str) -> bool:
+        """Whether the trial that trains is the one to train next."""
+        if self._retries or not self._has_room:
+            return False
+        job = self.scheduler.peek()
+        return job is not None and self.arms.trial.get(job.arm) == trial_id
+
+    def fail(self, trial: Trial) -> None:
+        """Take in that a trial failed; Ray may add it again."""
+        trial_id = trial.trial_id
+        if trial_id in self.arms.slices:
+            self.arms.fail(trial_id, _reason(trial), last_stamp(trial))
+        self._record.let_go(trial)
+
+    def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
+        """Take in that a trial ended, with a result that may be new."""
+        slice_ = self.arms.slices.get(trial.trial_id)
+        if slice_ is not None:
+            is_new = stamp_of(result) != self._seen.get(trial.trial_id)
+            if self.metric in result and is_new:
+                self._add(trial, slice_, result)
+            self.arms.tell(trial.trial_id)
+        self._record.let_go(trial)
+
+    def remove(self, trial: Trial) -> None:
+        """Take in that a trial is stopped that does not train."""
+        if trial.trial_id in self.arms.slices:
+            self.arms.tell(trial.trial_id)
+        self._record.let_go(trial)
+
+    # ------------------------------------------------------------- what Ray is told
+
+    def choose(self) -> Trial | None:
+        """Return a trial that is to train now, the same until it does."""
+        self._record.settle()
+        self._see_to_the_ended()
+        while self._has_room and self._ask_next():
+            pass
+        if self.is_done:
+            self._finish()
+            return None
+        waiting = [
+            self.trials[trial_id]
+            for trial_id in self.arms.slices
+            if self.trials[trial_id].status in WAITS
+        ]
+        # Those that are not waiting for an actor yet come first.
+        waiting.sort(key=lambda trial: trial.status == Trial.PENDING)
+        if not waiting:
+            return None
+        trial = waiting[0]
+        if self.arms.slices[trial.trial_id].job.from_epoch:
+            check_has_checkpoint(trial)
+        return trial
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing will ever train again."""
+        return not self.arms.slices and not self._retries and self.scheduler.done
+
+    @property
+    def _has_room(self) -> bool:
+        n_jobs = self.scheduler.n_jobs or room_for(next(iter(self.trials.values())))
+        room = n_jobs if self._limit is None else min(n_jobs, self._limit)
+        return len(self.scheduler.in_flight) < room
+
+    def _ask_next(self) -> bool:
+        """Ask for what is due; return whether there may be more."""
+        job = self.scheduler.peek()
+        if self._retries:
+            return self._try_again()
+        if job is None:
+            return False
+        if job.arm not in self.arms.trial:
+            trial_id = self._proposed()
+            if trial_id is None:
+                return self._none_is_left()
+            self.arms.open(job.arm, trial_id)
+            # So that the trial is there when the experiment is restored.
+            self.controller.checkpoint(force=True, wait=True)
+        self.arms.begin()
+        return True
+
+    def _proposed(self) -> str | None:
+        """Return a trial that is no arm yet, if the searcher has one."""
+        if not self._pool:
+            trial = self.controller.search_alg.next_trial()
+            if trial is not None:
+                self.controller.add_trial(trial)
+        return self._pool.pop(0) if self._pool else None
+
+    def _none_is_left(self) -> bool:
+        if not self.controller.search_alg.is_finished():
+            return False
+        self.arms.end(self.arms.unopened)
+        return True
+
+    def _try_again(self) -> bool:
+        """Go on with a trial that Ray tries again, as soon as its failure is known."""
+        trial_id = self._retries[0]
+        if self.arms.status(trial_id) == "running":
+            return False
+        self._retries.pop(0)
+        try:
+            self.arms.start(trial_id)
+        except JobError as error:
+            logger.warning("trial %s is not tried again: %s", trial_id, error)
+        return True
+
+    def _unasked(self, trial: Trial) -> Slice | None:
+        """Charge a trial that trains unasked for an epoch, where the budget pays."""
+        trial_id = trial.trial_id
+        if trial_id in self._pool and self.arms.unopened:
+            self._pool.remove(trial_id)
+            self.arms.open(self.arms.unopened[0], trial_id)
+        if trial_id not in self.arms.arm:
+            return None
+        try:
+            return self.arms.start(trial_id, 1)
+        except JobError:
+            return None
+
+    def _see_to_the_ended(self) -> None:
+        """Tell each side of the trials that are over for the other."""
+        ended = []
+        for trial_id, arm in self.arms.arm.items():
+            trial = self.trials.get(trial_id)
+            if trial is None or trial.is_finished():
+                if trial_id in self.arms.slices:
+                    self.arms.fail(trial_id, "Ray has ended the trial", NONE)
+                elif self.arms.status(trial_id) == "paused":
+                    ended.append(arm)
+            elif trial.status in WAITS and trial_id not in self._retries:
+                if self.arms.is_over(trial_id):
+                    self.controller.stop_trial(trial)
+        if ended:
+            self.arms.end(ended)
+
+    def _finish(self) -> None:
+        """Let the experiment end: what is paused would keep it up for ever."""
+        self.controller.search_alg.set_finished()
+        for trial in self.trials.values():
+            if trial.status in WAITS:
+                self.controller.stop_trial(trial)
+
+
+def _reason(trial: Trial) -> str:
+    """Return the last line of what a trial failed with."""
+    path = trial.error_file
+    lines = Path(path).read_text().split("\n") if path and Path(path).exists() else []
+    return next((line for line in reversed(lines) if line.strip()), "the trial failed")
+
+
+def _check_same(saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    for name, was in saved.items():
+        if was != given.get(name):
+            msg = (
+                f"the experiment was begun with {name}={was!r}, and is restored with "
+                f"{name}={given.get(name)!r}: give the same scheduler"
+            )
+            raise StateError(msg)

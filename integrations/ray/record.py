@@ -1,0 +1,144 @@
+"""What an experiment leaves on disk of its search, beside what Ray keeps itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyarrow.fs import LocalFileSystem
+from ray.tune.experiment import Trial
+
+from risingsearch.errors import JournalError
+from risingsearch.integrations.ray.checkpoints import (
+    as_event,
+    last_stamp,
+    without_checkpoint,
+)
+from risingsearch.journal import Event, Journal, create, read
+
+# Ray carries files of this kind between remote storage and the driver.
+NAME = "risingsearch-journal.json"
+
+
+@dataclass
+class _Line:
+    """An event that is not on disk yet."""
+
+    event: Event
+    trial: Trial | None = None  # whose checkpoint it waits for
+    stamp: Any = None  # of the result that the checkpoint holds
+    is_ready: bool = False
+
+
+class Record:
+    """Writes the journal of an experiment: a slice once its checkpoint is safe.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the experiment.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._journal: Journal | None = None
+        self._lines: list[_Line] = []
+
+    @classmethod
+    def of(cls, trial: Trial) -> Record:
+        """Return the record of the experiment that a trial belongs to.
+
+        It is written where the experiment is stored; for remote storage to the folder
+        whose files Ray uploads now and then.
+        """
+        local = isinstance(trial.storage.storage_filesystem, LocalFileSystem)
+        return cls(
+            Path(
+                trial.storage.experiment_fs_path
+                if local
+                else trial.storage.experiment_driver_staging_path
+            )
+        )
+
+    def go_on(self, key: str, trial: Trial) -> tuple[Event, list[Event]] | None:
+        """Return header and events if the experiment was begun before.
+
+        Parameters
+        ----------
+        key : str
+            Of the scheduler, the same before and after ``Tuner.restore``.
+        trial : Trial
+            The first that Ray adds.
+
+        Raises
+        ------
+        JournalError
+            If it was begun before and its journal is lost or damaged.
+        """
+        if not self.path.exists():
+            if trial.has_reported_at_least_once:
+                msg = (
+                    f"the trials of this experiment have trained before, and {self.path}"
+                    " is missing, which says what was decided: begin a new experiment"
+                )
+                raise JournalError(msg)
+            return None
+        recorded = read(self.path)
+        trials = {event.get("trial") for event in recorded.events}
+        if recorded.header["key"] != key and trial.trial_id not in trials:
+            return None  # of another experiment, which had the folder before
+        self._journal = Journal(self.path, recorded)
+        return recorded.header, recorded.events
+
+    def begin(self, header: Event) -> None:
+        """Make the journal of a new experiment."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        create(self.path, header)
+        self._journal = Journal(self.path, read(self.path))
+
+    def note(self, event: Event, trial: Trial | None = None, stamp: Any = None) -> None:
+        """Write an event; with a trial, once the checkpoint of that result is there.
+
+        Events keep their order: one that waits keeps back those after it.
+        """
+        self._lines.append(_Line(event, trial, stamp, is_ready=trial is None))
+        self._write()
+
+    def settle(self) -> None:
+        """Write what has its checkpoint by now.
+
+        Raises
+        ------
+        CheckpointError
+            If a trial has saved none.
+        """
+        for line in self._lines:
+            if not line.is_ready and line.trial is not None:
+                self._look_at(line, line.trial)
+        self._write()
+
+    def let_go(self, trial: Trial) -> bool:
+        """Wait for no checkpoint of a trial any more; return whether one was due."""
+        due = [
+            line for line in self._lines if line.trial is trial and not line.is_ready
+        ]
+        for line in due:
+            line.is_ready = True
+        self._write()
+        return bool(due)
+
+    def _look_at(self, line: _Line, trial: Trial) -> None:
+        if last_stamp(trial) == line.stamp:
+            line.event["checkpoint"] = as_event(trial)
+            line.is_ready = True
+        elif trial.is_finished():
+            line.is_ready = True
+        elif not trial.is_saving:
+            raise without_checkpoint(trial)
+
+    def _write(self) -> None:
+        assert self._journal is not None
+        while self._lines and self._lines[0].is_ready:
+            self._journal.append(self._lines[0].event)
+            self._lines.pop(0)

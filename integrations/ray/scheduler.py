@@ -1,0 +1,208 @@
+"""The trial scheduler: it translates between Ray Tune and the Scheduler."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.result import DEFAULT_METRIC
+from ray.tune.schedulers import TrialScheduler
+
+from risingsearch.checks import checked_choice, checked_int
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.ray.experiment import Experiment
+from risingsearch.scheduler import Scheduler
+from risingsearch.search_settings import settings_of
+
+DIRECTIONS = {"max": "maximize", "min": "minimize"}
+
+
+class RisingScheduler(TrialScheduler):  # type: ignore[misc]
+    """Spends a budget of epochs on the trials that deserve them.
+
+    Takes the place of ``ASHAScheduler``. Each trial is an arm: it trains for some
+    epochs and is paused with its checkpoint, and a policy decides which one goes on, or
+    whether another is opened, which the searcher proposes. ``fit`` returns when the
+    budget is spent.
+
+    An epoch is a report. Trials must save checkpoints: functions give one to each
+    ``tune.report``, classes have ``save_checkpoint`` and ``load_checkpoint``.
+
+    A scheduler serves one experiment. ``Tuner.restore`` goes on with what it has noted
+    in the experiment's folder.
+
+    Parameters
+    ----------
+    budget : int
+        Epochs in all, at least 1. Never exceeded.
+    max_epochs : int, optional
+        Epochs of a trial at most, at least 1. By default the whole budget.
+    metric, mode : str, optional
+        The score that trials report, and ``"max"`` or ``"min"``; here or in
+        ``tune.TuneConfig``.
+    time_attr : str, default "epoch"
+        Where trials report the number of the epoch themselves: an arm that begins again
+        instead of going on is then found out.
+    policy : str, callable or policy, default "auto"
+        A registered name, see ``risingsearch.list_policies``; or as in ``Scheduler``.
+    policy_params : dict, optional
+        Parameters of the policy.
+    objective : {"best", "sum"}, default "best"
+        What ``policy="auto"`` aims at.
+    slice : int, optional
+        Epochs until the next decision, at least 1. By default the policy decides.
+    n_jobs : int, optional
+        Trials that train at the same time at most, at least 1. By default as many as
+        the cluster holds, or ``max_concurrent_trials`` if that is fewer.
+    order : {"completion", "ask"}, optional
+        ``"ask"`` (the default with ``n_jobs``) gives the same run whatever finishes
+        first; see ``Scheduler``.
+    error_score : float, optional
+        What a failed epoch counts as; by default the worst score so far.
+    score_range : (float, float), optional
+        Lowest and highest score possible. Where given, no projection exceeds it.
+    seed : int, optional
+        Seed of all draws, at least 0.
+
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is outside its range; from ``fit``, if metric or mode are given
+        nowhere.
+    UnknownNameError
+        If there is no such policy or parameter.
+
+    Examples
+    --------
+    >>> scheduler = RisingScheduler(budget=270, max_epochs=27, metric="loss", mode="min")
+    >>> print(scheduler.debug_string())
+    RisingScheduler: 0 of 270 epochs
+    """
+
+    _supports_buffered_results = False  # each result is decided on before the next
+
+    def __init__(
+        self,
+        budget: int,
+        max_epochs: int | None = None,
+        *,
+        metric: str | None = None,
+        mode: str | None = None,
+        time_attr: str = "epoch",
+        policy: Any = "auto",
+        policy_params: dict[str, Any] | None = None,
+        objective: str = "best",
+        slice: int | None = None,
+        n_jobs: int | None = None,
+        order: str | None = None,
+        error_score: float | None = None,
+        score_range: tuple[float, float] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.budget = checked_int("budget", budget, 1)
+        if mode is not None:
+            checked_choice("mode", mode, tuple(DIRECTIONS))
+        self._metric, self._mode, self.time_attr = metric, mode, time_attr
+        self._options: dict[str, Any] = {
+            "budget": self.budget,
+            "policy": policy,
+            "policy_params": policy_params,
+            "max_epochs": max_epochs,
+            "objective": objective,
+            "slice": slice,
+            "n_jobs": n_jobs,
+            "order": order,
+            "error_score": error_score,
+            "score_range": score_range,
+            "seed": seed,
+        }
+        self._key = uuid.uuid4().hex  # the same after Tuner.restore
+        self._experiment: Experiment | None = None
+        self._make(n_arms=1)  # raises what is wrong
+
+    def _make(self, n_arms: int) -> Scheduler:
+        direction = DIRECTIONS[self._mode or "max"]
+        return Scheduler(n_arms=n_arms, direction=direction, **self._options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # As it was made: Tuner.restore begins with that.
+        return self.__dict__ | {"_experiment": None}
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, **spec: Any
+    ) -> bool:
+        """Take metric and mode from ``tune.TuneConfig``; False if both have them."""
+        if (self._metric and metric) or (self._mode and mode):
+            return False
+        self._metric = metric or self._metric
+        self._mode = mode or self._mode
+        if self._metric is None and self._mode:
+            self._metric = DEFAULT_METRIC
+        return True
+
+    # --------------------------------------------------------------- Ray's own hooks
+
+    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+        """Take in a trial that is new, restored, or tried again after a failure."""
+        controller = getattr(tune_controller, "_tune_controller", tune_controller)
+        if self._experiment is None:
+            self._experiment = self._begin(controller, trial)
+        if self._experiment.controller is not controller:
+            msg = "a RisingScheduler serves one experiment: make one for each Tuner"
+            raise InvalidParameterError(msg)
+        self._experiment.add(trial)
+
+    def _begin(self, controller: Any, trial: Trial) -> Experiment:
+        if not self._metric or not self._mode:
+            msg = (
+                f"RisingScheduler needs a metric and a mode, here or in TuneConfig; got "
+                f"metric={self._metric!r} and mode={self._mode!r}"
+            )
+            raise InvalidParameterError(msg)
+        settings = {"metric": self._metric, "mode": self._mode, **self._options}
+        return Experiment(
+            controller,
+            trial,
+            settings=settings_of([], settings),
+            key=self._key,
+            make_scheduler=self._make,
+            metric=self._metric,
+            time_attr=self.time_attr,
+        )
+
+    def on_trial_result(
+        self, tune_controller: Any, trial: Trial, result: dict[str, Any]
+    ) -> str:
+        """Take in an epoch; decide whether the trial goes on, pauses or is over."""
+        return self._running.take(trial, result)
+
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        """Charge what the trial was given, and retire it unless Ray tries it again."""
+        self._running.fail(trial)
+
+    def on_trial_complete(
+        self, tune_controller: Any, trial: Trial, result: dict[str, Any]
+    ) -> None:
+        """Take in that the trial has ended, and a last result."""
+        self._running.complete(trial, result)
+
+    def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
+        """Take in that the trial was stopped while it did not train."""
+        self._running.remove(trial)
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
+        """Return the trial that trains next, the same until it does."""
+        return None if self._experiment is None else self._experiment.choose()
+
+    @property
+    def _running(self) -> Experiment:
+        assert self._experiment is not None
+        return self._experiment
+
+    def debug_string(self) -> str:
+        """Return policy, budget used and best trial, for Ray's status output."""
+        if self._experiment is None:
+            return f"{type(self).__name__}: 0 of {self.budget} epochs"
+        return f"{type(self).__name__} ({self._experiment})"
