@@ -39,9 +39,13 @@ class Slice:
 
     @property
     def is_over(self) -> bool:
-        """Whether its epochs are trained, or the last score says that no more can."""
-        full = len(self.scores) == self.job.n_epochs
-        return full or (bool(self.scores) and not math.isfinite(self.scores[-1]))
+        """Whether no more of its epochs are to be trained."""
+        return len(self.scores) == self.job.n_epochs or self.is_lost
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the last score is not finite: training on would not mend that."""
+        return bool(self.scores) and not math.isfinite(self.scores[-1])
 
     def add(self, score: float, stamp: Stamp) -> None:
         """Take in an epoch."""

@@ -88,8 +88,8 @@ class Experiment:
             [],
         )
         if known is None:
-            n_proposed = controller.search_alg.total_samples
-            header["n_arms"] = max(1, min(n_proposed, settings["budget"]))
+            n_proposed = controller.search_alg.total_samples or settings["budget"]
+            header["n_arms"] = min(n_proposed, settings["budget"])
             self._record.begin(header)
         _check_same(header["settings"], settings)
         self._limit = header["limit"]
@@ -147,35 +147,36 @@ class Experiment:
         if not slice_.is_over:
             return str(CONTINUE)
         self.arms.tell(trial.trial_id)
-        return self._decision(trial, result)
+        if slice_.is_lost or self.arms.is_over(trial.trial_id) or self.is_done:
+            return str(STOP)
+        return self._go_on(trial, result)
 
     def _add(self, trial: Trial, slice_: Slice, result: Mapping[str, Any]) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
         slice_.add(float(result[self.metric]), stamp_of(result))
 
-    def _decision(self, trial: Trial, result: Mapping[str, Any]) -> str:
-        if self.arms.is_over(trial.trial_id) or self.is_done:
-            return str(STOP)
-        if not self._goes_on(trial.trial_id):
+    def _go_on(self, trial: Trial, result: Mapping[str, Any]) -> str:
+        """Let a trial train on if it is the one that is due; pause it otherwise."""
+        job = None if self._retries else self.scheduler.peek()
+        due = None if job is None else self.arms.trial.get(job.arm)
+        if due != trial.trial_id or not self._has_room:
             return str(PAUSE)
         self.arms.begin()
         if not result.get(SHOULD_CHECKPOINT):  # else Ray saves by itself
             self.controller._schedule_trial_save(trial)
         return str(CONTINUE)
 
-    def _goes_on(self, trial_id: str) -> bool:
-        """Whether the trial that trains is the one to train next."""
-        if self._retries or not self._has_room:
-            return False
-        job = self.scheduler.peek()
-        return job is not None and self.arms.trial.get(job.arm) == trial_id
-
     def fail(self, trial: Trial) -> None:
         """Take in that a trial failed; Ray may add it again."""
         trial_id = trial.trial_id
         if trial_id in self.arms.slices:
             self.arms.fail(trial_id, _reason(trial), last_stamp(trial))
-        self._record.let_go(trial)
+        if self._record.let_go(trial):
+            logger.warning(
+                "trial %s failed before it had a checkpoint of its last epochs: if Ray "
+                "tries it again, they are trained and charged again",
+                trial_id,
+            )
 
     def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
         """Take in that a trial ended, with a result that may be new."""
@@ -199,7 +200,7 @@ class Experiment:
         """Return a trial that is to train now, the same until it does."""
         self._record.settle()
         self._see_to_the_ended()
-        while self._has_room and self._ask_next():
+        while self._ask_next():
             pass
         if self.is_done:
             self._finish()
@@ -232,10 +233,11 @@ class Experiment:
     def _ask_next(self) -> bool:
         """Ask for what is due; return whether there may be more."""
         job = self.scheduler.peek()
+        if not (job or self._retries) or not self._has_room:
+            return False
         if self._retries:
             return self._try_again()
-        if job is None:
-            return False
+        assert job is not None
         if job.arm not in self.arms.trial:
             trial_id = self._proposed()
             if trial_id is None:
@@ -295,9 +297,12 @@ class Experiment:
                     self.arms.fail(trial_id, "Ray has ended the trial", NONE)
                 elif self.arms.status(trial_id) == "paused":
                     ended.append(arm)
-            elif trial.status in WAITS and trial_id not in self._retries:
-                if self.arms.is_over(trial_id):
-                    self.controller.stop_trial(trial)
+            elif (
+                trial.status in WAITS
+                and trial_id not in self._retries
+                and self.arms.is_over(trial_id)
+            ):
+                self.controller.stop_trial(trial)
         if ended:
             self.arms.end(ended)
 

@@ -17,8 +17,10 @@ from risingsearch.integrations.ray.checkpoints import (
 )
 from risingsearch.journal import Event, Journal, create, read
 
-# Ray carries files of this kind between remote storage and the driver.
-NAME = "risingsearch-journal.json"
+NAME = "risingsearch-journal.jsonl"
+# Ray brings files of this kind back from remote storage, and only there they may be:
+# what it brings back from a folder of this machine, it would write over the file again.
+REMOTE_NAME = "risingsearch-journal.json"
 
 
 @dataclass
@@ -36,12 +38,12 @@ class Record:
 
     Parameters
     ----------
-    folder : Path
-        Of the experiment.
+    path : Path
+        Of the journal.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._journal: Journal | None = None
         self._lines: list[_Line] = []
 
@@ -52,14 +54,10 @@ class Record:
         It is written where the experiment is stored; for remote storage to the folder
         whose files Ray uploads now and then.
         """
-        local = isinstance(trial.storage.storage_filesystem, LocalFileSystem)
-        return cls(
-            Path(
-                trial.storage.experiment_fs_path
-                if local
-                else trial.storage.experiment_driver_staging_path
-            )
-        )
+        storage = trial.storage
+        if isinstance(storage.storage_filesystem, LocalFileSystem):
+            return cls(Path(storage.experiment_fs_path, NAME))
+        return cls(Path(storage.experiment_driver_staging_path, REMOTE_NAME))
 
     def go_on(self, key: str, trial: Trial) -> tuple[Event, list[Event]] | None:
         """Return header and events if the experiment was begun before.
@@ -79,8 +77,8 @@ class Record:
         if not self.path.exists():
             if trial.has_reported_at_least_once:
                 msg = (
-                    f"the trials of this experiment have trained before, and {self.path}"
-                    " is missing, which says what was decided: begin a new experiment"
+                    f"{self.path} is missing, which says what was decided before: put "
+                    "it back, or begin a new experiment"
                 )
                 raise JournalError(msg)
             return None

@@ -75,7 +75,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     Examples
     --------
-    >>> scheduler = RisingScheduler(budget=270, max_epochs=27, metric="loss", mode="min")
+    >>> from ray import tune
+    >>> scheduler = RisingScheduler(budget=270, max_epochs=27)
+    >>> config = tune.TuneConfig(metric="loss", mode="min", scheduler=scheduler)
     >>> print(scheduler.debug_string())
     RisingScheduler: 0 of 270 epochs
     """
@@ -120,6 +122,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         }
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None
+        self._error: Exception | None = None  # of a trial that could not be added
         self._make(n_arms=1)  # raises what is wrong
 
     def _make(self, n_arms: int) -> Scheduler:
@@ -128,7 +131,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         # As it was made: Tuner.restore begins with that.
-        return self.__dict__ | {"_experiment": None}
+        return self.__dict__ | {"_experiment": None, "_error": None}
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, **spec: Any
@@ -147,18 +150,22 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
         """Take in a trial that is new, restored, or tried again after a failure."""
         controller = getattr(tune_controller, "_tune_controller", tune_controller)
-        if self._experiment is None:
-            self._experiment = self._begin(controller, trial)
-        if self._experiment.controller is not controller:
-            msg = "a RisingScheduler serves one experiment: make one for each Tuner"
-            raise InvalidParameterError(msg)
-        self._experiment.add(trial)
+        try:
+            if self._experiment is None:
+                self._experiment = self._begin(controller, trial)
+            if self._experiment.controller is not controller:
+                msg = "a RisingScheduler serves one experiment: make one for each Tuner"
+                raise InvalidParameterError(msg)
+            self._experiment.add(trial)
+        except Exception as error:
+            self._error = error
+            raise
 
     def _begin(self, controller: Any, trial: Trial) -> Experiment:
         if not self._metric or not self._mode:
             msg = (
-                f"RisingScheduler needs a metric and a mode, here or in TuneConfig; got "
-                f"metric={self._metric!r} and mode={self._mode!r}"
+                "RisingScheduler needs a metric and a mode, here or in TuneConfig; "
+                f"got metric={self._metric!r} and mode={self._mode!r}"
             )
             raise InvalidParameterError(msg)
         settings = {"metric": self._metric, "mode": self._mode, **self._options}
@@ -194,6 +201,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
         """Return the trial that trains next, the same until it does."""
+        if self._error is not None:
+            raise self._error  # Ray begins anew when it cannot restore: not here
         return None if self._experiment is None else self._experiment.choose()
 
     @property
