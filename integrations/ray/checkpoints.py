@@ -71,8 +71,8 @@ def _number(path: PurePosixPath | str) -> int:
 def without_checkpoint(trial: Trial) -> CheckpointError:
     """Return the error for a trial that would have to train again."""
     return CheckpointError(
-        f"trial {trial.trial_id} has no checkpoint of its last epoch, so it would train "
-        "it again: give tune.report a checkpoint each time (a class needs "
+        f"trial {trial.trial_id} has no checkpoint of its last epoch, so it would "
+        "train it again: give tune.report a checkpoint each time (a class needs "
         "save_checkpoint and load_checkpoint)"
     )
 

@@ -59,6 +59,8 @@ class Experiment:
         Makes the scheduler for a number of arms.
     metric, time_attr : str
         Where results have the score, and the trial's own count of epochs.
+    saved : tuple, optional
+        What ``recorded`` returned once, to go on from where there is no journal.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Experiment:
         make_scheduler: Callable[[int], Scheduler],
         metric: str,
         time_attr: str,
+        saved: tuple[Event, list[Event]] | None = None,
     ) -> None:
         self.controller = controller
         self.metric = metric
@@ -80,17 +83,18 @@ class Experiment:
         self._seen: dict[str, Stamp] = {}  # of the last result of each
         self._checkpoints: dict[str, Event] = {}  # of trials not yet restored
         controller.update_max_pending_trials(NONE_BY_ITSELF)
-        limit = lift_limit(controller.search_alg)
+        budget = settings["budget"]
+        new = {
+            "key": key,
+            "settings": dict(settings),
+            "limit": lift_limit(controller.search_alg),
+            "n_arms": min(controller.search_alg.total_samples or budget, budget),
+        }
         self._record = Record.of(trial)
         known = self._record.go_on(key, trial)
-        header, events = known or (
-            {"key": key, "settings": dict(settings), "limit": limit},
-            [],
-        )
+        header, events = known or saved or (new, [])
         if known is None:
-            n_proposed = controller.search_alg.total_samples or settings["budget"]
-            header["n_arms"] = min(n_proposed, settings["budget"])
-            self._record.begin(header)
+            self._record.begin(header, events)
         _check_same(header["settings"], settings)
         self._limit = header["limit"]
         self.arms = Arms(make_scheduler(header["n_arms"]), self._note)
@@ -110,6 +114,10 @@ class Experiment:
             self._record.note(event)
         else:
             self._record.note(event, self.trials[trial_id], self._seen.get(trial_id))
+
+    def recorded(self) -> tuple[Event, list[Event]]:
+        """Return all that is on disk."""
+        return self._record.read()
 
     # ------------------------------------------------------------ what Ray tells
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,11 +90,18 @@ class Record:
         self._journal = Journal(self.path, recorded)
         return recorded.header, recorded.events
 
-    def begin(self, header: Event) -> None:
+    def begin(self, header: Event, events: Sequence[Event]) -> None:
         """Make the journal of a new experiment."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         create(self.path, header)
         self._journal = Journal(self.path, read(self.path))
+        for event in events:
+            self._journal.append(event)
+
+    def read(self) -> tuple[Event, list[Event]]:
+        """Return header and events on disk."""
+        recorded = read(self.path)
+        return recorded.header, recorded.events
 
     def note(self, event: Event, trial: Trial | None = None, stamp: Any = None) -> None:
         """Write an event; with a trial, once the checkpoint of that result is there.

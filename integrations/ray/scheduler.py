@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import uuid
+from pathlib import Path
 from typing import Any
 
 from ray.tune.experiment import Trial
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.schedulers import TrialScheduler
 
+from risingsearch.arms import Arm
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
@@ -123,6 +126,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None
         self._error: Exception | None = None  # of a trial that could not be added
+        self._saved: Any = None  # what ``restore`` has read
         self._make(n_arms=1)  # raises what is wrong
 
     def _make(self, n_arms: int) -> Scheduler:
@@ -177,6 +181,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             make_scheduler=self._make,
             metric=self._metric,
             time_attr=self.time_attr,
+            saved=self._saved,
         )
 
     def on_trial_result(
@@ -211,7 +216,59 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         return self._experiment
 
     def debug_string(self) -> str:
-        """Return policy, budget used and best trial, for Ray's status output."""
+        """Return the policy, the epochs and the best trial, for Ray's status output."""
+        name = type(self).__name__
         if self._experiment is None:
-            return f"{type(self).__name__}: 0 of {self.budget} epochs"
-        return f"{type(self).__name__} ({self._experiment})"
+            return f"{name}: 0 of {self.budget} epochs"
+        scheduler, arms = self._experiment.scheduler, self._experiment.arms
+        text = (
+            f"{name} ({scheduler.policy_name}): {scheduler.n_epochs} of {self.budget} "
+            f"epochs, {len(arms.trial)} trials opened"
+        )
+        if scheduler.best_arm is None:
+            return text
+        return (
+            f"{text}, best {self._metric} {scheduler.best_score:.4g} by "
+            f"{self.best_trial_id} at epoch {scheduler.best_epoch}"
+        )
+
+    def save(self, checkpoint_path: str) -> None:
+        """Save what was decided so far; ``Tuner.restore`` does not need it."""
+        experiment = self._experiment
+        recorded = self._saved if experiment is None else experiment.recorded()
+        Path(checkpoint_path).write_text(json.dumps([self._key, recorded]))
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Go on from what ``save`` has saved, for trials that Ray has restored."""
+        self._key, self._saved = json.loads(Path(checkpoint_path).read_text())
+
+    # -------------------------------------------------------------- what it has found
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs charged so far, over all trials."""
+        return 0 if self._experiment is None else self._experiment.scheduler.n_epochs
+
+    @property
+    def best_trial_id(self) -> str | None:
+        """The trial with the best score at any epoch; None before the first score."""
+        if self._experiment is None:
+            return None
+        arm = self._experiment.scheduler.best_arm
+        return None if arm is None else self._experiment.arms.trial[arm]
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """One row per charged epoch, with its ``trial_id``; see ``Scheduler``."""
+        if self._experiment is None:
+            return []
+        trial = self._experiment.arms.trial
+        rows = self._experiment.scheduler.history
+        return [{"trial_id": trial[row["arm"]], **row} for row in rows]
+
+    def explain(self) -> dict[str, Arm]:
+        """Return where each opened trial stands, why, and the parts of its index."""
+        if self._experiment is None:
+            return {}
+        arms = self._experiment.scheduler.explain()
+        return {id_: arms[arm] for id_, arm in self._experiment.arms.arm.items()}
