@@ -17,7 +17,7 @@ Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoin
 
 
 class Note(Protocol):
-    """Takes what was decided; ``trial_id`` where it counts with its checkpoint only."""
+    """Takes what has changed the scheduler, and what trial it is about, if any."""
 
     def __call__(self, event: Event, trial_id: str | None = None) -> None:
         """Write it down."""
@@ -99,7 +99,7 @@ class Arms:
         JobError
             If the arm cannot train, or the budget does not pay.
         """
-        asked = self.scheduler.n_asked
+        asked = self._asked()
         job = self.scheduler.start(self.arm[trial_id], n_epochs)
         self._note({"event": "started", "asked": asked, "job": list(astuple(job))})
         self.slices[trial_id] = Slice(job)
@@ -118,12 +118,12 @@ class Arms:
         kept = slice_.scores[: slice_.n_kept(checkpoint)]
         event = self._told(slice_.job, kept) | {"failure": reason}
         self.scheduler.fail(slice_.job, reason, kept)
-        self._note(event)
+        self._note(event, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:
         """Take in that arms can train no more; none of them in training."""
         ended = list(arms)
-        asked = self.scheduler.n_asked
+        asked = self._asked()
         for arm in ended:
             self.scheduler.end(arm)
         self._note({"event": "ended", "asked": asked, "arms": ended})
@@ -156,14 +156,16 @@ class Arms:
             while self.scheduler.n_asked < event["asked"]:
                 if self.scheduler.ask() is None:
                     raise _undecided("no job can start")
+            if event["event"] == "told":
+                self._take_back(event)
+                continue
+            self._asked()
             if event["event"] == "started":
                 arm, _, n_epochs, _ = event["job"]
                 self.scheduler.start(arm, n_epochs)
-            elif event["event"] == "ended":
+            else:
                 for arm in event["arms"]:
                     self.scheduler.end(arm)
-            else:
-                self._take_back(event)
         for job in self.scheduler.in_flight:
             if job.arm not in self.trial:
                 raise _undecided(f"{job} has no trial")
@@ -177,6 +179,11 @@ class Arms:
             self.scheduler.fail(job, event["failure"], scores)
         else:
             self.scheduler.tell(job, scores)
+
+    def _asked(self) -> int:
+        """Return how many jobs were asked for, with all taken in that can be."""
+        self.scheduler.peek()
+        return self.scheduler.n_asked
 
     def _bind(self, arm: int, trial_id: str) -> None:
         self.arm[trial_id] = arm

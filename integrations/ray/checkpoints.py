@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
+from pyarrow.fs import FileSelector
 from ray.train._internal.session import _TrainingResult
 from ray.tune import Checkpoint
 from ray.tune.experiment import Trial
@@ -13,6 +15,7 @@ from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 
 from risingsearch.errors import CheckpointError
 from risingsearch.integrations.ray.arms import Stamp
+from risingsearch.journal import Event
 from risingsearch.json_values import as_json, from_json
 
 NONE: Stamp = (None, None)
@@ -33,39 +36,63 @@ def last_stamp(trial: Trial) -> Stamp:
     return NONE if newest is None else stamp_of(newest.metrics)
 
 
-def as_event(trial: Trial) -> dict[str, Any]:
-    """Return where a trial's newest checkpoint is, and its metrics, as JSON values."""
+def checkpoint_of(trial: Trial) -> Event:
+    """Return what the journal says of a trial's newest checkpoint, if there is one."""
     newest = trial.latest_checkpoint_result
-    folder = trial.storage.experiment_fs_path
-    return {
-        "path": PurePosixPath(newest.checkpoint.path).relative_to(folder).as_posix(),
-        "metrics": as_json(
-            {
-                name: value
-                for name, value in newest.metrics.items()
-                if isinstance(value, str | bool | int | float)
-            }
-        ),
+    if newest is None:
+        return {}
+    metrics = {
+        name: value
+        for name, value in newest.metrics.items()
+        if isinstance(value, str | bool | int | float)
     }
+    name = PurePosixPath(newest.checkpoint.path).name
+    return {"checkpoint": {"name": name, "metrics": as_json(metrics)}}
 
 
-def point_to(trial: Trial, event: Mapping[str, Any]) -> None:
-    """Let a trial go on from a checkpoint, unless it knows of a newer one.
+def bring_up_to_date(trial: Trial, event: Mapping[str, Any] | None) -> None:
+    """Let a restored trial go on from its newest checkpoint.
 
-    Ray looks at the state of its trials now and then, so what it finds when it restores
-    an experiment may lag behind.
+    Ray notes the state of its trials now and then, so what it restores may lag behind
+    the journal; and behind what is stored, where it keeps only some of the checkpoints.
+
+    Parameters
+    ----------
+    trial : Trial
+        One that was restored.
+    event : dict, optional
+        The checkpoint that the journal has of it.
     """
-    path = PurePosixPath(trial.storage.experiment_fs_path, event["path"])
     newest = trial.latest_checkpoint_result
-    if newest is not None and _number(newest.checkpoint.path) >= _number(path):
+    number, metrics = -1, {}
+    if newest is not None:
+        number, metrics = _number(newest.checkpoint.path), newest.metrics
+    known = number
+    if event is not None and _number(event["name"]) > number:
+        number, metrics = _number(event["name"]), from_json(event["metrics"])
+    stored = _stored(trial)
+    if number not in stored:
+        number = max(stored, default=number)
+    if number <= known:
         return
-    checkpoint = Checkpoint(path.as_posix(), trial.storage.storage_filesystem)
-    trial.on_checkpoint(_TrainingResult(checkpoint, from_json(event["metrics"])))
-    trial.storage.current_checkpoint_index = _number(path)
+    path = PurePosixPath(trial.path, f"checkpoint_{number:06d}").as_posix()
+    checkpoint = Checkpoint(path, trial.storage.storage_filesystem)
+    with suppress(FileNotFoundError):  # of an older one, which Ray is done with
+        trial.on_checkpoint(_TrainingResult(checkpoint, metrics))
+    trial.storage.current_checkpoint_index = number
+    trial.invalidate_json_state()
 
 
-def _number(path: PurePosixPath | str) -> int:
-    return int(PurePosixPath(path).name.rpartition("_")[2])
+def _stored(trial: Trial) -> set[int]:
+    """Return the numbers of the checkpoints that a trial has in storage."""
+    folder = FileSelector(trial.path, allow_not_found=True)
+    files = trial.storage.storage_filesystem.get_file_info(folder)
+    names = [file.base_name for file in files]
+    return {_number(name) for name in names if name.startswith("checkpoint_")}
+
+
+def _number(path: str) -> int:
+    return int(path.rpartition("_")[2])
 
 
 def without_checkpoint(trial: Trial) -> CheckpointError:
@@ -75,18 +102,6 @@ def without_checkpoint(trial: Trial) -> CheckpointError:
         "train it again: give tune.report a checkpoint each time (a class needs "
         "save_checkpoint and load_checkpoint)"
     )
-
-
-def check_has_checkpoint(trial: Trial) -> None:
-    """Check that a trial goes on, and does not begin again.
-
-    Raises
-    ------
-    CheckpointError
-        If it has no checkpoint.
-    """
-    if trial.latest_checkpoint_result is None:
-        raise without_checkpoint(trial)
 
 
 def check_goes_on(trial: Trial, result: Mapping[str, Any], time_attr: str) -> None:

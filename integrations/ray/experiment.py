@@ -11,14 +11,14 @@ from ray.tune.experiment import Trial
 from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
 
-from risingsearch.errors import JobError, StateError
+from risingsearch.errors import JobError, JournalError, StateError
 from risingsearch.integrations.ray.arms import Arms, Slice, Stamp
 from risingsearch.integrations.ray.checkpoints import (
     NONE,
+    bring_up_to_date,
     check_goes_on,
-    check_has_checkpoint,
+    checkpoint_of,
     last_stamp,
-    point_to,
     stamp_of,
 )
 from risingsearch.integrations.ray.concurrency import lift_limit, room_for
@@ -92,6 +92,12 @@ class Experiment:
         }
         self._record = Record.of(trial)
         known = self._record.go_on(key, trial)
+        if known is None and saved is None and trial.has_reported_at_least_once:
+            msg = (
+                f"{self._record.path} is missing, which says what was decided before: "
+                "put it back, or begin a new experiment"
+            )
+            raise JournalError(msg)
         header, events = known or saved or (new, [])
         if known is None:
             self._record.begin(header, events)
@@ -110,10 +116,13 @@ class Experiment:
         return self.arms.scheduler
 
     def _note(self, event: Event, trial_id: str | None = None) -> None:
-        if trial_id is None:
+        trial = None if trial_id is None else self.trials.get(trial_id)
+        if trial is None:
             self._record.note(event)
+        elif "failure" in event:
+            self._record.note(event | checkpoint_of(trial))
         else:
-            self._record.note(event, self.trials[trial_id], self._seen.get(trial_id))
+            self._record.note(event, trial, self._seen.get(trial.trial_id))
 
     def recorded(self) -> tuple[Event, list[Event]]:
         """Return all that is on disk."""
@@ -136,8 +145,7 @@ class Experiment:
         if trial_id not in self.arms.arm:
             self._pool.append(trial_id)
             return
-        if trial_id in self._checkpoints:
-            point_to(trial, self._checkpoints.pop(trial_id))
+        bring_up_to_date(trial, self._checkpoints.pop(trial_id, None))
         self._seen[trial_id] = last_stamp(trial)
         if self.arms.status(trial_id) == "failed" and trial.num_failures:
             self._retries.append(trial_id)  # as ``resume_errored`` says
@@ -220,12 +228,7 @@ class Experiment:
         ]
         # Those that are not waiting for an actor yet come first.
         waiting.sort(key=lambda trial: trial.status == Trial.PENDING)
-        if not waiting:
-            return None
-        trial = waiting[0]
-        if self.arms.slices[trial.trial_id].job.from_epoch:
-            check_has_checkpoint(trial)
-        return trial
+        return waiting[0] if waiting else None
 
     @property
     def is_done(self) -> bool:
@@ -246,15 +249,23 @@ class Experiment:
         if self._retries:
             return self._try_again()
         assert job is not None
-        if job.arm not in self.arms.trial:
-            trial_id = self._proposed()
-            if trial_id is None:
-                return self._none_is_left()
+        trial_id = self.arms.trial.get(job.arm) or self._proposed()
+        if trial_id is None:
+            return self._none_is_left()
+        if trial_id not in self.arms.arm:
             self.arms.open(job.arm, trial_id)
             # So that the trial is there when the experiment is restored.
             self.controller.checkpoint(force=True, wait=True)
-        self.arms.begin()
+        if self._is_gone(trial_id):
+            self.arms.end([job.arm])
+        else:
+            self.arms.begin()
         return True
+
+    def _is_gone(self, trial_id: str) -> bool:
+        """Whether Ray trains a trial no more."""
+        trial = self.trials.get(trial_id)
+        return trial is None or bool(trial.is_finished())
 
     def _proposed(self) -> str | None:
         """Return a trial that is no arm yet, if the searcher has one."""
@@ -296,37 +307,31 @@ class Experiment:
             return None
 
     def _see_to_the_ended(self) -> None:
-        """Tell each side of the trials that are over for the other."""
-        ended = []
-        for trial_id, arm in self.arms.arm.items():
-            trial = self.trials.get(trial_id)
-            if trial is None or trial.is_finished():
+        """Stop the trials of arms that are over; fail what Ray trains no more."""
+        for trial_id in list(self.arms.arm):
+            if self._is_gone(trial_id):
                 if trial_id in self.arms.slices:
                     self.arms.fail(trial_id, "Ray has ended the trial", NONE)
-                elif self.arms.status(trial_id) == "paused":
-                    ended.append(arm)
-            elif (
-                trial.status in WAITS
-                and trial_id not in self._retries
-                and self.arms.is_over(trial_id)
-            ):
-                self.controller.stop_trial(trial)
-        if ended:
-            self.arms.end(ended)
+            elif self.arms.is_over(trial_id) and trial_id not in self._retries:
+                self._stop(self.trials[trial_id])
 
     def _finish(self) -> None:
         """Let the experiment end: what is paused would keep it up for ever."""
         self.controller.search_alg.set_finished()
         for trial in self.trials.values():
-            if trial.status in WAITS:
-                self.controller.stop_trial(trial)
+            self._stop(trial)
+
+    def _stop(self, trial: Trial) -> None:
+        if trial.status in WAITS:
+            self.controller.stop_trial(trial)
 
 
 def _reason(trial: Trial) -> str:
     """Return the last line of what a trial failed with."""
-    path = trial.error_file
-    lines = Path(path).read_text().split("\n") if path and Path(path).exists() else []
-    return next((line for line in reversed(lines) if line.strip()), "the trial failed")
+    text = "the trial failed"
+    if trial.run_metadata.error_filename and Path(trial.error_file).exists():
+        text = Path(trial.error_file).read_text().strip() or text
+    return text.splitlines()[-1]
 
 
 def _check_same(saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:

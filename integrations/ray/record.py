@@ -10,9 +10,8 @@ from typing import Any
 from pyarrow.fs import LocalFileSystem
 from ray.tune.experiment import Trial
 
-from risingsearch.errors import JournalError
 from risingsearch.integrations.ray.checkpoints import (
-    as_event,
+    checkpoint_of,
     last_stamp,
     without_checkpoint,
 )
@@ -73,15 +72,9 @@ class Record:
         Raises
         ------
         JournalError
-            If it was begun before and its journal is lost or damaged.
+            If the journal is damaged.
         """
         if not self.path.exists():
-            if trial.has_reported_at_least_once:
-                msg = (
-                    f"{self.path} is missing, which says what was decided before: put "
-                    "it back, or begin a new experiment"
-                )
-                raise JournalError(msg)
             return None
         recorded = read(self.path)
         trials = {event.get("trial") for event in recorded.events}
@@ -136,7 +129,7 @@ class Record:
 
     def _look_at(self, line: _Line, trial: Trial) -> None:
         if last_stamp(trial) == line.stamp:
-            line.event["checkpoint"] = as_event(trial)
+            line.event |= checkpoint_of(trial)
             line.is_ready = True
         elif trial.is_finished():
             line.is_ready = True

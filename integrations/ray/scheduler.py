@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import uuid
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,18 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             return None
         arm = self._experiment.scheduler.best_arm
         return None if arm is None else self._experiment.arms.trial[arm]
+
+    @property
+    def best_score(self) -> float:
+        """The best score so far; NaN before the first finite one."""
+        if self._experiment is None:
+            return math.nan
+        return self._experiment.scheduler.best_score
+
+    @property
+    def best_epoch(self) -> int:
+        """The best trial's epoch with the best score; 0 before the first finite one."""
+        return 0 if self._experiment is None else self._experiment.scheduler.best_epoch
 
     @property
     def history(self) -> list[dict[str, Any]]:

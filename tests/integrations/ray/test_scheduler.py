@@ -1,0 +1,541 @@
+"""The twelve pitfalls of pausing trials in Ray Tune, and what else users rely on.
+
+``fake_tune`` plays Ray's controller; ``test_fit.py`` has Ray itself.
+"""
+
+import itertools
+import json
+import math
+import pickle
+from collections import Counter
+
+import pytest
+from ray.tune import CheckpointConfig
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
+from ray.tune.search.searcher import Searcher
+
+from risingsearch import Scheduler
+from risingsearch.errors import (
+    CheckpointError,
+    InvalidParameterError,
+    JournalError,
+    StateError,
+    UnknownNameError,
+)
+from risingsearch.integrations.ray import RisingScheduler
+from risingsearch.integrations.ray.concurrency import lift_limit
+
+POLICIES = ["auto", "successive-halving", "hyperband", "asha", "cure-ucb", "raven-ucb"]
+
+
+def charged(tune):
+    return sum(arm.charged for arm in tune.scheduler.explain().values())
+
+
+def history(tune):
+    keys = ("arm", "epoch", "score", "round", "job", "reason")
+    return [[row[key] for key in keys] for row in tune.scheduler.history]
+
+
+def lines(tune):
+    journal = tune.folder / "experiment" / "risingsearch-journal.jsonl"
+    return [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+
+
+def told(tune):
+    """Return the epochs that the journal has, by trial."""
+    trials, epochs = {}, Counter()
+    for line in lines(tune):
+        if line["event"] == "opened":
+            trials[line["arm"]] = line["trial"]
+        elif line["event"] == "told":
+            arm, from_epoch, *_ = line["job"]
+            epochs[trials[arm]] = from_epoch + len(line["scores"])
+    return epochs
+
+
+class TestBudget:
+    @pytest.mark.parametrize("policy", POLICIES)
+    @pytest.mark.parametrize("order", ["ask", "completion"])
+    def test_no_epoch_is_trained_twice_nor_beyond_the_budget(
+        self, fake_tune, policy, order
+    ):
+        params = {"variance": "eq5"} if policy == "raven-ucb" else None
+        tune = fake_tune(policy=policy, policy_params=params, order=order)
+        assert tune.run()
+        assert len(set(tune.trained)) == len(tune.trained) == tune.scheduler.n_epochs
+        assert tune.scheduler.n_epochs <= 40
+        if policy in ("auto", "cure-ucb", "raven-ucb"):
+            assert tune.scheduler.n_epochs == 40
+
+    @pytest.mark.parametrize("budget", [1, 2, 7])
+    def test_it_is_exact_however_small_it_is(self, fake_tune, budget):
+        tune = fake_tune(budget)
+        assert tune.run()
+        assert len(tune.trained) == budget
+
+    def test_no_trial_gets_more_than_max_epochs(self, fake_tune):
+        tune = fake_tune(60, max_epochs=9)
+        assert tune.run()
+        assert max(Counter(trial for trial, _ in tune.trained).values()) == 9
+
+    def test_slices_may_be_longer(self, fake_tune):
+        tune = fake_tune(41, slice=4)
+        assert tune.run()
+        assert len(tune.trained) == 41
+
+    def test_it_ends_when_all_trials_have_all_their_epochs(self, fake_tune):
+        tune = fake_tune(500, max_epochs=5)
+        assert tune.run()
+        assert len(tune.trained) == 8 * 5
+
+    @pytest.mark.parametrize("is_function", [True, False])
+    def test_it_decides_as_a_search_with_as_many_jobs(self, fake_tune, is_function):
+        tune = fake_tune(tune={"n_samples": 8})
+        tune.is_function = is_function
+        assert tune.run()
+        scheduler = Scheduler(n_arms=8, budget=40, max_epochs=10, n_jobs=2, seed=0)
+        tops = [(arm * 7 % 11) / 11 + 0.1 for arm in range(8)]
+        jobs = []
+        while not scheduler.done:
+            while (job := scheduler.ask()) is not None:
+                jobs.append(job)
+            job = jobs.pop(0)
+            epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)
+            scheduler.tell(job, [tops[job.arm] * (1 - 1 / (e + 1)) for e in epochs])
+        mine = [(row["arm"], row["epoch"]) for row in tune.scheduler.history]
+        assert mine == [(row["arm"], row["epoch"]) for row in scheduler.history]
+
+    def test_the_same_seed_gives_the_same_run_whatever_finishes_first(self, fake_tune):
+        histories = []
+        for seed in range(4):
+            tune = fake_tune(tune={"seed": seed})
+            assert tune.run()
+            histories.append(history(tune))
+        assert all(history == histories[0] for history in histories)
+
+
+class TestPausing:
+    def test_a_trial_goes_on_where_it_was(self, fake_tune):
+        tune = fake_tune()
+        assert tune.run()
+        by_trial = {}
+        for trial, epoch in tune.trained:
+            by_trial.setdefault(trial, []).append(epoch)
+        assert all(e == list(range(1, len(e) + 1)) for e in by_trial.values())
+
+    def test_a_trial_that_is_due_again_is_not_paused_but_saved(self, fake_tune):
+        tune = fake_tune(6, slice=1, tune={"n_samples": 1})
+        tune.is_function = False
+        decisions, saves = [], []
+        take, save = tune.scheduler.on_trial_result, tune._schedule_trial_save
+        tune.scheduler.on_trial_result = lambda *args: (
+            decisions.append(take(*args)) or decisions[-1]
+        )
+        tune._schedule_trial_save = lambda trial: saves.append(trial) or save(trial)
+        assert tune.run()
+        assert decisions == ["CONTINUE"] * 5 + ["STOP"]
+        assert len(saves) == 5
+
+    def test_new_trials_wait_until_they_are_chosen(self, fake_tune):
+        tune = fake_tune(tune={"n_slots": 4})
+        training = []
+        while not tune.is_finished():
+            tune.step()
+            running = [t for t in tune.trials if t.status == Trial.RUNNING]
+            training.append(sum(not trial.is_saving for trial in running))
+        assert max(training) == 2
+
+    def test_the_searcher_is_asked_only_when_a_trial_is_opened(self, fake_tune):
+        tune = fake_tune(tune={"n_samples": 1000})
+        assert tune.run()
+        assert tune.search_alg.n_proposed == len(tune.trials) <= 40
+
+    def test_choosing_changes_nothing_until_the_trial_runs(self, fake_tune):
+        tune = fake_tune(n_jobs=1)
+        tune.step()
+        for _ in range(30):
+            chosen = tune.scheduler.choose_trial_to_run(tune)
+            before = tune.scheduler.n_epochs, len(tune.trials)
+            assert tune.scheduler.choose_trial_to_run(tune) is chosen
+            assert (tune.scheduler.n_epochs, len(tune.trials)) == before
+            tune.step()
+
+    def test_it_ends_though_trials_are_paused(self, fake_tune):
+        tune = fake_tune(12)
+        assert tune.run()
+        assert {trial.status for trial in tune.trials} == {Trial.TERMINATED}
+
+    def test_it_only_pauses_by_what_it_returns(self, fake_tune):
+        tune = fake_tune()
+        assert not hasattr(tune, "pause_trial")  # ray#61448
+        assert tune.run()
+
+    def test_results_are_not_buffered(self):
+        assert not RisingScheduler(9).supports_buffered_results
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize("is_function", [True, False])
+    def test_a_trial_without_one_is_refused(self, fake_tune, is_function):
+        tune = fake_tune()
+        tune.is_function = is_function
+        tune.saves = lambda trial, epoch: False
+        with pytest.raises(CheckpointError, match="give tune.report a checkpoint each"):
+            tune.run()
+        assert len(tune.trained) <= 3
+
+    def test_one_that_is_older_than_the_last_epoch_is_refused(self, fake_tune):
+        tune = fake_tune(slice=3)
+        tune.saves = lambda trial, epoch: epoch % 2 == 0
+        with pytest.raises(CheckpointError, match="no checkpoint of its last epoch"):
+            tune.run()
+
+    def test_one_at_the_end_of_each_slice_is_enough(self, fake_tune):
+        tune = fake_tune(slice=3, max_epochs=9)
+        tune.saves = lambda trial, epoch: epoch % 3 == 0
+        assert tune.run()
+        assert len(set(tune.trained)) == len(tune.trained) == 40
+
+    def test_a_trial_that_does_not_load_it_is_found_out(self, fake_tune):
+        tune = fake_tune()
+        tune.restores = False
+        with pytest.raises(
+            CheckpointError, match="went on after epoch 1 and reports e"
+        ):
+            tune.run()
+
+    def test_one_that_is_deleted_is_a_failure_of_its_trial(self, fake_tune):
+        tune = fake_tune()
+        while tune.n_in(Trial.PAUSED) < 4:
+            tune.step()
+        kept = {t for t in tune.trials if t.checkpoint and t.status == Trial.PAUSED}
+        for trial in kept:
+            for file in (tune.folder / "experiment" / trial.trial_id).rglob("*.json"):
+                file.unlink()
+        assert tune.run()
+        assert len(set(tune.trained)) == len(tune.trained)
+        assert charged(tune) == 40
+
+    @pytest.mark.parametrize("score", [None, "score"])
+    def test_the_newest_is_kept_however_few_are(self, fake_tune, score):
+        config = CheckpointConfig(
+            num_to_keep=1,
+            checkpoint_score_attribute=score,
+            checkpoint_score_order="min",
+        )
+        tune = fake_tune(tune={"checkpoint_config": config})
+        assert tune.run()
+        assert len(set(tune.trained)) == len(tune.trained) == 40
+
+
+class TestScores:
+    @pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
+    @pytest.mark.parametrize("order", ["ask", "completion"])
+    def test_a_trial_whose_score_is_not_finite_is_stopped(self, fake_tune, lost, order):
+        tune = fake_tune(order=order)
+        tune.score = lambda trial, epoch: (
+            lost
+            if trial.trial_id == tune.id_of(3) and epoch == 2
+            else trial.config["top"]
+        )
+        assert tune.run()
+        assert max(e for t, e in tune.trained if t == tune.id_of(3)) == 2
+        assert len(tune.trained) == charged(tune) == 40
+        assert tune.scheduler.explain()[tune.id_of(3)].status == "failed"
+
+    def test_minimising_is_maximising_the_negative(self, fake_tune):
+        one = fake_tune()
+        one.run()
+        other = fake_tune(mode="min")
+        score = one.score
+        other.score = lambda trial, epoch: -score(trial, epoch)
+        other.run()
+        assert [(r["arm"], r["score"]) for r in one.scheduler.history] == [
+            (r["arm"], -r["score"]) for r in other.scheduler.history
+        ]
+
+    def test_a_result_without_the_metric_goes_by(self, fake_tune):
+        tune = fake_tune()
+        tune.step()
+        decision = tune.scheduler.on_trial_result(tune, tune.trials[0], {"other": 1})
+        assert decision == TrialScheduler.CONTINUE
+        assert tune.scheduler.n_epochs == 0
+
+    def test_the_last_result_counts_that_only_completion_brings(self, fake_tune):
+        tune = fake_tune()
+        tune.ends = lambda trial, epoch: epoch == 4
+        assert tune.run()
+        assert len(tune.trained) == charged(tune) == 8 * 4
+        epochs = [arm.epochs for arm in tune.scheduler.explain().values()]
+        assert epochs == [4] * 8
+
+    def test_a_last_result_that_comes_again_does_not(self, fake_tune):
+        tune = fake_tune(slice=5)
+        while not tune.trained:
+            tune.step()
+        tune.stop_trial(
+            next(t for t in tune.trials if t.trial_id == tune.trained[0][0])
+        )
+        assert tune.run()
+        assert len(tune.trained) == charged(tune)
+
+
+class TestFailures:
+    def test_a_trial_that_failed_is_charged_and_retired(self, fake_tune):
+        tune = fake_tune(slice=3)
+        tune.fails = lambda trial, epoch: trial.trial_id == tune.id_of(1) and epoch == 2
+        assert tune.run()
+        arm = tune.scheduler.explain()[tune.id_of(1)]
+        assert (arm.status, arm.epochs, arm.charged) == ("failed", 1, 3)
+        assert charged(tune) == 40
+        assert len(tune.trained) == 40 - 2
+
+    @pytest.mark.parametrize("is_function", [True, False])
+    @pytest.mark.parametrize("order", ["ask", "completion"])
+    def test_ray_tries_it_again_from_its_checkpoint(
+        self, fake_tune, is_function, order
+    ):
+        tune = fake_tune(slice=3, order=order, tune={"max_failures": 1})
+        tune.is_function = is_function
+        failed = set()
+
+        def fails(trial, epoch):
+            if epoch == 5 and not failed:
+                failed.add(trial.trial_id)
+                return True
+            return False
+
+        tune.fails = fails
+        assert tune.run()
+        assert failed
+        assert charged(tune) == 40
+        again = len(tune.trained) - len(set(tune.trained))
+        assert again == (0 if is_function else len(failed))  # epoch 4 was not saved
+        for arm in tune.scheduler.explain().values():
+            mine = {e for t, e in tune.trained if t == arm_id(tune, arm.arm)}
+            assert arm.epochs == len(mine)
+
+    def test_the_reason_is_kept(self, fake_tune):
+        tune = fake_tune()
+        tune.fails = lambda trial, epoch: trial.trial_id == tune.id_of(0)
+        assert tune.run()
+        assert (
+            "retired: the trial failed"
+            in tune.scheduler.explain()[tune.id_of(0)].reason
+        )
+
+    def test_a_trial_that_failed_while_it_saved_says_what_is_trained_again(
+        self, fake_tune, caplog
+    ):
+        tune = fake_tune(tune={"max_failures": 1})
+        saved, failed = tune.saved, []
+
+        def fails_once(trial):
+            if trial.trial_id == tune.id_of(2) and not failed:
+                failed.append(trial)
+                tune.fail(trial)
+            else:
+                saved(trial)
+
+        tune.saved = fails_once
+        assert tune.run()
+        assert "trained and charged again" in caplog.text
+        assert len(tune.trained) == charged(tune) == 40
+
+
+def arm_id(tune, arm):
+    return next(id_ for id_, a in tune.scheduler.explain().items() if a.arm == arm)
+
+
+class TestRestoring:
+    @pytest.mark.parametrize("is_function", [True, False])
+    @pytest.mark.parametrize("slice_", [None, 3])
+    @pytest.mark.parametrize("num_to_keep", [None, 1])
+    def test_killed_after_any_step_it_goes_on_and_trains_nothing_told_again(
+        self, fake_tune, is_function, slice_, num_to_keep
+    ):
+        config = CheckpointConfig(num_to_keep=num_to_keep)
+        for n_steps in itertools.count(3, 7):
+            for file in whole.folder.rglob("*.json*"):
+                file.unlink()
+            tune = fake_tune(slice=slice_, tune={"checkpoint_config": config})
+            tune.is_function = is_function
+            if tune.run(n_steps):
+                break
+            known = told(tune)
+            before = len(tune.trained)
+            other = tune.restored()
+            assert other.run()
+            assert not [
+                (trial, epoch)
+                for trial, epoch in other.trained[before:]
+                if epoch <= known[trial]
+            ]
+            assert charged(other) == 40
+            assert len(other.trained) - 40 <= before - sum(known.values())
+            if is_function:  # in training and not saved: one epoch of each job
+                assert len(other.trained) - len(set(other.trained)) <= 2
+
+    def test_a_snapshot_of_ray_that_lags_behind_is_brought_up_to_date(self, fake_tune):
+        tune = fake_tune()
+        while len(tune.trained) < 36:  # no trial is opened any more
+            tune.step()
+        other = tune.restored()
+        epochs = {t.trial_id: (t.latest_checkpoint_result, t) for t in other.trials}
+        for trial_id, epoch in told(tune).items():
+            newest, trial = epochs[trial_id]
+            assert newest.metrics["epoch"] >= epoch
+            index = int(newest.checkpoint.path[-6:])
+            assert trial.storage.current_checkpoint_index == index
+
+    def test_other_arguments_are_refused(self, fake_tune):
+        tune = fake_tune()
+        tune.run(20)
+        other = RisingScheduler(41, 10, metric="score", mode="max", n_jobs=2, seed=0)
+        tune.saved_scheduler = pickle.dumps(other)
+        with pytest.raises(StateError, match="begun with budget=40, and .* budget=41"):
+            tune.restored()
+
+    def test_what_cannot_be_restored_does_not_begin_anew(self, fake_tune):
+        tune = fake_tune()
+        tune.run(40)
+        journal = tune.folder / "experiment" / "risingsearch-journal.jsonl"
+        content = journal.read_bytes()
+        journal.write_bytes(content.replace(b"told", b"tolb", 1))
+        with pytest.raises(JournalError, match="is damaged in line"):
+            tune.restored()
+        journal.unlink()
+        scheduler = tune.scheduler = pickle.loads(tune.saved_scheduler)
+        trained = next(trial for trial in tune.trials if trial.last_result)
+        with pytest.raises(JournalError, match="is missing, which says what was"):
+            scheduler.on_trial_add(tune, trained)
+        with pytest.raises(JournalError):  # Ray hides the first
+            scheduler.choose_trial_to_run(tune)
+
+    def test_a_new_experiment_in_the_same_folder_begins_anew(self, fake_tune):
+        fake_tune().run()
+        tune = fake_tune()
+        assert tune.run()
+        assert len(tune.trained) == 40
+
+    def test_a_trial_that_ray_has_lost_is_failed(self, fake_tune):
+        tune = fake_tune()
+        tune.run(40)
+        tune.snapshot = tune.snapshot[1:]
+        other = tune.restored()
+        assert other.run()
+        assert charged(other) == 40
+
+    def test_save_and_restore_carry_what_was_decided(self, fake_tune, tmp_path):
+        tune = fake_tune()
+        tune.run(60)
+        tune.scheduler.save(str(tmp_path / "saved"))
+        (tune.folder / "experiment" / "risingsearch-journal.jsonl").unlink()
+        scheduler = RisingScheduler(
+            40, 10, metric="score", mode="max", n_jobs=2, seed=0
+        )
+        scheduler.restore(str(tmp_path / "saved"))
+        tune.saved_scheduler = pickle.dumps(scheduler)
+        before = len(tune.trained)
+        other = tune.restored()
+        assert other.run()
+        assert charged(other) == 40
+        assert len(other.trained) <= 40 + before
+
+
+class TestSearchers:
+    def test_a_searcher_that_runs_dry_leaves_the_budget_to_its_trials(self, fake_tune):
+        tune = fake_tune(tune={"n_samples": 100})
+        tune.search_alg.runs_dry_after = 5
+        assert tune.run()
+        assert len(tune.trials) == 5
+        assert len(tune.trained) == 40
+
+    def test_limits_are_kept_for_trials_that_train(self):
+        grid = BasicVariantGenerator(max_concurrent=3)
+        assert lift_limit(grid) == 3
+        assert lift_limit(grid) is None
+
+        class Random(Searcher):
+            pass
+
+        limiter = ConcurrencyLimiter(Random(metric="m", mode="max"), max_concurrent=2)
+
+        class Generator:
+            searcher = limiter
+
+        assert lift_limit(Generator) == 2
+        assert limiter.max_concurrent > 1000
+
+
+class TestSettings:
+    def test_metric_and_mode_are_given_once(self):
+        scheduler = RisingScheduler(9, metric="score")
+        assert not scheduler.set_search_properties("other", "max")
+        assert scheduler.set_search_properties(None, "max")
+        assert not scheduler.set_search_properties(None, "min")
+        assert scheduler.metric == "score"
+
+    def test_without_them_nothing_begins(self, fake_tune):
+        tune = fake_tune(metric=None)
+        with pytest.raises(InvalidParameterError, match="needs a metric and a mode"):
+            tune.step()
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"budget": 0}, "budget"),
+            ({"max_epochs": 0}, "max_epochs"),
+            ({"mode": "maximize"}, "mode must be one of"),
+            ({"slice": 0}, "slice"),
+            ({"n_jobs": 0}, "n_jobs"),
+            ({"policy_params": {"nope": 1}}, "nope"),
+        ],
+    )
+    def test_what_is_wrong_is_said_at_once(self, given, message):
+        with pytest.raises(InvalidParameterError, match=message):
+            RisingScheduler(**{"budget": 9} | given)
+
+    def test_an_unknown_policy_is_said_at_once(self):
+        with pytest.raises(UnknownNameError, match="did you mean"):
+            RisingScheduler(9, policy="cure")
+
+    def test_it_serves_one_experiment(self, fake_tune):
+        tune = fake_tune()
+        tune.run()
+        other = fake_tune(scheduler=tune.scheduler)
+        with pytest.raises(InvalidParameterError, match="serves one experiment"):
+            other.step()
+
+    def test_it_can_be_pickled_after_it_was_used(self, fake_tune):
+        tune = fake_tune()
+        tune.run()
+        other = fake_tune(scheduler=pickle.loads(pickle.dumps(tune.scheduler)))
+        assert other.scheduler.history == []
+
+
+class TestStatus:
+    def test_it_says_where_it_stands(self, fake_tune):
+        tune = fake_tune()
+        assert tune.scheduler.debug_string() == "RisingScheduler: 0 of 40 epochs"
+        assert tune.scheduler.best_trial_id is None
+        tune.run()
+        assert tune.scheduler.debug_string() == (
+            "RisingScheduler (screened-damped-slope): 40 of 40 epochs, 8 trials opened, "
+            f"best score {tune.scheduler.best_score:.4g} by "
+            f"{tune.scheduler.best_trial_id} at epoch {tune.scheduler.best_epoch}"
+        )
+
+    def test_it_tells_the_history_by_trial(self, fake_tune):
+        tune = fake_tune()
+        tune.run()
+        rows = tune.scheduler.history
+        assert len(rows) == 40
+        best = max(rows, key=lambda row: row["score"])
+        assert best["trial_id"] == tune.scheduler.best_trial_id
+        assert best["score"] == tune.scheduler.best_score
+        assert best["epoch"] == tune.scheduler.best_epoch
+        assert {row["trial_id"] for row in rows} == set(tune.scheduler.explain())
