@@ -254,7 +254,8 @@ class Experiment:
             return self._none_is_left()
         if trial_id not in self.arms.arm:
             self.arms.open(job.arm, trial_id)
-            # So that the trial is there when the experiment is restored.
+            # So that the trial and its folder are known when it is restored.
+            self.trials[trial_id].init_local_path()
             self.controller.checkpoint(force=True, wait=True)
         if self._is_gone(trial_id):
             self.arms.end([job.arm])

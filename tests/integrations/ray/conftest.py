@@ -1,8 +1,8 @@
 """Ray Tune without its processes: what its controller does with a scheduler.
 
-Written after ``ray/tune/execution/tune_controller.py`` (2.60). Trials, their checkpoints
-and the storage are Ray's own; actors are numbers here, and each step handles one event,
-drawn from those that are due.
+Written after ``ray/tune/execution/tune_controller.py`` (2.60). Trials, their
+checkpoints and the storage are Ray's own; actors are numbers here, and each step
+handles one event, drawn from those that are due.
 """
 
 import itertools
@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from ray.train._internal.session import _TrainingResult
 from ray.train._internal.storage import StorageContext
-from ray.tune import Checkpoint, CheckpointConfig
+from ray.tune import Checkpoint
 from ray.tune.experiment import Trial
 from ray.tune.result import SHOULD_CHECKPOINT
 
 from risingsearch.integrations.ray import RisingScheduler
-
 
 PREFIXES = itertools.count()
 
@@ -270,8 +269,9 @@ class FakeTune:
 
 
 @pytest.fixture
-def fake_tune(tmp_path):
-    """Return a function that makes an experiment, its scheduler first."""
+def fake_tune(tmp_path, monkeypatch):
+    """Return a function that makes an experiment."""
+    monkeypatch.setattr(Trial, "init_local_path", lambda self: None)
 
     def make(budget=40, max_epochs=10, *, scheduler=None, tune=None, **options):
         options = {"metric": "score", "mode": "max", "n_jobs": 2, "seed": 0} | options
@@ -279,8 +279,3 @@ def fake_tune(tmp_path):
         return FakeTune(scheduler, tmp_path, **(tune or {}))
 
     return make
-
-
-@pytest.fixture
-def keep_one():
-    return CheckpointConfig(num_to_keep=1)

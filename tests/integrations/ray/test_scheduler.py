@@ -27,7 +27,7 @@ from risingsearch.errors import (
 from risingsearch.integrations.ray import RisingScheduler
 from risingsearch.integrations.ray.concurrency import lift_limit
 
-POLICIES = ["auto", "successive-halving", "hyperband", "asha", "cure-ucb", "raven-ucb"]
+POLICIES = ["auto", "successive-halving", "hyperband", "raven-ucb"]
 
 
 def charged(tune):
@@ -67,7 +67,7 @@ class TestBudget:
         assert tune.run()
         assert len(set(tune.trained)) == len(tune.trained) == tune.scheduler.n_epochs
         assert tune.scheduler.n_epochs <= 40
-        if policy in ("auto", "cure-ucb", "raven-ucb"):
+        if policy in ("auto", "raven-ucb"):
             assert tune.scheduler.n_epochs == 40
 
     @pytest.mark.parametrize("budget", [1, 2, 7])
@@ -183,7 +183,7 @@ class TestCheckpoints:
         tune = fake_tune()
         tune.is_function = is_function
         tune.saves = lambda trial, epoch: False
-        with pytest.raises(CheckpointError, match="give tune.report a checkpoint each"):
+        with pytest.raises(CheckpointError, match=r"give tune\.report a checkpoint"):
             tune.run()
         assert len(tune.trained) <= 3
 
@@ -358,9 +358,7 @@ class TestRestoring:
         self, fake_tune, is_function, slice_, num_to_keep
     ):
         config = CheckpointConfig(num_to_keep=num_to_keep)
-        for n_steps in itertools.count(3, 7):
-            for file in whole.folder.rglob("*.json*"):
-                file.unlink()
+        for n_steps in itertools.count(3, 23):
             tune = fake_tune(slice=slice_, tune={"checkpoint_config": config})
             tune.is_function = is_function
             if tune.run(n_steps):
@@ -376,8 +374,6 @@ class TestRestoring:
             ]
             assert charged(other) == 40
             assert len(other.trained) - 40 <= before - sum(known.values())
-            if is_function:  # in training and not saved: one epoch of each job
-                assert len(other.trained) - len(set(other.trained)) <= 2
 
     def test_a_snapshot_of_ray_that_lags_behind_is_brought_up_to_date(self, fake_tune):
         tune = fake_tune()
@@ -396,7 +392,7 @@ class TestRestoring:
         tune.run(20)
         other = RisingScheduler(41, 10, metric="score", mode="max", n_jobs=2, seed=0)
         tune.saved_scheduler = pickle.dumps(other)
-        with pytest.raises(StateError, match="begun with budget=40, and .* budget=41"):
+        with pytest.raises(StateError, match=r"begun with budget=40, and .* budget=41"):
             tune.restored()
 
     def test_what_cannot_be_restored_does_not_begin_anew(self, fake_tune):
@@ -524,8 +520,8 @@ class TestStatus:
         assert tune.scheduler.best_trial_id is None
         tune.run()
         assert tune.scheduler.debug_string() == (
-            "RisingScheduler (screened-damped-slope): 40 of 40 epochs, 8 trials opened, "
-            f"best score {tune.scheduler.best_score:.4g} by "
+            "RisingScheduler (screened-damped-slope): 40 of 40 epochs, 8 trials "
+            f"opened, best score {tune.scheduler.best_score:.4g} by "
             f"{tune.scheduler.best_trial_id} at epoch {tune.scheduler.best_epoch}"
         )
 

@@ -1,0 +1,218 @@
+"""Experiments that Ray Tune runs itself."""
+
+import contextlib
+import json
+import logging
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import ray
+from ray import cloudpickle, tune
+from ray.tune.search.optuna import OptunaSearch
+
+from risingsearch.errors import CheckpointError
+from risingsearch.integrations.ray import RisingScheduler
+
+DRIVER = Path(__file__).with_name("driver.py")
+LOG = {}  # where trials write what they train
+
+# Ray's own: sockets and files that it leaves to the end of the process.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
+        patch.setenv("RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS", "0")
+        ray.init(
+            address="local",
+            num_cpus=1,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors lack it
+        yield
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+        ray.shutdown()
+
+
+@pytest.fixture
+def fit(tmp_path):
+    """Return a function that runs an experiment, and counts the epochs it trains."""
+    LOG["log"] = str(tmp_path / "log")
+
+    def run(trainable, param_space, scheduler, **config):
+        tuner = tune.Tuner(
+            trainable,
+            param_space=None if param_space is None else param_space | LOG,
+            tune_config=tune.TuneConfig(
+                metric="score",
+                mode="max",
+                reuse_actors=True,
+                scheduler=scheduler,
+                **config,
+            ),
+            run_config=tune.RunConfig(
+                name="experiment", storage_path=str(tmp_path), verbose=0
+            ),
+        )
+        results = tuner.fit()
+        return results, Counter((tmp_path / "log").read_text().splitlines())
+
+    return run
+
+
+class Trainable(tune.Trainable):
+    """An epoch is a step; ``odd`` says what becomes of it at the second."""
+
+    def setup(self, config):
+        self.config, self.epoch = config, 0
+
+    def step(self):
+        self.epoch += 1
+        odd = self.config["odd"] if self.epoch == 2 else None
+        if odd == "fails":
+            raise OSError("no disk")
+        with open(self.config["log"], "a") as file:
+            file.write(f"{self.trial_id} {self.epoch}\n")
+        score = 1.0 - 1.0 / (self.epoch + 1)
+        return {
+            "score": math.nan if odd == "is lost" else score,
+            "epoch": self.epoch,
+            "done": odd == "is done",
+        }
+
+    def save_checkpoint(self, folder):
+        Path(folder, "epoch").write_text(str(self.epoch))
+
+    def load_checkpoint(self, folder):
+        self.epoch = int(Path(folder, "epoch").read_text())
+
+    def reset_config(self, config):
+        self.setup(config)
+        return True
+
+
+def train(config):
+    epoch = 0
+    checkpoint = tune.get_checkpoint()
+    if checkpoint is not None:
+        with checkpoint.as_directory() as folder:
+            epoch = int(Path(folder, "epoch").read_text())
+    while epoch < 8:
+        epoch += 1
+        with open(config["log"], "a") as file:
+            file.write(f"{tune.get_context().get_trial_id()} {epoch}\n")
+        result = {"score": config["top"] * (1 - 1 / (epoch + 1)), "epoch": epoch}
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "epoch").write_text(str(epoch))
+            kept = tune.Checkpoint.from_directory(folder)
+            tune.report(result, checkpoint=kept if config["saves"] else None)
+
+
+def test_a_class_whose_trials_end_in_all_ways(fit):
+    scheduler = RisingScheduler(24, 7, n_jobs=1, seed=0)
+    ends = ["", "fails", "is lost", "is done", ""]
+    results, trained = fit(Trainable, {"odd": tune.grid_search(ends)}, scheduler)
+    assert set(trained.values()) == {1}
+    arms = {result.config["odd"]: None for result in results}
+    for trial_id, arm in scheduler.explain().items():
+        arms[ends[int(trial_id.rpartition("_")[2])]] = arm
+    assert arms["fails"].reason == "retired: OSError: no disk"
+    assert arms["is lost"].status == "failed"
+    assert arms["is done"].reason == "ended by itself"
+    assert [arms[end].epochs for end in ("fails", "is lost", "is done")] == [1, 2, 2]
+    assert results.num_errors == 1
+    assert scheduler.n_epochs == len(trained) + 1  # the one that failed
+    best = results.get_best_result(scope="all")
+    assert best.metrics["trial_id"] == scheduler.best_trial_id
+    assert best.metrics["epoch"] == scheduler.best_epoch == 7
+
+
+def space(trial):
+    if trial.suggest_categorical("kind", ["low", "high"]) == "low":
+        top = trial.suggest_float("low", 0.1, 0.5)
+    else:
+        top = trial.suggest_float("high", 0.5, 1.0)
+    return {"top": top, "saves": True, **LOG}
+
+
+def test_a_function_in_a_conditional_space_of_optuna(fit):
+    scheduler = RisingScheduler(20, 8, seed=0)
+    searcher = OptunaSearch(space=space, metric="score", mode="max", seed=0)
+    results, trained = fit(
+        train,
+        None,
+        scheduler,
+        search_alg=searcher,
+        num_samples=5,
+        max_concurrent_trials=1,
+    )
+    assert not results.errors
+    assert set(trained.values()) == {1}
+    assert len(trained) == scheduler.n_epochs == 20
+    assert len(scheduler.explain()) > 1
+
+
+def test_a_function_without_checkpoints_is_refused(fit):
+    scheduler = RisingScheduler(20, 8, n_jobs=1, seed=0)
+    tops = {"top": tune.grid_search([0.1, 0.2, 0.3]), "saves": False}
+    with pytest.raises(CheckpointError, match="has no checkpoint of its last epoch"):
+        fit(train, tops, scheduler)
+
+
+def test_killed_and_restored_it_trains_nothing_told_again(tmp_path):
+    def start():
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(DRIVER), str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def trained():
+        file = tmp_path / "trained"
+        return file.read_text().splitlines() if file.exists() else []
+
+    driver = start()
+    while len(trained()) < 30:
+        assert driver.poll() is None
+        time.sleep(0.01)
+    driver.kill()
+    driver.communicate()
+    known = told(tmp_path / "experiment")
+    before = trained()
+    printed, _ = start().communicate()
+    assert json.loads(printed.splitlines()[-1]) == {"trials": 9, "errors": 0}
+    again = [line.split() for line in trained()[len(before) :]]
+    assert not [(id_, epoch) for id_, epoch in again if int(epoch) <= known[id_]]
+    assert len(trained()) == 60 + len(before) - sum(known.values())
+
+
+def told(folder):
+    """Return the epochs that the journal has, by trial."""
+    epochs, trials = Counter(), {}
+    journal = folder / "risingsearch-journal.jsonl"
+    for line in journal.read_text().splitlines()[1:]:
+        event = {}
+        with contextlib.suppress(json.JSONDecodeError):  # a torn last line
+            event = json.loads(line)
+        if event.get("event") == "opened":
+            trials[event["arm"]] = event["trial"]
+        elif event.get("event") == "told":
+            arm, from_epoch, *_ = event["job"]
+            epochs[trials[arm]] = from_epoch + len(event["scores"])
+    return epochs
