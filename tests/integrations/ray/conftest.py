@@ -13,9 +13,9 @@ import random
 from pathlib import Path
 
 import pytest
+from ray.train import Checkpoint
 from ray.train._internal.session import _TrainingResult
 from ray.train._internal.storage import StorageContext
-from ray.tune import Checkpoint
 from ray.tune.experiment import Trial
 from ray.tune.result import SHOULD_CHECKPOINT
 

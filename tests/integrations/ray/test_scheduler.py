@@ -10,7 +10,7 @@ import pickle
 from collections import Counter
 
 import pytest
-from ray.tune import CheckpointConfig
+from ray.train import CheckpointConfig
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
