@@ -1,4 +1,4 @@
-"""An experiment that its test kills and starts again: ``python driver.py FOLDER``."""
+"""An experiment to be killed and started again: ``python driver.py FOLDER ADDRESS``."""
 
 import json
 import logging
@@ -40,9 +40,7 @@ class Trainable(tune.Trainable):
 if __name__ == "__main__":
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
+        address=sys.argv[2],
         log_to_driver=False,
         logging_level=logging.ERROR,
         runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}},

@@ -4,10 +4,12 @@ import contextlib
 import json
 import logging
 import math
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import types
 from collections import Counter
 from pathlib import Path
 
@@ -38,7 +40,7 @@ def cluster():
         patch.setenv("RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS", "0")
         ray.init(
             address="local",
-            num_cpus=1,
+            num_cpus=2,
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,
@@ -175,9 +177,11 @@ def test_a_function_without_checkpoints_is_refused(fit):
 
 
 def test_killed_and_restored_it_trains_nothing_told_again(tmp_path):
+    address = ray.get_runtime_context().gcs_address
+
     def start():
         return subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(DRIVER), str(tmp_path)],
+            [sys.executable, "-W", "ignore", str(DRIVER), str(tmp_path), address],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -216,3 +220,22 @@ def told(folder):
             arm, from_epoch, *_ = event["job"]
             epochs[trials[arm]] = from_epoch + len(event["scores"])
     return epochs
+
+
+def test_the_guide_tells_the_truth(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[3] / "docs" / "ray.md").read_text()
+    first, second, restore = re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.M)
+    guide = types.ModuleType("guide")
+    monkeypatch.setitem(sys.modules, "guide", guide)
+    monkeypatch.setattr("ray.train.constants.DEFAULT_STORAGE_PATH", str(tmp_path))
+    cloudpickle.register_pickle_by_value(guide)
+    exec(first, vars(guide))
+    assert guide.scheduler.n_epochs == 40
+    assert guide.best.metrics["trial_id"] == guide.scheduler.best_trial_id
+    assert guide.scheduler.best_score > 0.85
+    guide.path = guide.results.experiment_path
+    exec(restore, vars(guide))
+    assert len(guide.results) == len(guide.scheduler.explain())
+    exec(second, vars(guide))
+    assert guide.scheduler.n_epochs == 30
+    cloudpickle.unregister_pickle_by_value(guide)
