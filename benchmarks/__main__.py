@@ -18,6 +18,7 @@ SUITES = {
     "overhead": "what scheduling costs, and what a search costs above its training",
     "peers": "RisingSearchCV beside scikit-learn, Optuna, dask-ml, Ray Tune, Syne Tune",
     "raven": "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
+    "ray": "RisingScheduler in Ray Tune beside RisingSearch, two at a time",
     "rotting": "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
     "smooth": "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",
     "speed": "steps per second of every policy, beside other libraries and C",

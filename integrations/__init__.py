@@ -9,4 +9,6 @@ it is missing; this package imports none.
     ``TorchTrainable`` and its kin: training loops that pause and resume bit for bit.
 ``risingsearch.integrations.optuna``
     ``RisingSampler`` and ``RisingPruner``: Optuna trials that pause and come back.
+``risingsearch.integrations.ray``
+    ``RisingScheduler``: Ray Tune trials that pause and come back.
 """
