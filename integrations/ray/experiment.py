@@ -213,7 +213,21 @@ class Experiment:
     # ------------------------------------------------------------- what Ray is told
 
     def choose(self) -> Trial | None:
-        """Return a trial that is to train now, the same until it does."""
+        """Return a trial that is to train now, the same until it does.
+
+        Raises
+        ------
+        CheckpointError
+            If a trial that was paused has no checkpoint.
+        StateError
+            If Ray has lost all trials that the journal knows.
+        """
+        if self.arms.arm and not self.arms.arm.keys() & self.trials.keys():
+            msg = (
+                "Ray could not restore the trials and has begun anew, its log says why: "
+                "mend its files, which a crash may have cut; nothing is changed"
+            )
+            raise StateError(msg)
         self._record.settle()
         self._see_to_the_ended()
         while self._ask_next():
@@ -254,9 +268,8 @@ class Experiment:
             return self._none_is_left()
         if trial_id not in self.arms.arm:
             self.arms.open(job.arm, trial_id)
-            # So that the trial and its folder are known when it is restored.
-            self.trials[trial_id].init_local_path()
-            self.controller.checkpoint(force=True, wait=True)
+            self.trials[trial_id].init_local_path()  # its folder, to be found again
+            self._record.keep_trials(self.controller)
         if self._is_gone(trial_id):
             self.arms.end([job.arm])
         else:

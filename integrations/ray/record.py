@@ -10,6 +10,7 @@ from typing import Any
 from pyarrow.fs import LocalFileSystem
 from ray.tune.experiment import Trial
 
+from risingsearch.files import write_whole
 from risingsearch.integrations.ray.checkpoints import (
     checkpoint_of,
     last_stamp,
@@ -40,10 +41,13 @@ class Record:
     ----------
     path : Path
         Of the journal.
+    staging : Path
+        Where Ray writes its own files first.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, staging: Path) -> None:
         self.path = path
+        self._staging = staging
         self._journal: Journal | None = None
         self._lines: list[_Line] = []
 
@@ -55,9 +59,10 @@ class Record:
         whose files Ray uploads now and then.
         """
         storage = trial.storage
+        staging = Path(storage.experiment_driver_staging_path)
         if isinstance(storage.storage_filesystem, LocalFileSystem):
-            return cls(Path(storage.experiment_fs_path, NAME))
-        return cls(Path(storage.experiment_driver_staging_path, REMOTE_NAME))
+            return cls(Path(storage.experiment_fs_path, NAME), staging)
+        return cls(staging / REMOTE_NAME, staging)
 
     def go_on(self, key: str, trial: Trial) -> tuple[Event, list[Event]] | None:
         """Return header and events if the experiment was begun before.
@@ -103,6 +108,20 @@ class Record:
         """
         self._lines.append(_Line(event, trial, stamp, is_ready=trial is None))
         self._write()
+
+    def keep_trials(self, controller: Any) -> None:
+        """Have Ray's own state in storage as it is now, trials and searcher.
+
+        Ray copies its files in place now and then, so that a crash can leave halves;
+        where that is possible, they are renamed into place here.
+        """
+        if self.path.parent == self._staging:
+            controller.checkpoint(force=True, wait=True)
+            return
+        controller.save_to_dir()
+        for file in self._staging.iterdir():
+            if file.suffix in (".json", ".pkl"):
+                write_whole(self.path.with_name(file.name), [file.read_bytes()])
 
     def settle(self) -> None:
         """Write what has its checkpoint by now.

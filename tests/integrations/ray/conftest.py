@@ -107,7 +107,9 @@ class FakeTune:
     def _schedule_trial_save(self, trial):
         trial.temporary_state.saving_to = object()
 
-    def checkpoint(self, *, force, wait):
+    def save_to_dir(self):
+        Path(self.folder, "staging").mkdir(exist_ok=True)
+        Path(self.folder, "staging", "state.json").write_text(str(len(self.trials)))
         self.snapshot = [
             (trial.get_json_state(), trial.run_metadata.get_json_state())
             for trial in self.trials
@@ -242,7 +244,7 @@ class FakeTune:
 
     # ------------------------------------------------------- killed and restored
 
-    def restored(self):
+    def restored(self, *, resume_errored=False):
         """Return the experiment as another process restores it."""
         scheduler = pickle.loads(self.saved_scheduler)
         other = FakeTune(scheduler, self.folder, n_slots=self.n_slots)
@@ -262,7 +264,8 @@ class FakeTune:
         for state, metadata in self.snapshot:
             trial = Trial.from_json_state(state[0], stub=True)
             trial.restore_run_metadata(metadata)
-            if not trial.is_finished():
+            errored = resume_errored and trial.status == Trial.ERROR
+            if errored or not trial.is_finished():
                 trial.set_status(Trial.PENDING)
             other.add_trial(trial)
         return other
@@ -272,6 +275,8 @@ class FakeTune:
 def fake_tune(tmp_path, monkeypatch):
     """Return a function that makes an experiment."""
     monkeypatch.setattr(Trial, "init_local_path", lambda self: None)
+    staging = str(tmp_path / "staging")
+    monkeypatch.setattr(StorageContext, "experiment_driver_staging_path", staging)
 
     def make(budget=40, max_epochs=10, *, scheduler=None, tune=None, **options):
         options = {"metric": "score", "mode": "max", "n_jobs": 2, "seed": 0} | options

@@ -417,6 +417,41 @@ class TestRestoring:
         assert tune.run()
         assert len(tune.trained) == 40
 
+    @pytest.mark.parametrize("resume_errored", [True, False])
+    def test_failed_trials_are_tried_again_where_ray_resumes_them(
+        self, fake_tune, resume_errored
+    ):
+        tune = fake_tune()
+        tune.fails = lambda trial, epoch: trial.trial_id == tune.id_of(0)
+        while len(tune.trained) < 30:
+            tune.step()
+        tune.save_to_dir()
+        other = tune.restored(resume_errored=resume_errored)
+        other.fails = lambda trial, epoch: False
+        assert other.run()
+        arm = other.scheduler.explain()[tune.id_of(0)]
+        assert (arm.charged > 1) == (arm.status != "failed") == resume_errored
+        assert charged(other) == 40
+
+    def test_where_ray_has_begun_anew_nothing_is_changed(self, fake_tune):
+        tune = fake_tune()
+        tune.run(40)
+        before = lines(tune)
+        tune.snapshot = []
+        other = tune.restored()
+        other.prefix, other.search_alg.n_proposed = "anew", 0
+        with pytest.raises(StateError, match="Ray could not restore the trials"):
+            other.step()
+        assert lines(tune) == before
+
+    def test_what_ray_knows_of_a_trial_is_stored_before_it_trains(self, fake_tune):
+        tune = fake_tune()
+        stored = tune.folder / "experiment" / "state.json"
+        while not tune.is_finished():
+            tune.step()
+            opened = sum("opened" in line.values() for line in lines(tune))
+            assert int(stored.read_text()) >= opened
+
     def test_a_trial_that_ray_has_lost_is_failed(self, fake_tune):
         tune = fake_tune()
         tune.run(40)
