@@ -224,8 +224,8 @@ class Experiment:
         """
         if self.arms.arm and not self.arms.arm.keys() & self.trials.keys():
             msg = (
-                "Ray could not restore the trials and has begun anew, its log says why: "
-                "mend its files, which a crash may have cut; nothing is changed"
+                "Ray could not restore the trials and has begun anew; its log says "
+                "why: mend its files, which a crash may have cut; nothing is changed"
             )
             raise StateError(msg)
         self._record.settle()
