@@ -24,15 +24,6 @@ from risingsearch.integrations.ray import RisingScheduler
 DRIVER = Path(__file__).with_name("driver.py")
 LOG = {}  # where trials write what they train
 
-# Ray's own: sockets and files that it leaves to the end of the process.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
-
-
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     with pytest.MonkeyPatch.context() as patch:
