@@ -24,6 +24,7 @@ from risingsearch.integrations.ray import RisingScheduler
 DRIVER = Path(__file__).with_name("driver.py")
 LOG = {}  # where trials write what they train
 
+
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     with pytest.MonkeyPatch.context() as patch:
