@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
@@ -175,6 +176,20 @@ def run_task(trainable: Any, task: Task) -> Outcome:
     from has seen as many epochs as were counted. The clock runs while the arm starts,
     resumes and trains, not while it is saved.
     """
+    return run_from(partial(_begin, trainable, task), trainable, task)[0]
+
+
+def run_from(
+    begin: Callable[[], Any], trainable: Any, task: Task
+) -> tuple[Outcome, Any]:
+    """Do the same from the state that ``begin`` gives.
+
+    Returns
+    -------
+    (Outcome, state)
+        The state is the live one after the last epoch, None where the arm does not go
+        on from it.
+    """
     job = task.job
     scores: list[float] = []
     seconds: list[float] = []
@@ -183,13 +198,13 @@ def run_task(trainable: Any, task: Task) -> Outcome:
     best_reward = task.best_reward
     failure: Exception | None = None
     kept = task.state
-    resume_from = None
+    state = resume_from = None
     ended = False
     n_calls = 0
     clock = _Clock()
     try:
         with clock:
-            state = _begin(trainable, task)
+            state = begin()
         last = job.from_epoch + job.n_epochs
         trained = None
         share = 0.0  # of the time that the epochs took together
@@ -230,7 +245,7 @@ def run_task(trainable: Any, task: Task) -> Outcome:
         resume_from = kept if task.protected else None
     report = Report(job, tuple(scores), tuple(seconds), tuple(metrics), failure)
     goes_on = task.kept and scores and not ended and resume_from is not None
-    return Outcome(
+    outcome = Outcome(
         report,
         ended,
         resume_from,
@@ -239,6 +254,7 @@ def run_task(trainable: Any, task: Task) -> Outcome:
         clock.total,
         checkpoint=kept if goes_on else None,
     )
+    return outcome, state if failure is None and not ended else None
 
 
 class _Clock:
