@@ -74,6 +74,10 @@ class ScriptError(RisingSearchError):
     """A training script died, hung, or did not report epoch after epoch."""
 
 
+class WorkersDiedError(RisingSearchError, RuntimeError):
+    """Every worker that trained an arm died, so it is taken for the arm's failure."""
+
+
 class MissingDependencyError(RisingSearchError, ImportError):
     """An optional package is needed and not installed."""
 

@@ -55,9 +55,9 @@ from risingsearch.trainable import (
     Trainable,
     checked_trainable,
     restore,
-    run_task,
     without_frames,
 )
+from risingsearch.workers import Workers, workers_of
 
 LOOK_EVERY = 1.0
 """Seconds after which a search that waits for jobs sees to signals at the latest."""
@@ -184,7 +184,8 @@ class RisingSearch:
     ) -> None:
         self.trainable = checked_trainable(trainable)
         self.candidates = _checked_candidates(candidates)
-        n_jobs = _checked_n_jobs(n_jobs, executor)
+        self._workers = workers_of(executor)
+        n_jobs = _checked_n_jobs(n_jobs, executor, self._workers, order)
         if isinstance(error_score, str) and error_score != "raise":
             msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
             raise InvalidParameterError(msg)
@@ -220,7 +221,6 @@ class RisingSearch:
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._raise_failures = error_score == "raise"
         self._inline = executor is None
-        self._executor = executor or _Inline()
         self._progress = progress
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._unfinished: list[Job] = []  # of an earlier process, or broken off
@@ -305,12 +305,10 @@ class RisingSearch:
         header = saved_header(Path(run_dir))
         given = {"policy": policy, "proposer": proposer}
         arguments = arguments_of(header, given)
-        if executor is None and arguments["n_jobs"] != 1:
-            executor = _Inline()
         return cls(
             trainable,
             **arguments,
-            executor=executor,
+            executor=_workers_again(executor, arguments["n_jobs"]),
             callbacks=callbacks,
             progress=progress,
             run_dir=run_dir,
@@ -346,7 +344,7 @@ class RisingSearch:
             header, events = saved_events(path)
             arguments = arguments_of(header, {})
             arguments["seed"] = header["entropy"]
-            executor = _Inline() if arguments["n_jobs"] != 1 else None
+            executor = _workers_again(None, arguments["n_jobs"])
             search = cls(Functions(_nothing, _nothing), **arguments, executor=executor)
             search._go_on(events, *known)
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
@@ -398,19 +396,30 @@ class RisingSearch:
                     if job is not None:
                         self._submit(job)
                     elif self._futures:
-                        self._settle(*self._next_done())
+                        if (done := self._next_done()) is not None:
+                            self._settle(*done)
                     else:
                         break
             except BaseException as error:
                 if isinstance(error, SetupError) or not isinstance(error, Exception):
                     self._abandon()
                 raise
+            finally:
+                self._workers.rest()
         if not (self._is_kept and self._interrupted) and self.scheduler.flush():
             self._note("flushed")
         self._forget()
 
     def _next_job(self) -> Job | None:
+        if len(self._futures) >= self._room():
+            return None
         return self._unfinished.pop(0) if self._unfinished else self.scheduler.ask()
+
+    def _room(self) -> float:
+        """Return how many jobs may be in flight, as far as the scheduler leaves it."""
+        if not self._workers.is_elastic:
+            return math.inf
+        return max(1, self._workers.n_workers or 0)
 
     def stop(self) -> None:
         """End the search once the jobs in flight are back; for callbacks."""
@@ -484,17 +493,23 @@ class RisingSearch:
         if self._inline:
             task = task._replace(interrupted=lambda: self._interrupted)
         try:
-            future = self._executor.submit(run_task, self.trainable, task)
+            future = self._workers.train(self.trainable, task)
         except SetupError:
             raise
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
 
-    def _next_done(self) -> tuple[Job, Outcome]:
-        """Return the first finished job; of several, the one asked for first."""
+    def _next_done(self) -> tuple[Job, Outcome] | None:
+        """Return the first finished job; of several, the one asked for first.
+
+        None comes back where there is room for another job before one is finished.
+        """
+        room = self._room()
         done: set[concurrent.futures.Future[Outcome]] = set()
         while not done:  # a signal that another thread gets wakes nobody who waits
+            if self._room() > room:
+                return None
             done, _ = concurrent.futures.wait(
                 self._futures, LOOK_EVERY, concurrent.futures.FIRST_COMPLETED
             )
@@ -712,17 +727,33 @@ def _checked_candidates(
     return checked
 
 
-def _checked_n_jobs(given: int | None, executor: Any) -> int:
-    """Return how many jobs may be in flight; the scheduler looks at the number."""
+def _checked_n_jobs(
+    given: int | None, executor: Any, workers: Workers, order: str
+) -> int | None:
+    """Return how many jobs may be in flight; the scheduler looks at the number.
+
+    None stands for as many as there are workers at any time.
+    """
     if executor is None and given not in (None, 1):
         msg = f"n_jobs={given!r} needs an executor to run the jobs on"
         raise InvalidParameterError(msg)
-    n_workers = 1 if executor is None else getattr(executor, "_max_workers", None)
-    n_jobs = n_workers if given is None else given
-    if n_jobs is None:
+    if given is not None:
+        return given
+    n_workers = workers.n_workers
+    if n_workers is None:
         msg = f"{executor!r} does not say how many workers it has: give n_jobs"
         raise InvalidParameterError(msg)
-    return n_jobs
+    if n_workers == 0 and order == "ask":
+        msg = f"order='ask' needs a fixed n_jobs, and {executor!r} has no workers yet"
+        raise InvalidParameterError(msg)
+    return None if workers.is_elastic and order != "ask" else n_workers
+
+
+def _workers_again(executor: Any, n_jobs: int | None) -> Any:
+    """Return what runs the jobs of a search that is gone on with."""
+    if executor is None and n_jobs == 1:
+        return None
+    return workers_of(executor, is_elastic=n_jobs is None)
 
 
 def _checked_proposer(
@@ -745,14 +776,3 @@ def _checked_proposer(
 
 def _nothing(*_: Any) -> Any:
     """Train nothing, in a search that is only looked at."""
-
-
-class _Inline(concurrent.futures.Executor):
-    """Runs what is submitted at once, in this thread."""
-
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> concurrent.futures.Future[Any]:
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        future.set_result(fn(*args, **kwargs))
-        return future

@@ -176,7 +176,7 @@ def run_task(trainable: Any, task: Task) -> Outcome:
     from has seen as many epochs as were counted. The clock runs while the arm starts,
     resumes and trains, not while it is saved.
     """
-    return run_from(partial(_begin, trainable, task), trainable, task)[0]
+    return run_from(partial(start_or_restore, trainable, task), trainable, task)[0]
 
 
 def run_from(
@@ -241,7 +241,7 @@ def run_from(
     except SetupError:
         raise
     except Exception as error:
-        failure = _portable(error) if task.travels else error
+        failure = portable(error) if task.travels else error
         resume_from = kept if task.protected else None
     report = Report(job, tuple(scores), tuple(seconds), tuple(metrics), failure)
     goes_on = task.kept and scores and not ended and resume_from is not None
@@ -276,7 +276,8 @@ class _Clock:
         return seconds
 
 
-def _begin(trainable: Any, task: Task) -> Any:
+def start_or_restore(trainable: Any, task: Task) -> Any:
+    """Return the state that a task begins from."""
     if task.behind < task.job.from_epoch:
         state = restore(trainable, task.state) if task.travels else task.state
     else:
@@ -320,7 +321,7 @@ def without_frames(error: BaseException) -> None:
         link = link.__cause__ or link.__context__
 
 
-def _portable(error: Exception) -> Exception:
+def portable(error: Exception) -> Exception:
     """Return the error fit to travel between processes."""
     text = "".join(traceback.format_exception(error))
     without_frames(error)

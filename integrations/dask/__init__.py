@@ -1,0 +1,22 @@
+"""Dask: searches that train on the workers of a ``distributed`` cluster.
+
+A search is given a client, or ``client.get_executor()``, as ``executor``. ``counters``
+says what has travelled to each worker.
+"""
+
+from risingsearch.errors import missing
+
+try:
+    import distributed  # noqa: F401 - what the rest of the package needs
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.partition(".")[0] not in (
+        "distributed",
+        "dask",
+    ):
+        raise
+    raise missing("dask.distributed", extra="dask") from error
+
+from risingsearch.integrations.dask.remote import Counters, counters
+from risingsearch.integrations.dask.workers import DaskWorkers
+
+__all__ = ["Counters", "DaskWorkers", "counters"]
