@@ -70,7 +70,7 @@ class DaskWorkers(Workers):
     @property
     def n_workers(self) -> int:
         """How many threads all workers have now."""
-        if self._client.status == "running":
+        if self._client.status == "running" and self._is_due:
             self._client.sync(self._look)
         return self._places.n_threads
 
@@ -172,9 +172,13 @@ class DaskWorkers(Workers):
             reply.cancel()
             future.release()
 
+    @property
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._looked >= LOOK_EVERY
+
     async def _look(self) -> None:
         """See which workers there are, if that was not done lately."""
-        if time.monotonic() - self._looked < LOOK_EVERY:
+        if not self._is_due:
             return
         self._looked = time.monotonic()
         try:
