@@ -390,13 +390,13 @@ class TestFailures:
             executor=threads,
             callbacks=[close],
         )
-        with pytest.raises(ExecutorFailedError, match="closed|cancelled"):
+        with pytest.raises(ExecutorFailedError, match=r"closed|cancelled"):
             search.run()
 
 
 class TestExecutors:
     def test_that_are_no_clients(self, cluster, learners, learner):
-        with pytest.raises(InvalidParameterError, match="must be a distributed.Client"):
+        with pytest.raises(InvalidParameterError, match=r"must be a distributed\.Client"):
             RisingSearch(learner, learners.arms(2), budget=4, executor=cluster)
 
     def test_that_are_closed(self, threads, learners, learner):
