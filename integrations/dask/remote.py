@@ -169,15 +169,20 @@ class KeptStates:
 
     def __init__(self) -> None:
         self._states: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._n_bytes = 0
         self._lock = threading.Lock()
 
-    def put(self, state: Any, n_bytes: int, most_bytes: float) -> str:
-        """Keep a state, and return its token."""
+    def put(self, state: Any, n_bytes: int, most_bytes: float) -> str | None:
+        """Keep a state and return its token, None if it is too large to be kept."""
+        if n_bytes > most_bytes:
+            return None
         token = uuid.uuid4().hex
         with self._lock:
+            self._n_bytes += n_bytes
+            while self._n_bytes > most_bytes:
+                _, (_, freed) = self._states.popitem(last=False)
+                self._n_bytes -= freed
             self._states[token] = state, n_bytes
-            while sum(size for _, size in self._states.values()) > most_bytes:
-                self._states.popitem(last=False)
         return token
 
     def take(self, token: str) -> Any:
@@ -189,7 +194,9 @@ class KeptStates:
             If it is not there.
         """
         with self._lock:
-            return self._states.pop(token)[0]
+            state, n_bytes = self._states.pop(token)
+            self._n_bytes -= n_bytes
+        return state
 
 
 class Reply(NamedTuple):

@@ -21,6 +21,7 @@ from risingsearch.errors import (
     WorkersDiedError,
 )
 from risingsearch.integrations.dask import counters
+from risingsearch.integrations.torch import TorchTrainable
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +161,28 @@ class TestRisingSearchCV:
         assert there.best_params_ == here.best_params_
         assert there.history_["score"] == here.history_["score"]
         assert (there.best_estimator_.coef_ == here.best_estimator_.coef_).all()
+
+
+def test_torch_runs_are_those_of_this_process(client, learners):
+    import dropout_loop as loop
+
+    def search(**options):
+        return RisingSearch(
+            TorchTrainable(loop.build, loop.train_epoch, loop.validate, device="cpu"),
+            [{"rate": rate} for rate in (0.001, 0.01, 0.1)],
+            budget=9,
+            slice=1,
+            policy="round-robin",
+            seed=0,
+            **options,
+        ).run()
+
+    here, there = search(), search(executor=client, n_jobs=1)
+    assert there.history["score"] == here.history["score"]
+    weights, others = (
+        result.best_state().model.state_dict() for result in (here, there)
+    )
+    assert all((weights[name] == others[name]).all() for name in weights)
 
 
 class TestWhatTravels:
