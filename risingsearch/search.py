@@ -90,11 +90,11 @@ class RisingSearch:
     max_epochs : int, optional
         Epochs one arm can use at most; by default the whole budget.
     executor : concurrent.futures.Executor, optional
-        Where jobs run: processes, threads, ``dask``'s ``client.get_executor()``. By
-        default in this process. It is not shut down.
+        Where jobs run: processes, threads, or a Dask cluster, by its client or
+        ``client.get_executor()``. By default in this process. It is not shut down.
     n_jobs : int, optional
-        Jobs in flight at most; by default as many as the executor has workers. Needed
-        for executors that do not say.
+        Jobs in flight at most; by default as many as the executor has workers, which on
+        Dask may change while the search runs. Needed for executors that do not say.
     order : {"completion", "ask"}, default "completion"
         Whether workers never wait, or the run does not depend on what finishes first;
         see ``Scheduler``.

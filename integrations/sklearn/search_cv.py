@@ -117,7 +117,8 @@ class RisingSearchCV(
         its workers to use.
     executor : concurrent.futures.Executor, optional
         Where to train instead; it is not shut down. Workers never wait, so the run
-        depends on their speed. The data travel with every job.
+        depends on their speed. The data travel with every job, but once to each worker
+        of a Dask cluster (``client.get_executor()``).
     error_score : "raise" or float, default=nan
         What a failed epoch or a score that is not finite counts as; the configuration
         is retired and the search goes on. NaN stands for the worst score so far.
