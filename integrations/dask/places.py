@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 class Places:
-    """The workers of a cluster, what they train and what they hold.
+    """The workers of a cluster, and how busy they are.
 
     An arm goes on where its state is while that worker has a free thread. Where it has
     none, the arm waits there if sending its checkpoint would take longer than a part
@@ -42,7 +42,6 @@ class Places:
         self._bandwidth = bandwidth
         self._threads: dict[str, int] = {}
         self._busy: Counter[str] = Counter()
-        self._held: dict[int, Held] = {}
         self._n_parts = 0
         self._seconds = 0.0  # of all parts
 
@@ -55,9 +54,20 @@ class Places:
         """Take in which workers there are now, with their threads."""
         self._threads = dict(threads)
 
-    def begin(self, part: Task) -> Place:
-        """Choose where a part is trained; there has to be a worker."""
-        place = self._place(part)
+    def begin(self, part: Task, held: Held | None) -> Place:
+        """Choose where a part is trained, as there are workers.
+
+        Parameters
+        ----------
+        part : Task
+            What is trained.
+        held : Held or None
+            The last state of its arm that stayed somewhere.
+        """
+        if held is not None and self._is_good(held, part):
+            place = Place(held.address, held.token)
+        else:
+            place = Place(max(self._threads, key=self._free), None)
         self._busy[place.address] += 1
         return place
 
@@ -65,21 +75,10 @@ class Places:
         """Take in that a part is no longer trained."""
         self._busy[place.address] -= 1
 
-    def hold(self, arm: int, held: Held, seconds: float) -> None:
-        """Take in where an arm's state stays, after a part of so many seconds."""
-        self._held[arm] = held
+    def took(self, seconds: float) -> None:
+        """Take in how long a part took to be trained."""
         self._n_parts += 1
         self._seconds += seconds
-
-    def let_go(self, arm: int) -> None:
-        """Take in that an arm's state is nowhere."""
-        self._held.pop(arm, None)
-
-    def _place(self, part: Task) -> Place:
-        held = self._held.get(part.job.arm)
-        if held is not None and self._is_good(held, part):
-            return Place(held.address, held.token)
-        return Place(max(self._threads, key=self._free), None)
 
     def _is_good(self, held: Held, part: Task) -> bool:
         """Return whether a part should go on from a state that stays on a worker."""

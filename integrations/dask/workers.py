@@ -107,7 +107,7 @@ class DaskWorkers(Workers):
         began = time.perf_counter()
         n_lost = 0
         while True:
-            place = await self._begin(part)
+            place = await self._begin(data, part)
             try:
                 reply = await self._reply(data, part, place)
             except (CancelledError, KeyError, KilledWorker, OSError) as error:
@@ -124,13 +124,12 @@ class DaskWorkers(Workers):
                 self._places.end(place)
             if reply.error is not None:
                 raise reply.error
-            self._note(part, place, reply)
+            data.note(part, place, reply)
             if reply.outcome is not None:
+                self._places.took(reply.outcome.elapsed)
                 return reply.outcome
-            if place.token is None:
-                data.drop(place.address)
 
-    async def _begin(self, part: Task) -> Place:
+    async def _begin(self, data: _Data, part: Task) -> Place:
         """Choose a worker for a part, as soon as there is one."""
         began = time.monotonic()
         said = False
@@ -141,7 +140,7 @@ class DaskWorkers(Workers):
                 said = True
             await asyncio.sleep(LOOK_EVERY)
             await self._look()
-        return self._places.begin(part)
+        return self._places.begin(part, data.held.get(part.job.arm))
 
     async def _reply(self, data: _Data, part: Task, place: Place) -> Reply:
         """Let one worker train a part; it may not go to another, nor be repeated."""
@@ -200,16 +199,6 @@ class DaskWorkers(Workers):
             await asyncio.sleep(0.1)
         return bool(self._client.status == "running")
 
-    def _note(self, part: Task, place: Place, reply: Reply) -> None:
-        """Remember where the state of the arm stays."""
-        outcome, arm = reply.outcome, part.job.arm
-        if outcome is None or reply.token is None:
-            self._places.let_go(arm)
-            return
-        epoch = part.job.from_epoch + len(outcome.report.scores)
-        held = Held(place.address, reply.token, epoch, len(outcome.resume_from))
-        self._places.hold(arm, held, outcome.elapsed)
-
 
 class _Data:
     """A trainable, and what of it is on the cluster.
@@ -220,6 +209,11 @@ class _Data:
     ----------
     trainable : Trainable
         In this process.
+
+    Attributes
+    ----------
+    held : dict of int to Held
+        The state that stayed on a worker, by arm.
     """
 
     def __init__(self, trainable: Any) -> None:
@@ -227,6 +221,7 @@ class _Data:
         self._sent = Sent.of(trainable)
         self._scattering: asyncio.Task[Any] | None = None
         self._there: dict[str, Any] = {}  # Dask's futures, by address
+        self.held: dict[int, Held] = {}
 
     async def on_worker(self, client: Any, address: str) -> Any:
         """Return Dask's future of what one worker has."""
@@ -253,6 +248,18 @@ class _Data:
     def drop(self, address: str) -> None:
         """Take in that a worker has nothing."""
         self._there.pop(address, None)
+
+    def note(self, part: Task, place: Place, reply: Reply) -> None:
+        """Take in what a worker has after it was asked to train a part."""
+        outcome, arm = reply.outcome, part.job.arm
+        if outcome is not None and reply.token is not None:
+            epoch = part.job.from_epoch + len(outcome.report.scores)
+            n_bytes = len(outcome.resume_from)
+            self.held[arm] = Held(place.address, reply.token, epoch, n_bytes)
+            return
+        self.held.pop(arm, None)
+        if outcome is None and place.token is None:
+            self.drop(place.address)
 
 
 def _is_lost(scattering: asyncio.Task[Any]) -> bool:
