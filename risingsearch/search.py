@@ -416,8 +416,8 @@ class RisingSearch:
         return self._unfinished.pop(0) if self._unfinished else self.scheduler.ask()
 
     def _room(self) -> float:
-        """Return how many jobs may be in flight, as far as the scheduler leaves it."""
-        if not self._workers.is_elastic:
+        """Return how many jobs may be in flight, if the scheduler does not know."""
+        if self.scheduler.n_jobs is not None:
             return math.inf
         return max(1, self._workers.n_workers or 0)
 

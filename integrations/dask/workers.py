@@ -117,7 +117,7 @@ class DaskWorkers(Workers):
                 if not await self._is_connected():
                     raise
                 allowed = dask.config.get("distributed.scheduler.allowed-failures")
-                if n_lost > allowed:
+                if isinstance(error, KilledWorker) or n_lost > allowed:
                     return _died(part, error, time.perf_counter() - began)
                 continue
             finally:
@@ -131,16 +131,28 @@ class DaskWorkers(Workers):
 
     async def _begin(self, data: _Data, part: Task) -> Place:
         """Choose a worker for a part, as soon as there is one."""
-        began = time.monotonic()
-        said = False
         await self._look()
         while not self._places.n_threads:
-            if not said and time.monotonic() - began > SAY_AFTER:
-                logger.warning("the Dask cluster has no workers: the search waits")
-                said = True
+            await self._some_worker()
             await asyncio.sleep(LOOK_EVERY)
             await self._look()
         return self._places.begin(part, data.held.get(part.job.arm))
+
+    async def _some_worker(self) -> None:
+        """Wait by a task that does nothing: adaptive clusters start a worker for it."""
+        future = self._client.submit(bool, pure=False, **self._options)
+        asked = asyncio.ensure_future(future)
+        try:
+            done, _ = await asyncio.wait({asked}, timeout=SAY_AFTER)
+            if not done:
+                logger.warning("the Dask cluster has no workers: the search waits")
+            await asked
+        except CancelledError:
+            if not await self._is_connected():
+                raise
+        finally:
+            asked.cancel()
+            future.release()
 
     async def _reply(self, data: _Data, part: Task, place: Place) -> Reply:
         """Let one worker train a part; it may not go to another, nor be repeated."""
@@ -276,6 +288,8 @@ def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
     if isinstance(executor, ClientExecutor):
         client, options = executor._client, dict(executor._kwargs)
         options.pop("pure", None)
+        if options.pop("allow_other_workers", False):
+            options.pop("workers", None)
     if not isinstance(client, Client):
         msg = (
             "executor must be a distributed.Client or its client.get_executor(); got "
@@ -298,7 +312,7 @@ def _usable_threads(
     if worker["status"] != "running":
         return 0
     wanted = options.get("workers")
-    if wanted is not None and not options.get("allow_other_workers"):
+    if wanted is not None:
         wanted = [wanted] if isinstance(wanted, str) else wanted
         names = {address, worker["host"], worker["name"]}
         if not names & set(wanted):
