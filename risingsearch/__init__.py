@@ -42,6 +42,7 @@ __all__ = [
     "StateError",
     "StorageError",
     "UnknownNameError",
+    "WorkersDiedError",
     "compare",
     "list_environments",
     "list_policies",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         StateError,
         StorageError,
         UnknownNameError,
+        WorkersDiedError,
     )
     from risingsearch.integrations.sklearn import RisingSearchCV
     from risingsearch.policies import (
@@ -127,6 +129,7 @@ _MODULES = {
     "StateError": "risingsearch.errors",
     "StorageError": "risingsearch.errors",
     "UnknownNameError": "risingsearch.errors",
+    "WorkersDiedError": "risingsearch.errors",
     "compare": "risingsearch.simulation",
     "list_environments": "risingsearch.curves",
     "list_policies": "risingsearch.policies",

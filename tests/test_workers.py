@@ -76,12 +76,6 @@ def test_workers_that_join_are_used_while_all_others_are_busy():
     assert workers.n_rests == 1
 
 
-def test_no_more_are_used_than_n_jobs():
-    workers = Growing(3)
-    assert a_search(workers, n_jobs=3).run().n_epochs == 24
-    assert workers.most == 3
-
-
 def test_an_order_that_is_fixed_needs_a_fixed_number():
     with pytest.raises(InvalidParameterError, match="has no workers yet"):
         a_search(Empty(is_elastic=True), order="ask")
