@@ -9,6 +9,8 @@ it is missing; this package imports none.
     ``TorchTrainable`` and its kin: training loops that pause and resume bit for bit.
 ``risingsearch.integrations.optuna``
     ``RisingSampler`` and ``RisingPruner``: Optuna trials that pause and come back.
+``risingsearch.integrations.dask``
+    ``executor=client.get_executor()``: searches on the workers of a Dask cluster.
 ``risingsearch.integrations.ray``
     ``RisingScheduler``: Ray Tune trials that pause and come back.
 """
