@@ -12,8 +12,6 @@ from ray import tune
 
 from risingsearch.integrations.ray import RisingScheduler
 
-FOLDER = Path(sys.argv[1])
-
 
 class Trainable(tune.Trainable):
     def setup(self, config):
@@ -38,6 +36,7 @@ class Trainable(tune.Trainable):
 
 
 if __name__ == "__main__":
+    FOLDER = Path(sys.argv[1])
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     ray.init(
         address=sys.argv[2],
