@@ -20,6 +20,7 @@ SUITES = {
     "raven": "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
     "ray": "RisingScheduler in Ray Tune beside RisingSearch, two at a time",
     "rotting": "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
+    "scaling": "what one controller can drive: 10,000 workers, simulated",
     "smooth": "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",
     "speed": "steps per second of every policy, beside other libraries and C",
     "two-arm": "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
