@@ -160,6 +160,7 @@ class Cluster:
         if spread:
             speed[self._rng.random(n_workers) < SLOW_SHARE] *= SLOWNESS
         self._epoch_seconds = epoch_seconds * speed
+        self._most_seconds = math.inf
         self._now = 0.0  # of the controller: its last request is answered
         self._controller = self._slowest = 0.0
         self._cpu = 0.0  # whatever is charged
@@ -173,8 +174,9 @@ class Cluster:
 
     def run(self, most_seconds: float = math.inf) -> Run:
         """Search until the budget is spent, or so much CPU time of the controller."""
+        self._most_seconds = most_seconds
         self._hand_out()
-        while self._events and self._cpu < most_seconds:
+        while self._events and not self._is_cut_off():
             when, _, worker, trained = heapq.heappop(self._events)
             self._now = max(self._now, when)
             if trained is None or not trained.failed:
@@ -189,7 +191,7 @@ class Cluster:
 
     def _hand_out(self) -> None:
         """Ask for jobs until no worker is free, or nothing can start."""
-        while self._refused or self._fresh:
+        while (self._refused or self._fresh) and not self._is_cut_off():
             job = self._answer(self.scheduler.ask)
             if job is None:
                 self._waits.extend((since, self._now) for _, since in self._fresh)
@@ -202,6 +204,9 @@ class Cluster:
                 worker, since = self._fresh.popleft()
                 self._waits.append((since, self._now))
             self._start(worker, job)
+
+    def _is_cut_off(self) -> bool:
+        return self._cpu >= self._most_seconds and bool(self._jobs)
 
     def _start(self, worker: int, job: Job) -> None:
         lengths = self._epoch_seconds[worker] * np.exp(
