@@ -151,7 +151,9 @@ def cluster_rows(runs: dict[Cell, dict[str, Run]]) -> Iterator[Row]:
             "without work": _percent(paid.share(paid.without_work)),
             "down": _percent(paid.share(paid.down)),
             "utilisation while there is work": _percent(paid.utilisation_at_work),
-            "utilisation, free controller": _percent(gratis.share(gratis.training)),
+            "utilisation, free controller": (
+                _percent(gratis.share(gratis.training)) if gratis.finished else ""
+            ),
             "ms per job": 1e3 * paid.decision,
             "slowest request, ms": 1e3 * paid.slowest,
             "jobs per second": 1 / paid.decision,
@@ -355,6 +357,10 @@ def notes(effort: Scale) -> Iterator[str]:
     yield (
         f"A timed search is cut off after {effort.cpu_seconds:g} s of the controller's "
         "CPU time; `played` is the share of the budget by then."
+    )
+    yield (
+        "A free controller costs nothing; a search with one that was cut off tells "
+        "nothing, since its clock has hardly begun."
     )
     yield (
         "Without work: the policy waits for results, or nothing is left of the budget "

@@ -88,10 +88,10 @@ def test_a_search_that_is_cut_off_says_so():
 
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(scaling, "CLUSTERS", ((1, 10), (1000, 20)))
+    monkeypatch.setattr(scaling, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
     monkeypatch.setattr(scaling, "ARMS", (100, 200))
     monkeypatch.setattr(scaling, "WORKERS", (1, 4))
-    tiny = scaling.Scale(0.1, budget=20, seeds=2, regret_arms=10, lines=3)
+    tiny = scaling.Scale(0.05, budget=20, seeds=2, regret_arms=10, lines=3)
     monkeypatch.setitem(scaling.SCALES, "quick", tiny)
     scaling.run(tmp_path, scale="quick", seed=0, jobs=1)
     with (tmp_path / "results.csv").open() as file:
