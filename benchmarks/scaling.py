@@ -32,7 +32,7 @@ from risingsearch.run_dir import RunDirectory, as_event
 from risingsearch.trainable import Outcome
 
 POLICIES = ("auto", "asha")
-CLUSTERS = ((1, 100), (10, 1000), (100, 1000), (1000, 10_000), (10_000, 100_000))
+CLUSTERS = ((1, 100), (10, 200), (100, 1000), (1000, 10_000), (10_000, 100_000))
 """Workers and arms."""
 EPOCHS_PER_ARM = 10
 """Of the budget."""
@@ -422,4 +422,4 @@ def draw(
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}"
+    return f"{abs(share):.1%}"  # a sum may miss 0 by the last bit
