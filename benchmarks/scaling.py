@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.ticker import EngFormatter
 from numpy.typing import NDArray
 
 from benchmarks import figures, report
@@ -389,7 +390,12 @@ def draw(
     figure, [left, middle, right] = figures.new(12.0, 3.8, 3)
     for policy in ALONE:
         color, line, marker = LOOKS[policy]
-        look = {"color": color, "linestyle": line, "marker": marker, "label": policy}
+        look: dict[str, Any] = {
+            "color": color,
+            "linestyle": line,
+            "marker": marker,
+            "label": policy,
+        }
         rows = [row for row in costs if row["policy"] == policy]
         middle.plot(
             [row["arms"] for row in rows],
@@ -407,7 +413,7 @@ def draw(
             figures.band(right, WORKERS, samples, policy, LOOKS[policy])
     for ax in (left, middle, right):
         ax.set_xscale("log")
-        figures.log_axis(ax.xaxis)
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     left.axhline(100 * BAR, color="#8C8C8C", linewidth=0.8)
     left.set_ylim(0, 103)
     left.set_xlabel("workers, 1 s epochs, 10 to 100 arms each")
