@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from risingsearch.errors import InvalidParameterError
 from risingsearch.trainable import Outcome, Task, run_task
 
 
@@ -89,6 +90,11 @@ def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
     -------
     Workers
 
+    Raises
+    ------
+    InvalidParameterError
+        If it is something else.
+
     Examples
     --------
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -104,4 +110,10 @@ def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
         from risingsearch.integrations.dask import DaskWorkers
 
         return DaskWorkers(executor)
+    if not callable(getattr(executor, "submit", None)):
+        msg = (
+            "executor must be a concurrent.futures.Executor, a Dask client or None; "
+            f"got {executor!r}"
+        )
+        raise InvalidParameterError(msg)
     return Pool(executor, is_elastic=is_elastic)

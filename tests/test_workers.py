@@ -109,3 +109,9 @@ def test_a_search_loads_no_cluster():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("given", ["dask", 4, object])
+def test_what_runs_nothing_is_refused(given):
+    with pytest.raises(InvalidParameterError, match=r"executor must be .*Dask client"):
+        a_search(given, n_jobs=2)
