@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.policies import policy_info, resolve_policy
-from risingsearch.proposers import GaussianProcessProposer
+from risingsearch.scheduling.proposers import GaussianProcessProposer
 
 ORACLE = "oracle"
 DEFAULT = "auto"

@@ -13,7 +13,7 @@ from benchmarks.imdb_settings import HORIZON, SETTINGS, with_error
 from benchmarks.results import at
 from risingsearch.policies import WAIT, CureUCB
 from risingsearch.policies.base import least_pulled
-from risingsearch.policies.rising import INITIAL_PULLS, cure_index, cure_noise
+from risingsearch.policies.rising.slope_ucb import INITIAL_PULLS, cure_index, cure_noise
 from risingsearch.simulation import Comparison
 from risingsearch.simulation.statistics import paired_p_value
 

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks import report
 from benchmarks.problems import load
 from risingsearch import RisingSearch, RisingSearchCV, Scheduler
-from risingsearch.demo import BUDGET, MAX_EPOCHS, CountedClassifier, configurations
+from risingsearch.cli.demo import BUDGET, MAX_EPOCHS, CountedClassifier, configurations
 from risingsearch.policies import list_policies
-from risingsearch.trainable import Functions
+from risingsearch.search.trainable import Functions
 
 EPOCH_SECONDS = 0.2
 CLASSIFIER = CountedClassifier()

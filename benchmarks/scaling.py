@@ -28,9 +28,9 @@ from benchmarks.results import half_width
 from benchmarks.scaling_cluster import MAX_EPOCHS, Curves, Run, free, measured, search
 from risingsearch import Scheduler
 from risingsearch.arms import Job, Report
-from risingsearch.checkpoints import Key
-from risingsearch.run_dir import RunDirectory, as_event
-from risingsearch.trainable import Outcome
+from risingsearch.search.trainable import Outcome
+from risingsearch.storage.checkpoints import Key
+from risingsearch.storage.run_directory import RunDirectory, as_event
 
 POLICIES = ("auto", "asha")
 CLUSTERS = ((1, 100), (10, 200), (100, 1000), (1000, 10_000), (10_000, 100_000))

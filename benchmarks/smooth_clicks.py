@@ -17,7 +17,7 @@ from benchmarks.slopes import slope
 from benchmarks.smooth_sinusoid import VARIATION, draw_regret
 from risingsearch.curves import make_environment
 from risingsearch.curves.clicks import ClickLog
-from risingsearch.policies.smooth import rate_optimal
+from risingsearch.policies.drifting.budgeted_exploration import rate_optimal
 from risingsearch.simulation import Comparison, compare
 
 DAY = 86_400

@@ -85,17 +85,17 @@ if TYPE_CHECKING:
         list_policies,
         make_policy,
     )
-    from risingsearch.reporting import report
-    from risingsearch.results import SearchResult
-    from risingsearch.scheduler import Scheduler
-    from risingsearch.search import RisingSearch
+    from risingsearch.scheduling.scheduler import Scheduler
+    from risingsearch.scripts.report import report
+    from risingsearch.search.results import SearchResult
+    from risingsearch.search.search import RisingSearch
+    from risingsearch.search.trainable import Functions
     from risingsearch.simulation import (
         Comparison,
         SimulationResult,
         compare,
         simulate,
     )
-    from risingsearch.trainable import Functions
 
 _MODULES = {
     "POLICIES": "risingsearch.policies",
@@ -105,7 +105,7 @@ _MODULES = {
     "Comparison": "risingsearch.simulation",
     "EarlierFailureError": "risingsearch.errors",
     "ExecutorFailedError": "risingsearch.errors",
-    "Functions": "risingsearch.trainable",
+    "Functions": "risingsearch.search.trainable",
     "InvalidParameterError": "risingsearch.errors",
     "Job": "risingsearch.arms",
     "JobError": "risingsearch.errors",
@@ -116,14 +116,14 @@ _MODULES = {
     "PolicyInfo": "risingsearch.policies",
     "ProposalError": "risingsearch.errors",
     "Report": "risingsearch.arms",
-    "RisingSearch": "risingsearch.search",
+    "RisingSearch": "risingsearch.search.search",
     "RisingSearchCV": "risingsearch.integrations.sklearn",
     "RisingSearchError": "risingsearch.errors",
     "RunDirError": "risingsearch.errors",
-    "Scheduler": "risingsearch.scheduler",
+    "Scheduler": "risingsearch.scheduling.scheduler",
     "ScriptError": "risingsearch.errors",
     "SearchFailedError": "risingsearch.errors",
-    "SearchResult": "risingsearch.results",
+    "SearchResult": "risingsearch.search.results",
     "SetupError": "risingsearch.errors",
     "SimulationResult": "risingsearch.simulation",
     "StateError": "risingsearch.errors",
@@ -135,7 +135,7 @@ _MODULES = {
     "list_policies": "risingsearch.policies",
     "make_environment": "risingsearch.curves",
     "make_policy": "risingsearch.policies",
-    "report": "risingsearch.reporting",
+    "report": "risingsearch.scripts.report",
     "simulate": "risingsearch.simulation",
 }
 

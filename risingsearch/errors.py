@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from risingsearch.results import SearchResult
+    from risingsearch.search.results import SearchResult
 
 
 class RisingSearchError(Exception):

@@ -21,9 +21,9 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from risingsearch.cli import _parser
+from risingsearch.cli.main import _parser
 from risingsearch.policies import list_policies, resolve_policy
-from risingsearch.sweeps import checked_sweep
+from risingsearch.scripts.sweep import checked_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -74,7 +74,7 @@ class TestMetadata:
         assert "torch==2.13.0" in EXTRAS["test"]
 
     def test_the_command_is_installed(self):
-        assert PROJECT["scripts"] == {"risingsearch": "risingsearch.cli:main"}
+        assert PROJECT["scripts"] == {"risingsearch": "risingsearch.cli.main:main"}
 
 
 def build_wheel(source, out):
@@ -110,10 +110,10 @@ def test_a_wheel_holds_every_module_under_the_name_it_is_imported_by(
     wheel = zipfile.ZipFile(build_wheel(tmp_path / "source", tmp_path / "out"))
     with wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    page = (ROOT / "risingsearch" / "report_page").iterdir()
+    page = (ROOT / "risingsearch" / "plotting" / "page").iterdir()
     assert names == {
         *source_files("*.py"),
-        *(f"risingsearch/report_page/{file.name}" for file in page),
+        *(f"risingsearch/plotting/page/{file.name}" for file in page),
         "risingsearch/py.typed",
     }
     assert "risingsearch/integrations/sklearn/__init__.py" in names

@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 import cloudpickle
 from distributed import Client, get_worker
 
-from risingsearch.trainable import Outcome, Task, portable, run_from, start_or_restore
+from risingsearch.search.trainable import (
+    Outcome,
+    Task,
+    portable,
+    run_from,
+    start_or_restore,
+)
 
 KEPT_SHARE = 0.1
 """Of a worker's memory, for the states of paused arms."""

@@ -18,11 +18,11 @@ from distributed.cfexecutor import ClientExecutor
 
 from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError, WorkersDiedError
-from risingsearch.integrations.dask.parts import Parts
-from risingsearch.integrations.dask.places import Held, Place, Places
+from risingsearch.integrations.dask.chunks import Parts
+from risingsearch.integrations.dask.placement import Held, Place, Places
 from risingsearch.integrations.dask.remote import Reply, Sent, There, train_arm
-from risingsearch.trainable import Outcome, Task
-from risingsearch.workers import Workers
+from risingsearch.search.trainable import Outcome, Task
+from risingsearch.search.workers import Workers
 
 INLINE_BYTES = 2**18
 """Larger checkpoints do not go through the scheduler's list of tasks."""

@@ -12,7 +12,7 @@ import optuna
 from risingsearch.errors import CheckpointError, InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import Checkpoints
 from risingsearch.integrations.optuna.sampler import PASSED_OVER, RisingSampler
-from risingsearch.integrations.optuna.slices import (
+from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
     CHECKPOINT,
     N_EPOCHS,

@@ -17,7 +17,7 @@ from optuna.artifacts import download_artifact, upload_artifact
 from optuna.artifacts.exceptions import ArtifactNotFound
 
 from risingsearch.errors import CheckpointError
-from risingsearch.files import sync_folder
+from risingsearch.storage.files import sync_folder
 
 
 class Checkpoints(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.errors import missing
-from risingsearch.proposers import Opened, checked_features
+from risingsearch.scheduling.proposers import Opened, checked_features
 
 
 class SamplerProposer:

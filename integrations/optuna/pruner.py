@@ -13,8 +13,8 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
-from risingsearch.integrations.optuna.slices import Slice, curve
-from risingsearch.policies.extrapolating import highest_end
+from risingsearch.integrations.optuna.trial_attributes import Slice, curve
+from risingsearch.policies.tuning.extrapolating import highest_end
 
 
 class RisingPruner(BasePruner):

@@ -11,7 +11,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.errors import MissingDependencyError, SearchFailedError
-from risingsearch.integrations.optuna.slices import ARM, FINAL, N_EPOCHS
+from risingsearch.integrations.optuna.trial_attributes import ARM, FINAL, N_EPOCHS
 
 
 @dataclass(frozen=True)

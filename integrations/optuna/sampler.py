@@ -25,10 +25,10 @@ from risingsearch.integrations.optuna.checkpoints import (
     Checkpoints,
     FolderCheckpoints,
 )
-from risingsearch.integrations.optuna.mirror import Mirror
-from risingsearch.integrations.optuna.one_process import claim
 from risingsearch.integrations.optuna.pruner import RisingPruner
-from risingsearch.integrations.optuna.slices import (
+from risingsearch.integrations.optuna.sqlite_lock import claim
+from risingsearch.integrations.optuna.study_replica import Mirror
+from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
     GIVEN_UP,
     LAST,
@@ -37,7 +37,7 @@ from risingsearch.integrations.optuna.slices import (
 )
 from risingsearch.integrations.optuna.view import ArmView
 from risingsearch.policies import PROPOSED, recommended_arms
-from risingsearch.scheduler import Scheduler
+from risingsearch.scheduling.scheduler import Scheduler
 
 PASSED_OVER = "nothing to train: the epochs of this trial went to others"
 SHORTEST, LONGEST = 0.01, 0.5  # seconds between two looks at the storage

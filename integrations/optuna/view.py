@@ -10,7 +10,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from risingsearch.integrations.optuna.slices import N_EPOCHS
+from risingsearch.integrations.optuna.trial_attributes import N_EPOCHS
 
 
 def arm_trial(

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from risingsearch.arms import Job, Status
 from risingsearch.errors import StateError
-from risingsearch.journal import Event
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduler import Scheduler
+from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.storage.journal import Event
 
 Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
 

@@ -14,8 +14,8 @@ from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 
 from risingsearch.errors import CheckpointError
 from risingsearch.integrations.ray.arms import Stamp
-from risingsearch.journal import Event
 from risingsearch.json_values import as_json, from_json
+from risingsearch.storage.journal import Event
 
 try:
     from ray.tune import Checkpoint

@@ -23,8 +23,8 @@ from risingsearch.integrations.ray.checkpoints import (
 )
 from risingsearch.integrations.ray.concurrency import lift_limit, room_for
 from risingsearch.integrations.ray.record import Record
-from risingsearch.journal import Event
-from risingsearch.scheduler import Scheduler
+from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.storage.journal import Event
 
 logger = logging.getLogger(__name__)
 

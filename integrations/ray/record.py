@@ -10,13 +10,13 @@ from typing import Any
 from pyarrow.fs import LocalFileSystem
 from ray.tune.experiment import Trial
 
-from risingsearch.files import write_whole
 from risingsearch.integrations.ray.checkpoints import (
     checkpoint_of,
     last_stamp,
     without_checkpoint,
 )
-from risingsearch.journal import Event, Journal, create, read
+from risingsearch.storage.files import write_whole
+from risingsearch.storage.journal import Event, Journal, create, read
 
 NAME = "risingsearch-journal.jsonl"
 # Ray brings files of this kind back from remote storage, and only there they may be:

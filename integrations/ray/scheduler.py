@@ -16,8 +16,8 @@ from risingsearch.arms import Arm
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
-from risingsearch.scheduler import Scheduler
-from risingsearch.search_settings import settings_of
+from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.arguments import settings_of
 
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 

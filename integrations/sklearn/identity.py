@@ -10,7 +10,7 @@ from joblib import hash as digest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.folds import Folds
-from risingsearch.search_settings import without_addresses
+from risingsearch.search.arguments import without_addresses
 
 
 def identity_of(folds: Folds, random_state: Any) -> Mapping[str, Any]:

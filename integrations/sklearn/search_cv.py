@@ -54,9 +54,9 @@ from risingsearch.integrations.sklearn.scoring import (
     accepts_sample_weight,
     checked_scorer,
 )
-from risingsearch.results import SearchResult
-from risingsearch.search import RisingSearch
-from risingsearch.spaces import budgeted_epochs, recommended_candidates
+from risingsearch.scheduling.candidates import budgeted_epochs, recommended_candidates
+from risingsearch.search.results import SearchResult
+from risingsearch.search.search import RisingSearch
 
 
 class RisingSearchCV(

@@ -6,17 +6,6 @@
 0
 """
 
-from __future__ import annotations
-
-import inspect
-import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
-from risingsearch.checks import checked_choice, checked_int
-from risingsearch.errors import unknown_name
-from risingsearch.policies.adaptive_windows import FEWA, RAWUCB
-from risingsearch.policies.adversarial import Rexp3
 from risingsearch.policies.base import (
     CALLER_ARRAYS,
     WAIT,
@@ -24,31 +13,42 @@ from risingsearch.policies.base import (
     explain,
     slice_length,
 )
-from risingsearch.policies.converging import TIUCB
-from risingsearch.policies.discounted import DUCB, FDSWTS
-from risingsearch.policies.elimination import ImprovedUCB, REdAE, RisingBandits
-from risingsearch.policies.extrapolating import ScreenedDampedSlope
-from risingsearch.policies.extreme import MaxUCB
-from risingsearch.policies.gated import GatedDampedSlope
-from risingsearch.policies.halving import ASHA, Hyperband, SuccessiveHalving
-from risingsearch.policies.parametric import DCTOUCB, CTOSim, DCTOSimUCB
-from risingsearch.policies.regression import WLSOptimisticTS
-from risingsearch.policies.rejects import RSR
-from risingsearch.policies.restarting import SER4
-from risingsearch.policies.rising import RUCBE, CureUCB, REdUCB
-from risingsearch.policies.rotting import SWA, WSWA
-from risingsearch.policies.smooth import BudgetedExploration
-from risingsearch.policies.stationary import (
+from risingsearch.policies.drifting.budgeted_exploration import BudgetedExploration
+from risingsearch.policies.drifting.discounted import DUCB, FDSWTS
+from risingsearch.policies.drifting.rexp3 import Rexp3
+from risingsearch.policies.drifting.ser4 import SER4
+from risingsearch.policies.drifting.windowed import ETSWGTS, SWKLUCB, SWTS, SWUCB
+from risingsearch.policies.drifting.wls_ots import WLSOptimisticTS
+from risingsearch.policies.registry import (
+    POLICIES,
+    PROPOSED,
+    PolicyInfo,
+    list_policies,
+    make_policy,
+    policy_info,
+    recommended_arms,
+    resolve_policy,
+)
+from risingsearch.policies.rising.elimination import ImprovedUCB, REdAE, RisingBandits
+from risingsearch.policies.rising.max_ucb import MaxUCB
+from risingsearch.policies.rising.r_sr import RSR
+from risingsearch.policies.rising.slope_ucb import RUCBE, CureUCB, REdUCB
+from risingsearch.policies.rising.ti_ucb import TIUCB
+from risingsearch.policies.rotting.adaptive_windows import FEWA, RAWUCB
+from risingsearch.policies.rotting.parametric import DCTOUCB, CTOSim, DCTOSimUCB
+from risingsearch.policies.rotting.sliding_average import SWA, WSWA
+from risingsearch.policies.stationary.baselines import (
     EpsilonGreedy,
     RandomSearch,
     RoundRobin,
     UniformRandom,
 )
-from risingsearch.policies.stopping import MedianStopping
-from risingsearch.policies.thompson import ThompsonBeta, ThompsonGaussian
-from risingsearch.policies.ucb import CCB, KLUCB, UCB1
-from risingsearch.policies.variance import UCBV, RavenUCB
-from risingsearch.policies.windowed import ETSWGTS, SWKLUCB, SWTS, SWUCB
+from risingsearch.policies.stationary.thompson import ThompsonBeta, ThompsonGaussian
+from risingsearch.policies.stationary.ucb import CCB, KLUCB, UCB1
+from risingsearch.policies.stationary.variance import UCBV, RavenUCB
+from risingsearch.policies.tuning.extrapolating import ScreenedDampedSlope
+from risingsearch.policies.tuning.halving import ASHA, Hyperband, SuccessiveHalving
+from risingsearch.policies.tuning.stopping import MedianStopping
 
 __all__ = [
     "ASHA",
@@ -61,6 +61,7 @@ __all__ = [
     "FEWA",
     "KLUCB",
     "POLICIES",
+    "PROPOSED",
     "RAWUCB",
     "RSR",
     "RUCBE",
@@ -101,368 +102,8 @@ __all__ = [
     "explain",
     "list_policies",
     "make_policy",
+    "policy_info",
     "recommended_arms",
     "resolve_policy",
     "slice_length",
 ]
-
-PAPER = "formula of the paper"
-STANDARD = "standard formula"
-RECONSTRUCTION = "reconstruction"
-OWN = "own rule"
-
-
-class PolicyInfo(NamedTuple):
-    """What there is to know about a policy before using it.
-
-    Parameters
-    ----------
-    name : str
-        Its registered name.
-    parameters : dict
-        Names and defaults of what ``make_policy`` takes besides the sizes.
-    paper : str
-        Where it comes from.
-    provenance : str
-        "formula of the paper", "standard formula", "reconstruction" or "own rule".
-    adaptive : bool
-        True if it leaves nothing of a budget unspent while an arm can still train.
-    plans_rounds : bool
-        True if it plans the whole horizon in rounds before it starts, so that it needs
-        a budget in epochs.
-    needs : tuple of str
-        Parameters that a live search must give, because only simulated rewards fit
-        their defaults; empty for most policies.
-    summary : str
-        The first line of its documentation.
-    """
-
-    name: str
-    parameters: dict[str, Any]
-    paper: str
-    provenance: str
-    adaptive: bool
-    plans_rounds: bool
-    needs: tuple[str, ...]
-    summary: str
-
-
-class _Entry(NamedTuple):
-    policy: Any
-    paper: str
-    provenance: str
-    adaptive: bool = True
-    plans_rounds: bool = False
-    needs: tuple[str, ...] = ()
-
-
-_ENTRIES: dict[str, _Entry] = {
-    "asha": _Entry(ASHA, "Li et al. 2020, MLSys", STANDARD),
-    "be": _Entry(
-        BudgetedExploration,
-        "Jia et al., Smooth Non-Stationary Bandits",
-        PAPER,
-        plans_rounds=True,
-    ),
-    "ccb": _Entry(CCB, "Liu, Tsuruoka 2016, as run by Fang et al., section 4.3", PAPER),
-    "cto-sim": _Entry(
-        CTOSim, "Levine et al. 2017, NIPS, Algorithm 2", PAPER, needs=("models",)
-    ),
-    "cure-ucb": _Entry(CureUCB, "Song et al., arXiv 2602.10727", PAPER),
-    "d-cto-sim-ucb": _Entry(
-        DCTOSimUCB, "Levine et al. 2017, NIPS, D-CTO-SIM-UCB", PAPER, needs=("models",)
-    ),
-    "d-cto-ucb": _Entry(
-        DCTOUCB, "Levine et al. 2017, NIPS, Algorithm 3", PAPER, needs=("models",)
-    ),
-    "d-ucb": _Entry(
-        DUCB,
-        "Garivier, Moulines 2011, ALT; Kocsis, Szepesvari 2006",
-        STANDARD,
-        plans_rounds=True,
-    ),
-    "epsilon-greedy": _Entry(
-        EpsilonGreedy, "Sutton, Barto, section 2.2; Fang et al., section 4.3", STANDARD
-    ),
-    "et-swgts": _Entry(
-        ETSWGTS, "Fiandri et al., arXiv 2505.12092 and 2409.05181", RECONSTRUCTION
-    ),
-    "f-dsw-ts": _Entry(
-        FDSWTS,
-        "Cavenaghi et al. 2021, Entropy 23(3):380",
-        STANDARD,
-        needs=("reward_range",),
-    ),
-    "fewa": _Entry(FEWA, "Seznec et al. 2019, AISTATS", PAPER),
-    "gated-damped-slope": _Entry(GatedDampedSlope, "risingsearch", OWN),
-    "hyperband": _Entry(Hyperband, "Li et al. 2018, JMLR", STANDARD),
-    "kl-ucb": _Entry(
-        KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, needs=("reward_range",)
-    ),
-    "max-ucb": _Entry(MaxUCB, "Balef et al., arXiv 2505.05226", PAPER),
-    "median-stopping": _Entry(
-        MedianStopping, "Golovin et al. 2017, KDD", STANDARD, adaptive=False
-    ),
-    "r-ed-ae": _Entry(REdAE, "Amichay, Mansour, arXiv 2501.04403", RECONSTRUCTION),
-    "r-ed-ucb": _Entry(REdUCB, "Metelli et al. 2022, ICML", PAPER),
-    "r-sr": _Entry(RSR, "Mussi et al., arXiv 2302.07510", PAPER, plans_rounds=True),
-    "r-ucbe": _Entry(RUCBE, "Mussi et al., arXiv 2302.07510", PAPER),
-    "random": _Entry(UniformRandom, "baseline", STANDARD),
-    "random-search": _Entry(RandomSearch, "Bergstra, Bengio 2012, JMLR", STANDARD),
-    "raven-ucb": _Entry(
-        RavenUCB, "Fang et al., From Theory to Practice with RAVEN-UCB", PAPER
-    ),
-    "raw-ucb": _Entry(RAWUCB, "Seznec et al. 2020, AISTATS", PAPER),
-    "rexp3": _Entry(
-        Rexp3,
-        "Besbes, Gur, Zeevi 2014, NIPS",
-        STANDARD,
-        plans_rounds=True,
-        needs=("reward_range",),
-    ),
-    "rising-bandits-cash": _Entry(
-        RisingBandits, "Li et al. 2020, AAAI", PAPER, needs=("reward_range",)
-    ),
-    "round-robin": _Entry(RoundRobin, "baseline", STANDARD),
-    "screened-damped-slope": _Entry(ScreenedDampedSlope, "risingsearch", OWN),
-    "ser4": _Entry(
-        SER4,
-        "Allesiardo, Feraud, Maillard 2017, IJDSA",
-        STANDARD,
-        plans_rounds=True,
-        needs=("reward_range",),
-    ),
-    "successive-halving": _Entry(
-        SuccessiveHalving,
-        "Karnin et al. 2013, ICML; Jamieson, Talwalkar 2016, AISTATS",
-        STANDARD,
-        adaptive=False,
-        plans_rounds=True,
-    ),
-    "sw-kl-ucb": _Entry(
-        SWKLUCB,
-        "Garivier, Cappe 2011, COLT; Combes, Proutiere 2014, ICML",
-        STANDARD,
-        needs=("reward_range",),
-    ),
-    "sw-ts": _Entry(
-        SWTS,
-        "Trovo et al. 2020, JAIR",
-        STANDARD,
-        plans_rounds=True,
-        needs=("reward_range",),
-    ),
-    "sw-ucb": _Entry(
-        SWUCB, "Garivier, Moulines 2011, ALT", STANDARD, plans_rounds=True
-    ),
-    "swa": _Entry(
-        SWA, "Levine et al. 2017, NIPS, Algorithm 1", PAPER, plans_rounds=True
-    ),
-    "thompson-beta": _Entry(
-        ThompsonBeta,
-        "Thompson 1933; Agrawal, Goyal 2012, COLT",
-        STANDARD,
-        needs=("reward_range",),
-    ),
-    "thompson-gaussian": _Entry(
-        ThompsonGaussian, "Agrawal, Goyal 2013, AISTATS", STANDARD
-    ),
-    "ti-ucb": _Entry(
-        TIUCB,
-        "Xia et al., arXiv 2403.07213",
-        RECONSTRUCTION,
-        needs=("reward_range",),
-    ),
-    "ucb-improved": _Entry(
-        ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD
-    ),
-    "ucb-v": _Entry(
-        UCBV, "Audibert et al. 2009, Theoretical Computer Science", STANDARD
-    ),
-    "ucb1": _Entry(UCB1, "Auer et al. 2002, Machine Learning", STANDARD),
-    "wls-ots": _Entry(
-        WLSOptimisticTS,
-        "Fang et al., section 4.3 (its public script)",
-        PAPER,
-        needs=("reward_range",),
-    ),
-    "wswa": _Entry(WSWA, "Levine et al. 2017, NIPS, Corollary 3.1.1", PAPER),
-}
-
-POLICIES: dict[str, Callable[..., Policy]] = {
-    name: entry.policy.create for name, entry in _ENTRIES.items()
-}
-
-_AUTO = {"best": "screened-damped-slope", "sum": "cure-ucb"}
-PROPOSED = "gated-damped-slope"
-"""What ``"auto"`` is where configurations can be proposed and there is a choice."""
-
-
-def resolve_policy(name: str, objective: str = "best") -> str:
-    """Return the registered name that ``name`` stands for.
-
-    Parameters
-    ----------
-    name : str
-        A registered name, or ``"auto"``.
-    objective : {"best", "sum"}, default "best"
-        What ``"auto"`` is chosen for: the best model at the end of the budget, or the
-        sum of all rewards on the way.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such policy; the message names the closest one.
-
-    Examples
-    --------
-    >>> resolve_policy("auto"), resolve_policy("auto", "sum")
-    ('screened-damped-slope', 'cure-ucb')
-    """
-    checked_choice("objective", objective, tuple(_AUTO))
-    if name == "auto":
-        return _AUTO[objective]
-    if name not in POLICIES:
-        raise unknown_name("policy", name, ["auto", *POLICIES])
-    return name
-
-
-def make_policy(
-    name: str,
-    n_arms: int,
-    horizon: int,
-    max_pulls: int | None = None,
-    **parameters: Any,
-) -> Policy:
-    """Build a policy by its registered name.
-
-    Parameters
-    ----------
-    name : str
-        A registered name, see ``list_policies``; ``"auto"`` is the default for tuning.
-    n_arms : int
-        Number of arms, at least 1.
-    horizon : int
-        Number of rounds, at least 1.
-    max_pulls : int, optional
-        Pulls an arm can give at most, at least 1; by default the horizon.
-    **parameters
-        The policy's own, see ``list_policies``.
-
-    Returns
-    -------
-    Policy
-        Ready for ``select`` at round 1.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such policy or parameter; the message names the closest one.
-    InvalidParameterError
-        If a value is outside its range.
-
-    Examples
-    --------
-    >>> make_policy("r-ed-ucb", n_arms=2, horizon=10, eps=0.5).eps
-    0.5
-    >>> make_policy("cure", n_arms=2, horizon=10)
-    Traceback (most recent call last):
-    ...
-    risingsearch.errors.UnknownNameError: unknown policy 'cure'; did you mean ...
-    """
-    name = resolve_policy(name)
-    known = _parameters(name)
-    for parameter in parameters:
-        if parameter not in known:
-            raise unknown_name(f"parameter of {name}:", parameter, known)
-    n_arms = checked_int("n_arms", n_arms, 1)
-    horizon = checked_int("horizon", horizon, 1)
-    if max_pulls is not None:
-        max_pulls = checked_int("max_pulls", max_pulls, 1)
-    return POLICIES[name](n_arms, horizon, max_pulls, **parameters)
-
-
-def list_policies() -> list[PolicyInfo]:
-    """Return what there is to know about every policy, in the order of their names.
-
-    Returns
-    -------
-    list of PolicyInfo
-
-    Examples
-    --------
-    >>> [info.name for info in list_policies()][:3]
-    ['asha', 'be', 'ccb']
-    """
-    return [policy_info(name) for name in sorted(_ENTRIES)]
-
-
-def policy_info(name: str) -> PolicyInfo:
-    """Return what there is to know about the policy of this registered name."""
-    entry = _ENTRIES[name]
-    return PolicyInfo(
-        name=name,
-        parameters=_parameters(name),
-        paper=entry.paper,
-        provenance=entry.provenance,
-        adaptive=entry.adaptive,
-        plans_rounds=entry.plans_rounds,
-        needs=entry.needs,
-        summary=(inspect.getdoc(entry.policy) or "").splitlines()[0],
-    )
-
-
-def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any) -> int:
-    """Return how many arms a budget is best spread over, by the policy's own rule.
-
-    Parameters
-    ----------
-    name : str
-        A registered name or ``"auto"``.
-    horizon : int
-        The budget in rounds.
-    max_pulls : int
-        Pulls an arm can give at most.
-    **parameters
-        The policy's own.
-
-    Returns
-    -------
-    int
-        At least as many as it takes to use the budget up, and no more than it has
-        rounds. Policies without a rule of their own get a quarter of the rounds, or a
-        quarter of its 50ths of ``max_pulls`` where curves are longer than 50.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        As ``make_policy``.
-
-    Examples
-    --------
-    >>> recommended_arms("auto", horizon=270, max_pulls=27)
-    81
-    """
-    make_policy(name, 1, horizon, max_pulls, **parameters)  # raises what is wrong
-    policy = _ENTRIES[resolve_policy(name)].policy
-    rule = getattr(policy, "recommended_arms", None)
-    if rule is None:
-        n_arms = int(0.25 * horizon / max(1, max_pulls // 50))
-    else:
-        used = inspect.signature(rule).parameters
-        taken = {key: value for key, value in parameters.items() if key in used}
-        n_arms = rule(horizon, max_pulls, **taken)
-    return min(horizon, max(n_arms, math.ceil(horizon / max_pulls)))
-
-
-def _parameters(name: str) -> dict[str, Any]:
-    signature = inspect.signature(POLICIES[name])
-    return {
-        parameter.name: parameter.default
-        for parameter in signature.parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }

@@ -520,7 +520,7 @@ def _digest(*classes: type) -> str:
     package = Path(__file__).parents[1]
     files = {__file__}
     for folder in ("policies", "curves"):
-        files.update(str(path) for path in (package / folder).glob("*.py"))
+        files.update(str(path) for path in (package / folder).rglob("*.py"))
     constants = []
     for function in _reached(classes):
         files.add(function.__code__.co_filename)

@@ -1,6 +1,6 @@
 """Check that a policy or a trainable of your own keeps the contract of every search.
 
->>> from risingsearch.policies.stationary import RoundRobin
+>>> from risingsearch.policies.stationary.baselines import RoundRobin
 >>> check_policy(RoundRobin.create)
 """
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.checks import checked_int
-from risingsearch.testing.require import require
-from risingsearch.trainable import (
+from risingsearch.search.trainable import (
     checked_score,
     checked_trainable,
     dump,
     restore,
 )
+from risingsearch.testing.require import require
 
 
 def check_trainable(
@@ -49,7 +49,7 @@ def check_trainable(
     Examples
     --------
     >>> import random
-    >>> from risingsearch.trainable import Functions
+    >>> from risingsearch.search.trainable import Functions
     >>> def start(params, seed):
     ...     return random.Random(seed)
     >>> def train(state):

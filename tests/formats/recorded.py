@@ -18,9 +18,9 @@ from recorded_models import Counting, LastUnopened, Rising, height
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV, Scheduler
 from risingsearch.policies import ThompsonGaussian
-from risingsearch.proposers import GaussianProcessProposer
-from risingsearch.sweep_run import run_sweep
-from risingsearch.sweeps import checked_sweep
+from risingsearch.scheduling.proposers import GaussianProcessProposer
+from risingsearch.scripts.run import run_sweep
+from risingsearch.scripts.sweep import checked_sweep
 
 CANDIDATES = [
     {"top": ((7 * i) % 24 + 1) / 32.0, "speed": (5 * i) % 8 / 1.0} for i in range(24)

@@ -11,7 +11,7 @@ import recorded
 from recorded_models import LastUnopened, Rising
 
 from risingsearch import InvalidParameterError, RisingSearch, StateError
-from risingsearch.cli import main
+from risingsearch.cli.main import main
 from risingsearch.policies import UCB1, ThompsonGaussian
 
 HERE = Path(__file__).parent

@@ -17,8 +17,8 @@ import pytest
 import torch
 
 from risingsearch.errors import InvalidParameterError
+from risingsearch.search.trainable import Functions
 from risingsearch.testing import check_trainable
-from risingsearch.trainable import Functions
 
 PARAMS = {"rate": 0.5}
 

@@ -6,7 +6,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError, MissingDependencyError
 from risingsearch.integrations.optuna import SamplerProposer
-from risingsearch.proposers import Opened
+from risingsearch.scheduling.proposers import Opened
 
 
 def opened(features, n):

@@ -1,0 +1,1 @@
+"""Policies for arms whose rewards drift or jump with time."""

@@ -1,0 +1,201 @@
+"""Policies that assume nothing about how the rewards come about."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_choice, checked_finite_range, checked_float
+from risingsearch.policies.base import WAIT, arm_arrays
+from risingsearch.policies.shared.rewards import unit_reward
+
+LARGEST_LOG_WEIGHT = 100.0
+
+
+class Rexp3(NamedTuple):
+    r"""Rexp3: EXP3, begun afresh after every batch of rounds.
+
+    For rewards in [0, 1] that change in any way at all, as long as their means do not
+    move by much more than ``variation`` in total.
+
+    With :math:`K` arms, :math:`T` rounds and :math:`V` = ``variation``, a batch has
+
+    .. math:: \Delta = \Big\lceil (K \ln K)^{1/3} (T / V)^{2/3} \Big\rceil
+
+    rounds, and :math:`\gamma = \min(1, \sqrt{K \ln K / ((e - 1) \Delta)})`. Every batch
+    starts with the weights 1. Arm :math:`i` is drawn with the probability
+
+    .. math:: p_i = (1 - \gamma) \frac{w_i}{\sum_j w_j} + \frac{\gamma}{K}
+
+    and its reward :math:`x` multiplies its weight by :math:`\exp(\gamma x / (p_i K))`.
+    Where arms are not available, the others share the probability in the same way. A
+    reward that comes back when its batch is over is not counted. Rewards are mapped
+    from ``reward_range`` to [0, 1] and clipped there.
+
+    ``variation`` is the number of arms in the CURE-UCB paper, and 0.05 in "Smooth
+    Non-Stationary Bandits", which prints the batch length with :math:`K` outside the
+    cube root: ``batch_rule="printed"``.
+
+    References
+    ----------
+    Besbes, Gur, Zeevi: "Stochastic Multi-Armed-Bandit Problem with Non-stationary
+    Rewards", NIPS 2014; ``batch_rule="printed"``: Jia, Xie, Kallus, Frazier: "Smooth
+    Non-Stationary Bandits", section 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = Rexp3.create(n_arms=2, horizon=1000)
+    >>> policy.batch_length, round(policy.gamma, 3)
+    (71, 0.107)
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 72):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, [0.0, 1.0][arm], rng)
+    >>> policy.pulls.tolist()
+    [12, 59]
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    batch_length: int  # in rounds
+    gamma: float  # share of the uniform distribution
+    low: float
+    high: float
+    batch_end: NDArray[np.int64]  # (1,), last round of the batch
+    log_weight: NDArray[np.float64]  # (n_arms,), up to a shift of all
+    weight: NDArray[np.float64]  # (n_arms,), its exponential
+    probability: NDArray[np.float64]  # (n_arms,), of the arm when it was last drawn
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        variation: float | None = None,
+        batch_rule: str = "besbes",
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> Rexp3:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms ``K``, at least 1.
+        horizon : int
+            Number of rounds ``T``, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        variation : float, optional
+            What the means may move by over all rounds, ``V``, above 0; by default
+            ``n_arms``.
+        batch_rule : {"besbes", "printed"}, default "besbes"
+            The batch length of the original, or ``K ln^(1/3) K (T / V)^(2/3)``.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward; what is outside is clipped.
+
+        Returns
+        -------
+        Rexp3
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        checked_choice("batch_rule", batch_rule, ("besbes", "printed"))
+        low, high = checked_finite_range("reward_range", reward_range)
+        if variation is None:
+            variation = n_arms
+        variation = checked_float("variation", variation, 0.0, open_low=True)
+        K = n_arms
+        arms_factor = math.cbrt(K * math.log(K))
+        if batch_rule == "printed":
+            arms_factor = K * math.cbrt(math.log(K))
+        length = max(1, math.ceil(arms_factor * math.pow(horizon / variation, 2 / 3)))
+        gamma = min(1.0, math.sqrt(K * math.log(K) / ((math.e - 1.0) * length)))
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            batch_length=length,
+            gamma=gamma,
+            low=low,
+            high=high,
+            batch_end=np.full(1, length, dtype=np.int64),
+            log_weight=np.zeros(n_arms),
+            weight=np.ones(n_arms),
+            probability=np.ones(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return an arm drawn by the weights, and sometimes any."""
+        start_batch(self, t)
+        n_available = 0
+        total = 0.0
+        for i in range(len(self.weight)):
+            if self.available[i]:
+                n_available += 1
+                total += self.weight[i]
+        floor = self.gamma / n_available
+        share = 0.0
+        if total > 0.0:
+            share = (1.0 - self.gamma) / total
+        else:  # the weights are too small for numbers: all the same
+            floor = 1.0 / n_available
+        left = rng.random()
+        arm = WAIT
+        p = 1.0
+        for i in range(len(self.weight)):
+            if self.available[i]:
+                arm = i
+                p = floor + share * self.weight[i]
+                if left < p:
+                    break
+                left -= p
+        self.probability[arm] = p
+        return arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Raise the weight of the arm, unless the batch of round ``t`` is over."""
+        self.pulls[arm] += 1
+        if t > self.batch_end[0] - self.batch_length:
+            x = unit_reward(reward, self.low, self.high)
+            gain = self.gamma * x / (self.probability[arm] * len(self.weight))
+            raise_weight(self.log_weight, self.weight, arm, gain)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the arm's share of all weights."""
+        return {"weight_share": self.weight[arm] / self.weight.sum()}
+
+
+def start_batch(policy: Rexp3, t: int) -> None:
+    """Forget the weights of a batch that is over."""
+    if t > policy.batch_end[0]:
+        length = policy.batch_length
+        policy.batch_end[0] = ((t - 1) // length + 1) * length
+        for i in range(len(policy.weight)):
+            policy.log_weight[i] = 0.0
+            policy.weight[i] = 1.0
+
+
+def raise_weight(
+    log_weight: NDArray[np.float64], weight: NDArray[np.float64], arm: int, gain: float
+) -> None:
+    """Add ``gain`` to the arm's log-weight, and bring both arrays up to date.
+
+    Before the largest weight could overflow, its logarithm is subtracted from all.
+    """
+    log_weight[arm] += gain
+    if log_weight[arm] <= LARGEST_LOG_WEIGHT:
+        weight[arm] = math.exp(log_weight[arm])
+        return
+    largest = log_weight[arm]
+    for i in range(len(weight)):
+        log_weight[i] -= largest
+        weight[i] = math.exp(log_weight[i])

@@ -1,0 +1,208 @@
+"""Elimination that starts over at random times, for arms that change."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_finite_range, checked_float
+from risingsearch.policies.base import WAIT, arm_arrays, best_available
+from risingsearch.policies.shared.rewards import unit_reward
+
+
+class SER4(NamedTuple):
+    r"""SER4: successive elimination in random order, restarted at random.
+
+    For rewards in [0, 1] whose best arm changes a few times: between two changes it
+    settles on one arm, and a restart lets it find the next.
+
+    All arms take part at first. A sweep pulls each arm that takes part once, in random
+    order. After the :math:`\tau`-th sweep every arm :math:`i` leaves for which, with
+    :math:`m` the means since the last restart,
+
+    .. math:: \max_j m_j - m_i + \epsilon \ge
+              2 \sqrt{\frac{\ln(4 K \tau^2 / \delta)}{2 \tau}},
+
+    but for the arm of the highest mean. After every pull, with the probability
+
+    .. math:: \phi = \sqrt{\frac{N}{T K \ln(K T)}},
+
+    everything starts over: all arms take part, nothing is known. Rewards are mapped
+    from ``reward_range`` to [0, 1] and clipped there.
+
+    :math:`\delta = 1 / T` and :math:`\epsilon = 1 / (K T)` are those of the CURE-UCB
+    paper, which does not give :math:`N` = ``switches`` and prints the root of
+    :math:`\phi` without brackets: this is our reading of it. Whether the coin for a
+    restart is tossed per pull or per sweep could not be checked; we toss it per pull.
+
+    Where all arms that take part are busy or have ended, the best of the others, by its
+    mean, is pulled.
+
+    References
+    ----------
+    Allesiardo, Feraud, Maillard: "The Non-stationary Stochastic Multi-armed Bandit
+    Problem", International Journal of Data Science and Analytics 3, 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = SER4.create(n_arms=3, horizon=1000, switches=0)
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 301):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, [0.0, 0.9, 0.5][arm], rng)
+    >>> policy.pulls.tolist(), policy.active.tolist()
+    ([42, 129, 129], [False, True, True])
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    log_factor: float  # ln(4 K / delta)
+    eps: float
+    restart_probability: float  # phi
+    low: float
+    high: float
+    active: NDArray[np.bool_]  # (n_arms,), takes part
+    turns: NDArray[np.int64]  # (n_arms,), pulls since the restart
+    mean: NDArray[np.float64]  # (n_arms,), since the restart
+    sweeps: NDArray[np.int64]  # (1,), complete since the restart
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        delta: float | None = None,
+        eps: float | None = None,
+        switches: float = 1.0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> SER4:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms ``K``, at least 1.
+        horizon : int
+            Number of rounds ``T``, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        delta : float, optional
+            Chance of a wrong elimination, above 0 and at most 1; by default ``1 / T``.
+        eps : float, optional
+            Differences that do not matter, at least 0; by default ``1 / (K T)``.
+        switches : float, default 1.0
+            How often the best arm is expected to change, ``N``, at least 0; 0 for no
+            restart.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward; what is outside is clipped.
+
+        Returns
+        -------
+        SER4
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        low, high = checked_finite_range("reward_range", reward_range)
+        rounds = float(n_arms) * horizon
+        delta = 1.0 / horizon if delta is None else delta
+        eps = 1.0 / rounds if eps is None else eps
+        switches = checked_float("switches", switches, 0.0, open_low=False)
+        delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
+        restarts = switches / (rounds * math.log(rounds)) if rounds > 1.0 else 0.0
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            log_factor=math.log(4.0 * n_arms / delta),
+            eps=checked_float("eps", eps, 0.0, open_low=False),
+            restart_probability=min(1.0, math.sqrt(restarts)),
+            low=low,
+            high=high,
+            active=np.ones(n_arms, dtype=np.bool_),
+            turns=np.zeros(n_arms, dtype=np.int64),
+            mean=np.zeros(n_arms),
+            sweeps=np.zeros(1, dtype=np.int64),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return one of the arms that the sweep owes a pull, any with the same chance.
+
+        Drawn one after another, they come in the order of a shuffle.
+        """
+        fewest = 0
+        n_owed = 0
+        for i in range(len(self.turns)):
+            if self.active[i] and self.available[i]:
+                if n_owed == 0 or self.turns[i] < fewest:
+                    fewest = self.turns[i]
+                    n_owed = 1
+                elif self.turns[i] == fewest:
+                    n_owed += 1
+        if n_owed == 0:
+            return best_available(self.available, self.mean, self.pulls)
+        skip = int(rng.random() * n_owed)
+        for i in range(len(self.turns)):
+            if self.active[i] and self.available[i] and self.turns[i] == fewest:
+                if skip == 0:
+                    return i
+                skip -= 1
+        return WAIT
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Move the arm's mean, end the sweep if it was the last of it, or restart."""
+        self.pulls[arm] += 1
+        self.turns[arm] += 1
+        x = unit_reward(reward, self.low, self.high)
+        self.mean[arm] += (x - self.mean[arm]) / self.turns[arm]
+        if rng.random() < self.restart_probability:
+            restart(self)
+        else:
+            end_sweep(self)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the arm's mean since the restart, and whether it takes part (1)."""
+        return {"mean": self.mean[arm], "active": float(self.active[arm])}
+
+
+def restart(policy: SER4) -> None:
+    """Let all arms take part again, with nothing known about them."""
+    policy.sweeps[0] = 0
+    for i in range(len(policy.turns)):
+        policy.active[i] = True
+        policy.turns[i] = 0
+        policy.mean[i] = 0.0
+
+
+def end_sweep(policy: SER4) -> None:
+    """Drop the arms that are too far behind, once all have had their turn.
+
+    Arms that have ended for good are not waited for, and no measure for the others.
+    """
+    best = WAIT
+    tau = 0
+    for i in range(len(policy.turns)):
+        if policy.active[i] and policy.pulls_left[i] > 0:
+            if policy.turns[i] <= policy.sweeps[0]:
+                return
+            if best == WAIT or policy.mean[i] > policy.mean[best]:
+                best = i
+            if tau == 0 or policy.turns[i] < tau:
+                tau = policy.turns[i]
+    if best == WAIT:
+        return
+    policy.sweeps[0] = tau
+    log_term = policy.log_factor + 2.0 * math.log(tau)
+    radius = 2.0 * math.sqrt(log_term / (2.0 * tau))
+    for i in range(len(policy.turns)):
+        gap = policy.mean[best] - policy.mean[i] + policy.eps
+        if policy.active[i] and i != best and gap >= radius:
+            policy.active[i] = False

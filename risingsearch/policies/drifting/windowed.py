@@ -1,0 +1,589 @@
+"""Policies that forget: only the last rewards count, whichever arms they came from.
+
+All four keep one ring of the last ``window`` rewards taken in, and per arm the count
+and the sum of what the ring holds, so that ``update`` costs the same for any window.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
+from risingsearch.policies.shared.rewards import coin_flip, unit_reward
+
+
+def windowed_arrays(
+    n_arms: int, horizon: int, max_pulls: int | None, window: int
+) -> tuple[
+    NDArray[np.bool_],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+]:
+    """Return the arrays of a policy with an empty window, up to ``window_total``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If ``window`` is not a whole number of at least 1.
+    """
+    window = checked_int("window", window, 1)
+    return (
+        *arm_arrays(n_arms, horizon, max_pulls),
+        np.zeros(window, dtype=np.int64),
+        np.zeros(window),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(n_arms, dtype=np.int64),
+        np.zeros(n_arms),
+    )
+
+
+def slide(policy: Windowed, arm: int, reward: float) -> None:
+    """Take a reward into the window, and the one that is now too old out of it.
+
+    After each turn of the ring the sums are made anew, so that rounding errors, of a
+    huge reward above all, do not outlive the window.
+    """
+    arms, rewards = policy.window_arms, policy.window_rewards
+    n, total = policy.window_pulls, policy.window_total
+    length = len(arms)
+    slot = policy.taken[0] % length
+    if policy.taken[0] >= length:
+        oldest = arms[slot]
+        n[oldest] -= 1
+        total[oldest] -= rewards[slot]
+    arms[slot] = arm
+    rewards[slot] = reward
+    n[arm] += 1
+    total[arm] += reward
+    policy.taken[0] += 1
+    policy.pulls[arm] += 1
+    if slot == length - 1:
+        for i in range(len(total)):
+            total[i] = 0.0
+        for k in range(length):
+            total[arms[k]] += rewards[k]
+
+
+def rounds_seen(policy: Windowed, t: int) -> int:
+    """Return ``min(t - 1, window)``, the rounds before ``t`` that count; at least 1."""
+    return max(1, min(t - 1, len(policy.window_arms)))
+
+
+class SWUCB(NamedTuple):
+    r"""SW-UCB: the usual confidence bound, from the last ``window`` rewards alone.
+
+    For arms whose means change abruptly, at times nobody knows. An arm that is not
+    pulled for a whole window has nothing left to count, and is pulled again.
+
+    With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
+    :math:`S` their sum and :math:`B` the width of ``reward_range``, the index is
+
+    .. math:: \frac{S}{n} + B \sqrt{\frac{\xi \ln \min(t - 1, \tau)}{n}}
+
+    and infinite where :math:`n = 0`.
+
+    The defaults are those of the CURE-UCB paper's experiments. The original uses
+    ``xi = 0.6`` and twice the window; ``xi = 2``, the padding of UCB1, reproduces the
+    comparisons of Levine et al., "Rotting Bandits" (Table 1).
+
+    References
+    ----------
+    Garivier, Moulines: "On Upper-Confidence Bound Policies for Switching Bandit
+    Problems", ALT 2011, arXiv 0805.3415.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = SWUCB.create(n_arms=2, horizon=100, window=8, xi=0.1)
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 25):
+    ...     arm = policy.select(t, rng)
+    ...     reward = [0.5, 0.9 if t < 10 else 0.1][arm]
+    ...     policy.update(t, arm, reward, rng)
+    ...     print(arm, end=" ")
+    0 1 1 1 1 1 1 1 1 0 1 1 0 0 1 0 0 0 0 0 0 0 0 1
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    window_arms: NDArray[np.int64]  # (window,)
+    window_rewards: NDArray[np.float64]  # (window,)
+    taken: NDArray[np.int64]  # (1,), rewards so far
+    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
+    window_total: NDArray[np.float64]  # (n_arms,), their sum
+    xi: float
+    width: float  # B
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        window: int | None = None,
+        xi: float = 1.5,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> SWUCB:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds ``T``, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        window : int, optional
+            Rewards that count, ``tau``, at least 1; by default ``2 sqrt(T ln T)``, but
+            no fewer than ``n_arms``: with fewer all that is left is round-robin.
+        xi : float, default 1.5
+            Exploration factor of the bonus, at least 0.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward; the bonus grows with the width. Rewards outside
+            are taken as they are.
+
+        Returns
+        -------
+        SWUCB
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        low, high = checked_finite_range("reward_range", reward_range)
+        if window is None:
+            window = max(n_arms, int(2.0 * math.sqrt(horizon * math.log(horizon))))
+        return cls(
+            *windowed_arrays(n_arms, horizon, max_pulls, window),
+            xi=checked_float("xi", xi, 0.0, open_low=False),
+            width=high - low,
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of highest index; one outside the window comes first."""
+        padding = self.xi * math.log(rounds_seen(self, t))
+        arm = WAIT
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                n = self.window_pulls[i]
+                index = math.inf
+                if n > 0:
+                    bonus = self.width * math.sqrt(padding / n)
+                    index = self.window_total[i] / n + bonus
+                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
+                    best = index
+                    arm = i
+        return arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Move the window on by this reward."""
+        slide(self, arm, reward)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return recent mean and bonus at the coming round."""
+        n = self.window_pulls[arm]
+        if n == 0:
+            return {"recent_mean": 0.0, "bonus": math.inf}
+        padding = self.xi * math.log(rounds_seen(self, int(self.taken[0]) + 1))
+        return {
+            "recent_mean": self.window_total[arm] / n,
+            "bonus": self.width * math.sqrt(padding / n),
+        }
+
+
+class SWKLUCB(NamedTuple):
+    r"""SW-KL-UCB: SW-UCB with the tighter bound for rewards in [0, 1].
+
+    For abrupt changes too, and sharper than SW-UCB where means are close to 0 or 1.
+
+    With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
+    :math:`m` their mean and :math:`u = \min(t - 1, \tau)`, the index is
+
+    .. math:: \max\{q \in [m, 1]: n\,\mathrm{kl}(m, q) \le \ln u + c \ln \ln u\}
+
+    where kl is the divergence of two coins, and infinite where :math:`n = 0`. The term
+    with ``c`` is left out for :math:`u < 3`. Rewards are mapped from ``reward_range``
+    to [0, 1] and clipped there.
+
+    The window of 252 is :math:`\sigma^{-4/5}` of the CURE-UCB paper, which does not
+    state ``c``, with :math:`\sigma = 0.001`: what the means may drift by per round, not
+    the noise.
+
+    References
+    ----------
+    Garivier, Cappe: "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond",
+    COLT 2011; with a window: Combes, Proutiere: "Unimodal Bandits", ICML 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from risingsearch.policies import explain
+    >>> policy = SWKLUCB.create(n_arms=2, horizon=100)
+    >>> rng = np.random.default_rng(0)
+    >>> for t, reward in enumerate([0.5, 0.9, 0.9], start=1):
+    ...     policy.update(t, policy.select(t, rng), reward, rng)
+    >>> explain(policy, 0), explain(policy, 1)
+    ({'recent_mean': 0.50, 'bonus': 0.47}, {'recent_mean': 0.90, 'bonus': 0.099})
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    window_arms: NDArray[np.int64]  # (window,)
+    window_rewards: NDArray[np.float64]  # (window,), in [0, 1]
+    taken: NDArray[np.int64]  # (1,), rewards so far
+    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
+    window_total: NDArray[np.float64]  # (n_arms,), their sum
+    c: float
+    low: float
+    high: float
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        window: int | None = None,
+        c: float = 0.0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> SWKLUCB:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        window : int, optional
+            Rewards that count, ``tau``, at least 1; by default 252, but no fewer than
+            ``n_arms``: with fewer all that is left is round-robin.
+        c : float, default 0.0
+            Weight of the term ``ln ln u``, at least 0; 3 in the theory of KL-UCB, 0 in
+            practice.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward; what is outside is clipped.
+
+        Returns
+        -------
+        SWKLUCB
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        low, high = checked_finite_range("reward_range", reward_range)
+        if window is None:
+            window = max(n_arms, 252)
+        return cls(
+            *windowed_arrays(n_arms, horizon, max_pulls, window),
+            c=checked_float("c", c, 0.0, open_low=False),
+            low=low,
+            high=high,
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of highest bound; one outside the window comes first."""
+        exploration = kl_exploration(self.c, rounds_seen(self, t))
+        arm = WAIT
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                n = self.window_pulls[i]
+                index = math.inf
+                if n > 0:
+                    mean = window_mean(self, i)
+                    level = exploration / n
+                    if surely_below(mean, level, best):
+                        continue
+                    index = kl_upper(mean, level)
+                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
+                    best = index
+                    arm = i
+        return arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Move the window on by this reward."""
+        slide(self, arm, unit_reward(reward, self.low, self.high))
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return recent mean and bonus at the coming round, in units of [0, 1]."""
+        n = self.window_pulls[arm]
+        if n == 0:
+            return {"recent_mean": 0.0, "bonus": math.inf}
+        mean = window_mean(self, arm)
+        t = int(self.taken[0]) + 1
+        level = kl_exploration(self.c, rounds_seen(self, t)) / n
+        return {"recent_mean": mean, "bonus": kl_upper(mean, level) - mean}
+
+
+def window_mean(policy: SWKLUCB, arm: int) -> float:
+    """Return the arm's mean in the window; between 0 and 1 in spite of rounding."""
+    mean: float = policy.window_total[arm] / policy.window_pulls[arm]
+    return min(1.0, max(0.0, mean))
+
+
+class SWTS(NamedTuple):
+    r"""SW-TS: Thompson sampling that remembers only the last ``window`` rewards.
+
+    For abrupt or slow changes of rewards in [0, 1]; no confidence width to tune.
+
+    With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
+    :math:`S` of them successes, it draws
+
+    .. math:: \theta \sim \mathrm{Beta}(S + 1, n - S + 1)
+
+    for every arm and pulls the arm of the highest draw. An arm that has left the window
+    is back at the uniform prior. Rewards are mapped from ``reward_range`` to [0, 1] and
+    clipped there; one between 0 and 1 counts as a success with that probability.
+
+    References
+    ----------
+    Trovo, Paladino, Restelli, Gatti: "Sliding-Window Thompson Sampling for
+    Non-Stationary Settings", JAIR 68, 2020; the window for ``beta = 1/2``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from risingsearch.policies import explain
+    >>> policy = SWTS.create(n_arms=2, horizon=9)
+    >>> rng = np.random.default_rng(0)
+    >>> for t, reward in enumerate([1.0, 1.0, 0.0, 1.0], start=1):
+    ...     policy.update(t, 0, reward, rng)
+    >>> explain(policy, 0), explain(policy, 1)
+    ({'posterior_mean': 0.60}, {'posterior_mean': 0.50})
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    window_arms: NDArray[np.int64]  # (window,)
+    window_rewards: NDArray[np.float64]  # (window,), 1 for a success
+    taken: NDArray[np.int64]  # (1,), rewards so far
+    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
+    window_total: NDArray[np.float64]  # (n_arms,), successes among them
+    low: float
+    high: float
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        window: int | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> SWTS:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds ``T``, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        window : int, optional
+            Rewards that count, ``tau``, at least 1; by default ``sqrt(T)``, rounded up.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward; what is outside is clipped.
+
+        Returns
+        -------
+        SWTS
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``window`` or ``reward_range`` is outside its range.
+        """
+        low, high = checked_finite_range("reward_range", reward_range)
+        if window is None:
+            window = math.ceil(math.sqrt(horizon))
+        return cls(
+            *windowed_arrays(n_arms, horizon, max_pulls, window),
+            low=low,
+            high=high,
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of the highest draw."""
+        arm = WAIT
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                successes = self.window_total[i]
+                theta = rng.beta(
+                    successes + 1.0, self.window_pulls[i] - successes + 1.0
+                )
+                if arm == WAIT or better(theta, self.pulls[i], best, self.pulls[arm]):
+                    best = theta
+                    arm = i
+        return arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Move the window on by a success or a failure."""
+        slide(self, arm, coin_flip(unit_reward(reward, self.low, self.high), rng))
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the mean of the arm's posterior, in units of [0, 1]."""
+        return {
+            "posterior_mean": (self.window_total[arm] + 1.0)
+            / (self.window_pulls[arm] + 2.0)
+        }
+
+
+class ETSWGTS(NamedTuple):
+    r"""ET-SWGTS: a round-robin phase, then Gaussian Thompson sampling with a window.
+
+    Made for arms that rise: the forced pulls bring every arm some way up its curve, the
+    window forgets how it began.
+
+    Every arm is pulled :math:`\Gamma` = ``forced_pulls`` times, round-robin. Then, with
+    :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,
+    :math:`S` their sum and :math:`\gamma` = ``precision``, it draws
+
+    .. math:: \theta \sim \mathcal{N}\Big(\frac{S}{n}, \frac{1}{\gamma n}\Big)
+
+    for every arm and pulls the arm of the highest draw; an arm that is not in the
+    window comes first. This is the paper's gamma-SWGTS. The forced phase around it is a
+    **reconstruction** from its description: that it goes round-robin, and that the
+    window counts rounds rather than pulls of the arm, are our readings.
+
+    The defaults are those of the CURE-UCB paper for linear-then-flat arms; for concave
+    arms and for IMDB it has ``window=200``, ``forced_pulls=1000``.
+
+    References
+    ----------
+    Fiandri, Metelli, Trovo, arXiv 2505.12092; SWGTS: arXiv 2409.05181.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = ETSWGTS.create(n_arms=3, horizon=100, forced_pulls=2, window=50)
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 15):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, [0.0, 0.0, 5.0][arm], rng)
+    ...     print(arm, end=" ")
+    0 1 2 0 1 2 2 2 2 2 2 2 2 2
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    window_arms: NDArray[np.int64]  # (window,)
+    window_rewards: NDArray[np.float64]  # (window,)
+    taken: NDArray[np.int64]  # (1,), rewards so far
+    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
+    window_total: NDArray[np.float64]  # (n_arms,), their sum
+    forced_pulls: int
+    precision: float
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        window: int = 1000,
+        forced_pulls: int = 10,
+        precision: float = 1.0,
+    ) -> ETSWGTS:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        window : int, default 1000
+            Rewards that count, ``tau``, at least 1; with fewer than ``n_arms`` all that
+            is left is round-robin.
+        forced_pulls : int, default 10
+            Pulls of every arm before the first draw, ``Gamma``, at least 0.
+        precision : float, default 1.0
+            What a pull adds to the precision of a draw, ``gamma``, above 0; in theory
+            no more than ``min(1, 1 / (4 sigma^2))``, with the noise ``sigma``.
+
+        Returns
+        -------
+        ETSWGTS
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        return cls(
+            *windowed_arrays(n_arms, horizon, max_pulls, window),
+            forced_pulls=checked_int("forced_pulls", forced_pulls, 0),
+            precision=checked_float("precision", precision, 0.0, open_low=True),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return an arm that is owed a forced pull, or the one of the highest draw."""
+        arm = least_pulled(self.available, self.pulls, self.forced_pulls)
+        if arm != WAIT:
+            return arm
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                n = self.window_pulls[i]
+                theta = math.inf
+                if n > 0:
+                    spread = math.sqrt(1.0 / (self.precision * n))
+                    theta = self.window_total[i] / n + spread * rng.standard_normal()
+                if arm == WAIT or better(theta, self.pulls[i], best, self.pulls[arm]):
+                    best = theta
+                    arm = i
+        return arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Move the window on by this reward."""
+        slide(self, arm, reward)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return mean and standard deviation of the arm's next draw."""
+        n = self.window_pulls[arm]
+        if n == 0:
+            return {"recent_mean": 0.0, "spread": math.inf}
+        return {
+            "recent_mean": self.window_total[arm] / n,
+            "spread": math.sqrt(1.0 / (self.precision * n)),
+        }
+
+
+Windowed: TypeAlias = SWUCB | SWKLUCB | SWTS | ETSWGTS

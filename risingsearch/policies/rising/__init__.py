@@ -1,0 +1,1 @@
+"""Policies for arms whose rewards rise as they are pulled."""

@@ -1,0 +1,182 @@
+"""Successive rejects: of the arms left, the one that looks worst goes."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.shared.race import next_below, next_in_turn
+from risingsearch.policies.shared.sums import (
+    append_reward,
+    checked_eps,
+    prefix_sums,
+    window_length,
+)
+
+
+class RSR(NamedTuple):
+    r"""R-SR: successive rejects, by the average of each arm's newest rewards.
+
+    Good for finding the arm that is best at the end of a fixed budget without any
+    parameter to tune: the noise need not be known.
+
+    With ``K`` arms and ``T`` rounds there are ``K - 1`` phases. In phase ``j`` every
+    arm left is brought to
+
+    .. math:: n_j = \Big\lceil \frac{T - K}{\overline{\log}(K)\,(K + 1 - j)} \Big\rceil
+              \qquad
+              \overline{\log}(K) = \frac{1}{2} + \sum_{i=2}^{K} \frac{1}{i}
+
+    pulls, one arm after another; then the one with the lowest average over its last
+    :math:`\lfloor \epsilon N \rfloor` rewards goes. The last one left is recommended;
+    here it also trains on with what is left of the budget.
+
+    Two floors of 1 are ours: ``n_j`` where the budget has fewer rounds than arms, and
+    the window, where the authors' code has no average and drops arms at random. With
+    ``max_pulls`` no phase asks for more than that, and an arm that has ended is judged
+    by what it has shown.
+
+    References
+    ----------
+    Mussi, Montenegro, Trovo, Restelli, Metelli: "Best Arm Identification for Stochastic
+    Rising Bandits", arXiv 2302.07510, and the authors' code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> policy = RSR.create(n_arms=3, horizon=15)
+    >>> policy.target
+    array([3, 5])
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 16):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, [0.1, 0.4, 0.3][arm], rng)
+    ...     print(arm, end=" ")
+    0 0 0 1 1 1 2 2 2 1 1 2 2 1 1
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    eps: float
+    target: NDArray[np.int64]  # (n_arms - 1,), pulls in all by the end of a phase
+    phase: NDArray[np.int64]  # (1,)
+    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    alive: NDArray[np.bool_]  # (n_arms,)
+    value: NDArray[np.float64]  # (n_arms,), average of the last h rewards
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        eps: float = 0.25,
+    ) -> RSR:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms ``K``, at least 1.
+        horizon : int
+            Number of rounds ``T``, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        eps : float, default 0.25
+            Share of an arm's pulls in its window, above 0 and at most 1/2.
+
+        Returns
+        -------
+        RSR
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``eps`` is outside its range.
+        """
+        limit = horizon if max_pulls is None else max_pulls
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            eps=checked_eps(eps),
+            target=np.minimum(phase_targets(n_arms, horizon), limit),
+            phase=np.zeros(1, dtype=np.int64),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            alive=np.ones(n_arms, dtype=np.bool_),
+            value=np.zeros(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the next arm of the phase; ``WAIT`` for the phase's last results."""
+        while self.phase[0] < len(self.target):
+            arm, busy = next_below(
+                self.available,
+                self.pulls_left,
+                self.alive,
+                self.pulls,
+                self.target[self.phase[0]],
+            )
+            if arm != WAIT or busy:
+                return arm
+            reject_worst(self)
+            self.phase[0] += 1
+        return next_in_turn(
+            self.available, self.pulls_left, self.alive, self.pulls, self.value
+        )
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Append the reward to the prefix sums and refresh the average."""
+        n = append_reward(self.P, self.pulls, arm, reward)
+        h = window_length(self.eps, n)
+        self.value[arm] = (self.P[arm, n] - self.P[arm, n - h]) / h
+
+    def slice_length(self, arm: int) -> int:
+        """Return the pulls that are missing to the end of the phase."""
+        if self.phase[0] < len(self.target):
+            return int(max(1, self.target[self.phase[0]] - self.pulls[arm]))
+        return int(max(1, self.pulls_left[arm]))
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the phase, whether the arm is still in it, and its recent average."""
+        return {
+            "phase": self.phase[0] + 1,
+            "in_race": self.alive[arm],
+            "recent_average": self.value[arm],
+        }
+
+
+def phase_targets(n_arms: int, horizon: int) -> NDArray[np.int64]:
+    """Return the pulls that each arm left has at the end of each phase.
+
+    Examples
+    --------
+    >>> phase_targets(4, 100)
+    array([16, 21, 31])
+    """
+    log_bar = 0.5 + math.fsum(1.0 / i for i in range(2, n_arms + 1))
+    targets = [
+        max(1, math.ceil((horizon - n_arms) / (log_bar * (n_arms + 1 - j))))
+        for j in range(1, n_arms)
+    ]
+    return np.array(targets, dtype=np.int64)
+
+
+def reject_worst(policy: RSR) -> None:
+    """Drop the arm of the lowest average; one that never paid anything goes first."""
+    worst = WAIT
+    lowest = math.inf
+    for i in range(len(policy.pulls)):
+        if policy.alive[i]:
+            value = policy.value[i] if policy.pulls[i] > 0 else -math.inf
+            if worst == WAIT or not better(
+                value, policy.pulls[i], lowest, policy.pulls[worst]
+            ):
+                worst = i
+                lowest = value
+    policy.alive[worst] = False

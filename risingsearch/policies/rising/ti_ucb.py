@@ -1,0 +1,185 @@
+"""Arms that rise and then converge: a line while they rise, and a test for its end."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.shared.sums import append_reward, prefix_sums
+
+INITIAL_PULLS = 2
+
+
+class TIUCB(NamedTuple):
+    r"""TI-UCB: the next reward by a line, refitted where an arm stops rising.
+
+    Good for arms that rise about linearly, level off and stay there, with rewards in a
+    known range. It looks one pull ahead and not to the horizon.
+
+    Every arm is pulled twice first, round-robin. Then, with :math:`N` pulls of the
+    arm, the index is what the least-squares line through its rewards number ``s`` to
+    ``N`` says for reward ``N + 1``, brought into the range of the rewards, plus
+
+    .. math:: (\mathrm{high} - \mathrm{low}) \sqrt{4 \ln(1 / \delta) / N}
+
+    At first ``s = 1``. Once the segment holds ``2 omega`` rewards, every new one is
+    followed by a test: two lines, through the last ``omega`` rewards and through the
+    ``omega`` before, are read off at ``N + 1``. Where the older one is higher by more
+    than ``gamma (high - low)``, the arm has converged: ``s`` becomes ``N - omega + 1``.
+
+    This is a reconstruction: the idea and the defaults of ``delta``, ``omega`` and
+    ``gamma`` are those of the papers, the rest follows an implementation by others.
+    Our readings: the line runs over the arm's own pulls and is read off at its next
+    one; the two windows share no reward; ``N`` in the bonus counts all pulls. Rewards
+    are taken as they are, also outside their range; only the prediction is clipped.
+
+    References
+    ----------
+    Xia, Kong, Yu, Guo, Rossi, Kim, Li: "Which LLM to Play? Convergence-Aware Online
+    Model Selection with Time-Increasing Bandits", WWW 2024, arXiv 2403.07213; the
+    defaults as a baseline in Song et al., arXiv 2602.10727.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from risingsearch.policies import explain
+    >>> policy = TIUCB.create(n_arms=2, horizon=20)
+    >>> rng = np.random.default_rng(0)
+    >>> for t, reward in enumerate([0.5, 0.1, 0.5, 0.3], start=1):
+    ...     policy.update(t, policy.select(t, rng), reward, rng)
+    >>> explain(policy, 0), explain(policy, 1)
+    ({'forecast': 0.5, 'bonus': 3.03}, {'forecast': 0.5, 'bonus': 3.03})
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    low: float
+    high: float
+    first_bonus: float  # after one pull; it shrinks with the root of their number
+    omega: int
+    gamma: float  # in units of the reward
+    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
+    Q: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of n times the reward
+    start: NDArray[np.int64]  # (n_arms,), s
+    forecast: NDArray[np.float64]  # (n_arms,)
+    bonus: NDArray[np.float64]  # (n_arms,)
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        delta: float = 0.01,
+        omega: int = 100,
+        gamma: float = 0.3,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> TIUCB:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        delta : float, default 0.01
+            Confidence level, above 0 and at most 1.
+        omega : int, default 100
+            Rewards in each of the two windows of the test, at least 2.
+        gamma : float, default 0.3
+            Threshold of the test, above 0, as a share of the reward range.
+        reward_range : (float, float), default (0.0, 1.0)
+            Lowest and highest reward. Rewards outside are taken as they are, but never
+            predicted.
+
+        Returns
+        -------
+        TIUCB
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range.
+        """
+        low, high = checked_finite_range("reward_range", reward_range)
+        delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
+        gamma = checked_float("gamma", gamma, 0.0, open_low=True)
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            low=low,
+            high=high,
+            first_bonus=(high - low) * math.sqrt(4.0 * math.log(1.0 / delta)),
+            omega=checked_int("omega", omega, 2),
+            gamma=gamma * (high - low),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            Q=prefix_sums(n_arms, horizon, max_pulls),
+            start=np.ones(n_arms, dtype=np.int64),
+            forecast=np.zeros(n_arms),
+            bonus=np.zeros(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of highest index, after two pulls of each."""
+        arm = WAIT
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                index = math.inf  # until there is a line
+                if self.pulls[i] >= INITIAL_PULLS:
+                    index = self.forecast[i] + self.bonus[i]
+                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
+                    best = index
+                    arm = i
+        return arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Append the reward to the prefix sums, test for a change, refit the line."""
+        n = append_reward(self.P, self.pulls, arm, reward)
+        Q = self.Q
+        Q[arm, n] = Q[arm, n - 1] + n * reward
+        if n >= INITIAL_PULLS:
+            if has_converged(self, arm, n):
+                self.start[arm] = n - self.omega + 1
+            line = line_at(self, arm, self.start[arm], n, n + 1)
+            self.forecast[arm] = min(self.high, max(self.low, line))
+            self.bonus[arm] = self.first_bonus / math.sqrt(n)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the forecast of the next reward, and the bonus."""
+        return {"forecast": self.forecast[arm], "bonus": self.bonus[arm]}
+
+
+def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
+    """Return whether the last ``omega`` rewards fall short of the ``omega`` before."""
+    w = policy.omega
+    if n - policy.start[arm] + 1 < 2 * w:
+        return False
+    older = line_at(policy, arm, n - 2 * w + 1, n - w, n + 1)
+    newer = line_at(policy, arm, n - w + 1, n, n + 1)
+    return older - newer > policy.gamma
+
+
+def line_at(policy: TIUCB, arm: int, first: int, last: int, n: int) -> float:
+    """Return what the line through rewards ``first`` to ``last`` says for pull ``n``.
+
+    Least squares in closed form: the squares of ``m`` numbers in a row, taken from
+    their mean, add up to ``m (m^2 - 1) / 12``.
+    """
+    P, Q = policy.P, policy.Q
+    m = last - first + 1
+    center = 0.5 * (first + last)
+    total = P[arm, last] - P[arm, first - 1]
+    moment = Q[arm, last] - Q[arm, first - 1] - center * total
+    slope = 12.0 * moment / (m * (m * m - 1.0))
+    return float(total / m + slope * (n - center))

@@ -1,0 +1,1 @@
+"""Policies for arms whose rewards fall as they are pulled."""

@@ -1,0 +1,258 @@
+"""Rotting bandits: what an arm pays falls with its pulls, so its recent past counts.
+
+SWA and wSWA look at one window of fixed length; ``adaptive_windows`` has those that
+look at many. Made for rewards that wear out; learning curves rise, and for them these
+are baselines.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_float
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    best_available,
+    least_pulled,
+)
+from risingsearch.policies.shared.sums import append_reward, prefix_sums
+
+N_EPOCHS = 62  # of wSWA: more rounds than anyone can play, and still an int64
+
+
+class SWA(NamedTuple):
+    r"""SWA: the highest mean of the last M rewards, after M pulls of every arm.
+
+    For rewards that fall with the pulls of their arm (rested rotting), in any way, when
+    the number of rounds :math:`T` is known. With
+
+    .. math:: M = \big\lceil \alpha\, 4^{2/3} \sigma^{2/3} K^{-2/3} T^{2/3}
+              \ln^{1/3}(\sqrt 2\, T) \big\rceil
+
+    every arm is pulled ``M`` times, round-robin; from then on the arm with the highest
+    mean of its last ``M`` rewards is pulled (Algorithm 1). Where ``K M`` exceeds ``T``
+    it is round-robin to the end.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
+
+    Examples
+    --------
+    Arm 1 pays more, until it is worn out.
+
+    >>> import numpy as np
+    >>> policy = SWA.create(n_arms=2, horizon=12)
+    >>> policy.window
+    2
+    >>> rng = np.random.default_rng(0)
+    >>> curves = [lambda n: 0.5, lambda n: 0.9 if n <= 5 else 0.2]
+    >>> for t in range(1, 13):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
+    ...     print(arm, end=" ")
+    0 1 0 1 1 1 1 1 1 0 0 0
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    window: int  # M
+    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    average: NDArray[np.float64]  # (n_arms,), of the last M rewards
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        alpha: float = 0.2,
+        sigma: float = 0.5,
+    ) -> SWA:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms ``K``, at least 1.
+        horizon : int
+            Number of rounds ``T``, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        alpha : float, default 0.2
+            Scales the window, above 0. The paper's choice in all experiments; its bound
+            is smallest at ``(2 * highest mean) ** (-2 / 3)``.
+        sigma : float, default 0.5
+            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
+            [0, 1].
+
+        Returns
+        -------
+        SWA
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``alpha`` or ``sigma`` is outside its range.
+        """
+        alpha = checked_float("alpha", alpha, 0.0, open_low=True)
+        sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            window=swa_window(alpha, sigma, n_arms, horizon),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            average=np.zeros(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of the highest recent mean, after ``M`` pulls of each."""
+        arm = least_pulled(self.available, self.pulls, self.window)
+        if arm != WAIT:
+            return arm
+        return best_available(self.available, self.average, self.pulls)
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Append the reward to the arm's prefix sums and move its window."""
+        P = self.P
+        n = append_reward(P, self.pulls, arm, reward)
+        h = min(n, self.window)
+        self.average[arm] = (P[arm, n] - P[arm, n - h]) / h
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the mean of the arm's last ``M`` rewards, or of all if fewer."""
+        return {"recent_average": self.average[arm]}
+
+
+def swa_window(alpha: float, sigma: float, n_arms: int, horizon: int) -> int:
+    """Return the window ``M`` of SWA, from 1 to the horizon."""
+    scale = math.pow(4.0 * sigma * horizon / n_arms, 2 / 3)
+    log_root = math.pow(math.log(math.sqrt(2.0) * horizon), 1 / 3)
+    return max(1, math.ceil(min(alpha * scale * log_root, horizon)))
+
+
+class WSWA(NamedTuple):
+    r"""wSWA: SWA in epochs of doubling length, each forgetting all before.
+
+    For rewards that fall with the pulls of their arm, when the number of rounds is not
+    known. Epoch :math:`j = 0, 1, \dots` covers the rounds :math:`2^j` to
+    :math:`2^{j+1} - 1` and runs SWA anew for the horizon :math:`2^j`, its ramp-up
+    included; the last one is cut where the rounds end (Corollary 3.1.1). Early epochs,
+    too short for their ramp-up, are round-robin.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
+
+    Examples
+    --------
+    The fourth epoch begins at round 8, with a window of 2 and a new ramp-up.
+
+    >>> import numpy as np
+    >>> policy = WSWA.create(n_arms=2, horizon=15)
+    >>> policy.windows[:4].tolist()
+    [1, 1, 1, 2]
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 16):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, [0.5, 0.9][arm], rng)
+    ...     print(arm, end=" ")
+    0 0 1 0 1 1 1 0 1 0 1 1 1 1 1
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    windows: NDArray[np.int64]  # (N_EPOCHS,), M of every epoch
+    epoch: NDArray[np.int64]  # (1,), j
+    epoch_pulls: NDArray[np.int64]  # (n_arms,)
+    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    average: NDArray[np.float64]  # (n_arms,), of the last M rewards of the epoch
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        alpha: float = 0.2,
+        sigma: float = 0.5,
+    ) -> WSWA:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms ``K``, at least 1.
+        horizon : int
+            Number of rounds, at least 1; it bounds the memory, no choice depends on it.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        alpha : float, default 0.2
+            Scales the windows, above 0, as in ``swa``.
+        sigma : float, default 0.5
+            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
+            [0, 1].
+
+        Returns
+        -------
+        WSWA
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``alpha`` or ``sigma`` is outside its range.
+        """
+        alpha = checked_float("alpha", alpha, 0.0, open_low=True)
+        sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            windows=np.array(
+                [swa_window(alpha, sigma, n_arms, 1 << j) for j in range(N_EPOCHS)],
+                dtype=np.int64,
+            ),
+            epoch=np.zeros(1, dtype=np.int64),
+            epoch_pulls=np.zeros(n_arms, dtype=np.int64),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            average=np.zeros(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return what SWA would, knowing this epoch alone."""
+        start_epoch(self, t)
+        window = self.windows[self.epoch[0]]
+        arm = least_pulled(self.available, self.epoch_pulls, window)
+        if arm != WAIT:
+            return arm
+        return best_available(self.available, self.average, self.epoch_pulls)
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Move the arm's window; rewards decided in an epoch that is over are late."""
+        start_epoch(self, t)
+        P = self.P
+        n = append_reward(P, self.pulls, arm, reward)
+        if t >= 1 << self.epoch[0]:
+            self.epoch_pulls[arm] += 1
+            h = min(self.epoch_pulls[arm], self.windows[self.epoch[0]])
+            self.average[arm] = (P[arm, n] - P[arm, n - h]) / h
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the mean of the last ``M`` rewards in the arm's latest epoch."""
+        return {"recent_average": self.average[arm]}
+
+
+def start_epoch(policy: WSWA, t: int) -> None:
+    """Forget the epochs before the one that round ``t`` belongs to."""
+    while t >= 2 << policy.epoch[0]:
+        policy.epoch[0] += 1
+        for i in range(len(policy.pulls)):
+            policy.epoch_pulls[i] = 0

@@ -1,0 +1,1 @@
+"""Formulas that policies of several families use."""

@@ -1,0 +1,1 @@
+"""Policies of hyperparameter tuning: which configuration trains on."""

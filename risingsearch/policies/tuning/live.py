@@ -1,0 +1,195 @@
+"""The default policies over many arms, in numpy: the same choices in less time.
+
+A policy looks at one arm after the other, which is fast when compiled. A live search
+interprets it, and then thousands of arms cost milliseconds a decision. Here the same
+rules look at all arms at once; what is decided by few arms stays with the policy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.policies.base import WAIT, Policy, slice_length
+from risingsearch.policies.tuning.extrapolating import (
+    ScreenedDampedSlope,
+    screening_choice,
+)
+from risingsearch.policies.tuning.gated import (
+    UNKNOWN,
+    GatedDampedSlope,
+    is_screening,
+    late_arm,
+    look_back_gated,
+    opens_now,
+    pilot_arm,
+    promoted_share,
+)
+
+
+def live(policy: Policy) -> Any:
+    """Return what chooses as the policy does, and shares its arrays.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any; those without a form of their own here are returned as they are.
+
+    Returns
+    -------
+    object
+        With the policy's ``select``, ``update`` and ``slice_length``.
+
+    Examples
+    --------
+    >>> policy = ScreenedDampedSlope.create(n_arms=20_000, horizon=100_000)
+    >>> live(policy).select(1, np.random.default_rng(0))
+    0
+    """
+    made = _LIVE.get(type(policy))
+    return policy if made is None else made(policy)
+
+
+class _Screened:
+    """``ScreenedDampedSlope``."""
+
+    def __init__(self, policy: ScreenedDampedSlope) -> None:
+        self._policy = policy
+        self.update = policy.update
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        arm = self._arm_to_screen()
+        if arm != WAIT:
+            return arm
+        return _highest_end(self._policy, self._policy.slope, t)
+
+    def slice_length(self, arm: int) -> int:
+        n, r1 = int(self._policy.pulls[arm]), self._policy.screening_pulls
+        if n != r1:  # then the policy looks at this arm alone
+            return slice_length(self._policy, arm)
+        return r1 if self._arm_to_screen() == arm else 1 + n // 4
+
+    def _arm_to_screen(self) -> int:
+        policy = self._policy
+        n, r1, free = policy.pulls, policy.screening_pulls, policy.available
+        short = _first((n > 0) & (n < r1) & free)
+        if short != WAIT:
+            return short
+        unopened = (n == 0) & free
+        looked_at = n == r1
+        again = looked_at & ~free & (policy.pulls_left > 0)
+        return screening_choice(
+            policy,
+            _sum(policy.horizon),
+            int(np.count_nonzero(~unopened)),
+            int(np.count_nonzero(n > r1) + np.count_nonzero(again)),
+            _first(unopened),
+            _highest(policy.screened, looked_at & free),
+        )
+
+
+class _Gated:
+    """``GatedDampedSlope``."""
+
+    def __init__(self, policy: GatedDampedSlope) -> None:
+        self._policy = policy
+        self.slice_length = policy.slice_length
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        arm = self._arm_to_look_at(t)
+        if arm != WAIT:
+            return arm
+        policy = self._policy
+        return _highest_end(policy, np.where(policy.parked, 0.0, policy.slope), t)
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        policy = self._policy
+        if look_back_gated(policy, arm, reward):
+            n_opened = np.count_nonzero((policy.pulls > 0) | ~policy.available)
+            n_better = np.count_nonzero(policy.first_look > policy.first_look[arm])
+            policy.promoted[arm] = n_better < promoted_share(policy) * int(n_opened)
+
+    def _arm_to_look_at(self, t: int) -> int:
+        policy = self._policy
+        if policy.gate_state[0] == UNKNOWN:
+            arm = pilot_arm(policy)
+            if arm != WAIT:
+                return arm
+        n, r1, free = policy.pulls, policy.screening_pulls, policy.available
+        due = np.where(policy.promoted, 2 * r1, r1)
+        short = _first((n > 0) & (n < due) & free)
+        if short != WAIT:
+            return short
+        unopened = (n == 0) & free
+        first_unopened = _first(unopened)
+        n_opened = int(np.count_nonzero(~unopened))
+        horizon = _sum(policy.horizon) / len(n)
+        if opens_now(policy, horizon, n_opened) and first_unopened != WAIT:
+            return first_unopened
+        if is_screening(policy):
+            arm = self._arm_to_promote(n_opened)
+            if arm != WAIT:
+                return arm
+        return late_arm(policy, t, horizon, n_opened, first_unopened)
+
+    def _arm_to_promote(self, n_opened: int) -> int:
+        policy = self._policy
+        n, promoted = policy.pulls, policy.promoted
+        quota = math.ceil(promoted_share(policy) * n_opened)
+        n_promoted = int(np.count_nonzero(promoted))
+        looked_at = ~promoted & (policy.first_look > -math.inf)
+        while n_promoted < quota:
+            best = _highest(policy.first_look, looked_at)
+            if best == WAIT:
+                break
+            promoted[best] = True
+            looked_at[best] = False
+            n_promoted += 1
+            if policy.available[best] and n[best] < 2 * policy.screening_pulls:
+                return best
+        unseen = ~promoted & np.isnan(policy.first_look) & (policy.pulls_left > 0)
+        if n_promoted >= quota or not (unseen & ((n > 0) | ~policy.available)).any():
+            policy.first_arms[0] = n_opened
+            policy.parked[:] = (n > 0) & ~promoted
+        return WAIT
+
+
+_LIVE: dict[type, Any] = {ScreenedDampedSlope: _Screened, GatedDampedSlope: _Gated}
+
+
+def _highest_end(
+    policy: ScreenedDampedSlope | GatedDampedSlope, slope: NDArray[np.float64], t: int
+) -> int:
+    """Return the arm with the highest end, or an unopened one where there is none."""
+    free, left = policy.available, policy.pulls_left
+    claimed = int(left[~free].sum())
+    if claimed and claimed >= policy.horizon.max(initial=0.0) - int(policy.pulls.sum()):
+        return WAIT
+    arms = np.flatnonzero(free & (policy.pulls > 0))
+    if not len(arms):
+        return _first(free)
+    n = policy.pulls[arms].astype(np.float64)
+    rounds_left = policy.horizon[arms] - t + 1.0
+    epochs_left = np.maximum(0.0, np.minimum(left[arms], rounds_left))
+    end = policy.average[arms] + slope[arms] * n * (1.0 - n / (n + epochs_left))
+    end = np.where(end < policy.ceiling, end, policy.ceiling)
+    ties = np.flatnonzero(end == end.max())
+    return int(arms[ties[n[ties].argmin()]])
+
+
+def _first(mask: NDArray[np.bool_]) -> int:
+    i = int(mask.argmax())
+    return i if mask[i] else WAIT
+
+
+def _highest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
+    arms = np.flatnonzero(among)
+    return int(arms[values[arms].argmax()]) if len(arms) else WAIT
+
+
+def _sum(values: NDArray[np.float64]) -> float:
+    """Return the sum, added up one after the other as a policy does."""
+    return float(values.cumsum()[-1])

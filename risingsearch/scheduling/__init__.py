@@ -1,0 +1,1 @@
+"""Who trains next, within a budget: no model, no disk, no clock."""

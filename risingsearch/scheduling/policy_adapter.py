@@ -1,0 +1,240 @@
+"""The caller's side of the policy contract.
+
+Keeps a policy's arrays up to date, speaks of arms where the policy speaks of places in
+the opening order, and turns down what breaks the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.arms import COLUMNS
+from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.policies import (
+    POLICIES,
+    PROPOSED,
+    WAIT,
+    Policy,
+    PolicyInfo,
+    explain,
+    make_policy,
+    policy_info,
+    resolve_policy,
+    slice_length,
+)
+from risingsearch.policies import base as policy_base
+from risingsearch.policies.tuning.live import live
+
+
+class PolicyCaller:
+    """Builds a policy, and talks to it.
+
+    Parameters
+    ----------
+    given : str, callable or policy
+        A registered name, a factory, or a policy, which is copied.
+    params : dict
+        Parameters of the policy.
+    objective : {"best", "sum"}
+        What ``"auto"`` aims at.
+    max_pulls : int or None
+        Pulls an arm can give at most; None for the horizon.
+    reward_range : (float, float) or None
+        Lowest and highest reward possible, for policies that use it.
+    opening_order : ndarray of shape (n_arms,)
+        The policy's k-th arm is arm ``opening_order[k]``.
+    rng : Generator
+        Source of all draws.
+    proposals : bool, default False
+        Whether ``"auto"`` may leave arms to be proposed.
+    """
+
+    def __init__(
+        self,
+        given: str | Callable[..., Policy] | Policy,
+        params: dict[str, Any],
+        objective: str,
+        max_pulls: int | None,
+        reward_range: tuple[float, float] | None,
+        opening_order: NDArray[np.int64],
+        rng: np.random.Generator,
+        *,
+        proposals: bool = False,
+    ) -> None:
+        self._params = params
+        self._max_pulls = max_pulls
+        self._arm_at = opening_order.copy()
+        self._place_of = np.argsort(opening_order)
+        self._rng = rng
+        self.ready_made = not isinstance(given, (str, type)) and hasattr(
+            given, "select"
+        )
+        self._given: Any = given
+        if not self.ready_made and not isinstance(given, str):
+            self._given = _name_or_factory(given)
+        self.name = ""
+        self.plans_rounds = True
+        if isinstance(self._given, str):
+            self.name = resolve_policy(self._given, objective)
+            if proposals and self._given == "auto":
+                self.name, self._params = PROPOSED, {"late_arms": True}
+            info = policy_info(self.name)
+            self.plans_rounds = info.plans_rounds
+            if reward_range is not None and "reward_range" in info.parameters:
+                self._params = {"reward_range": reward_range, **self._params}
+            _check_needs(info, self._params)
+        self.policy: Any = None
+        self._live: Any = None  # chooses as the policy does
+
+    def build(self, horizon: int) -> None:
+        """Make the policy anew, before its first round."""
+        n_arms = len(self._arm_at)
+        if self.ready_made:
+            limit = horizon if self._max_pulls is None else self._max_pulls
+            policy = self._checked_ready_made(limit)
+        elif isinstance(self._given, str):
+            policy = make_policy(
+                self.name, n_arms, horizon, self._max_pulls, **self._params
+            )
+        else:
+            policy = self._given(n_arms, horizon, self._max_pulls, **self._params)
+        self.policy = self._checked(policy)
+        self._live = live(self.policy)
+        self.name = self.name or type(policy).__name__
+
+    def refresh(
+        self,
+        available: NDArray[np.bool_],
+        pulls_left: NDArray[np.int64],
+        horizon: NDArray[np.float64],
+    ) -> None:
+        """Bring the caller's arrays up to date; given by arm."""
+        policy, order = self.policy, self._arm_at
+        policy.available[:] = available[order]
+        policy.pulls_left[:] = pulls_left[order]
+        if hasattr(policy, "horizon"):
+            policy.horizon[:] = horizon[order]
+
+    def can_choose(self) -> bool:
+        """Return whether any arm is available."""
+        return bool(self.policy.available.any())
+
+    def select(self, t: int) -> int:
+        """Return the arm to pull at round ``t``, or ``WAIT``."""
+        available = self.policy.available
+        with np.errstate(over="ignore", invalid="ignore"):
+            place = int(self._live.select(t, self._rng))
+        if place == WAIT:
+            return WAIT
+        if not (0 <= place < len(available) and available[place]):
+            msg = (
+                f"{self.name} chose arm {place}, which is not available; "
+                "select must return an available arm or WAIT"
+            )
+            raise PolicyError(msg)
+        return int(self._arm_at[place])
+
+    def open_instead(self, arm: int, proposed: int) -> None:
+        """Let an unopened arm change places with the one that was to be opened."""
+        here, there = self._place_of[[arm, proposed]]
+        self._arm_at[[here, there]] = proposed, arm
+        self._place_of[[proposed, arm]] = here, there
+
+    def proposing(self) -> bool:
+        """Return whether an arm that is opened now may be proposed."""
+        return policy_base.proposing(self.policy)
+
+    def trusts_first_looks(self) -> bool:
+        """Return whether the first slice of an arm tells enough to propose by."""
+        return policy_base.trusts_first_looks(self.policy)
+
+    def projection(self, arm: int) -> float:
+        """Return where the policy expects the arm to end."""
+        return policy_base.projection(self.policy, int(self._place_of[arm]))
+
+    def slice_length(self, arm: int) -> int:
+        """Return the pulls the arm gets before the next decision."""
+        return slice_length(self._live, int(self._place_of[arm]))
+
+    def update(self, t: int, arm: int, reward: float) -> None:
+        """Tell the reward of a pull decided at round ``t``."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._live.update(t, int(self._place_of[arm]), reward, self._rng)
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return the named parts of the arm's index."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = explain(self.policy, int(self._place_of[arm]))
+        for name in parts:
+            if name in COLUMNS:
+                msg = (
+                    f"{self.name} explains a part of its index called {name!r}, "
+                    "which is a column of the history: give it another name"
+                )
+                raise PolicyError(msg)
+        return parts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the policy's arrays and the order of its arms as JSON values."""
+        arrays = policy_base.state_dict(self.policy)
+        return {"arrays": arrays, "arm_at": self._arm_at.tolist()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put saved arrays and the order of the arms back in place."""
+        policy_base.load_state_dict(self.policy, state["arrays"])
+        self._arm_at[:] = state["arm_at"]
+        self._place_of = np.argsort(self._arm_at)
+
+    def _checked(self, policy: Any) -> Any:
+        n_arms = len(self._arm_at)
+        for name in ("available", "pulls_left"):
+            array: Sequence[Any] | None = getattr(policy, name, None)
+            if array is None or len(array) != n_arms:
+                size = "none" if array is None else f"one of length {len(array)}"
+                msg = (
+                    f"{type(policy).__name__} needs an array {name} of length "
+                    f"n_arms={n_arms}, which the scheduler keeps up to date; it has "
+                    f"{size}"
+                )
+                raise PolicyError(msg)
+        return policy
+
+    def _checked_ready_made(self, limit: int) -> Any:
+        if self._params:
+            msg = f"a ready-made policy takes no policy_params; got {self._params}"
+            raise InvalidParameterError(msg)
+        policy = deepcopy(self._checked(self._given))  # the given one stays as it is
+        most = int(policy.pulls_left.max())
+        if most < limit:
+            msg = (
+                f"this {type(policy).__name__} was made for {most} pulls of an arm, "
+                f"the scheduler allows {limit}: make it with max_pulls={limit}"
+            )
+            raise PolicyError(msg)
+        return policy
+
+
+def _check_needs(info: PolicyInfo, params: dict[str, Any]) -> None:
+    for name in info.needs:
+        if name not in params:
+            msg = (
+                f"the default {name} of {info.name} fits simulated rewards only: give "
+                f"policy_params={{{name!r}: ...}}"
+            )
+            if name == "reward_range":
+                msg += ", or a score_range, with the lowest and the highest score"
+            raise InvalidParameterError(msg)
+
+
+def _name_or_factory(given: Any) -> Any:
+    """Return a factory, or the name under which it is registered."""
+    build = getattr(given, "create", given)
+    if not callable(build):
+        msg = f"policy must be a registered name, a factory or a policy; got {given!r}"
+        raise InvalidParameterError(msg)
+    return next((name for name, known in POLICIES.items() if known == build), build)

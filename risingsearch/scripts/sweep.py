@@ -1,0 +1,444 @@
+"""A search over a training script, described in a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from risingsearch.arms import Budget
+from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.scheduling.candidates import recommended_candidates
+
+try:
+    import yaml
+    from pydantic import (
+        BaseModel,
+        ConfigDict,
+        Field,
+        ValidationError,
+        field_validator,
+        model_validator,
+    )
+    from scipy import stats
+
+    from risingsearch.scripts.yaml_loader import load_yaml
+except ModuleNotFoundError as error:
+    raise missing(str(error.name), "cli") from error
+
+from risingsearch.scripts.trainable import FIELDS, fields_of
+
+Value = bool | int | float | str
+Integral = Annotated[int, Field(ge=-(2**62), le=2**62)]
+LONGEST = 1e9  # seconds, some 30 years
+TRIES = 20
+"""Draws for each configuration that is wanted, before there are no new ones."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class _Parameter(_Strict):
+    """A parameter; ``when`` names values of others that it needs."""
+
+    when: dict[str, Value | list[Value]] = {}
+
+    def applies(self, drawn: dict[str, Any]) -> bool:
+        """Return whether the parameter is there beside those drawn before."""
+        for name, wanted in self.when.items():
+            values = wanted if isinstance(wanted, list) else [wanted]
+            if name not in drawn or drawn[name] not in values:
+                return False
+        return True
+
+
+class _Range(_Parameter):
+    low: float
+    high: float
+
+    @model_validator(mode="after")
+    def _in_order(self) -> _Range:
+        if not self.low < self.high:
+            msg = f"low must be below high; got {self.low:g} and {self.high:g}"
+            raise ValueError(msg)
+        if math.isinf(self.high - self.low):
+            msg = f"from {self.low:g} to {self.high:g} is too far for a number"
+            raise ValueError(msg)
+        return self
+
+
+class Uniform(_Range):
+    """Any number between two."""
+
+    type: Literal["uniform"]
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """Return a value."""
+        width = self.high - self.low
+        return float(stats.uniform(self.low, width).rvs(random_state=rng))
+
+
+class LogUniform(_Range):
+    """Any number between two, its logarithm evenly spread."""
+
+    type: Literal["log-uniform"]
+    low: float = Field(gt=0.0)
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """Return a value."""
+        return float(stats.loguniform(self.low, self.high).rvs(random_state=rng))
+
+
+class Integer(_Parameter):
+    """A whole number between two, both included."""
+
+    type: Literal["int"]
+    low: Integral
+    high: Integral
+    log: bool = False
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Integer:
+        if not self.low < self.high:
+            msg = f"low must be below high; got {self.low} and {self.high}"
+            raise ValueError(msg)
+        if self.log and self.low < 1:
+            msg = f"with log, low must be at least 1; got {self.low}"
+            raise ValueError(msg)
+        return self
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """Return a value."""
+        if self.log:
+            spread = stats.loguniform(self.low, self.high + 1)
+            return min(int(spread.rvs(random_state=rng)), self.high)
+        return int(stats.randint(self.low, self.high + 1).rvs(random_state=rng))
+
+
+class Choice(_Parameter):
+    """One of some values, all as likely."""
+
+    type: Literal["choice"]
+    values: list[Value] = Field(min_length=1)
+
+    def draw(self, rng: np.random.Generator) -> Value:
+        """Return a value."""
+        return self.values[int(rng.integers(len(self.values)))]
+
+
+Parameter = Annotated[
+    Uniform | LogUniform | Integer | Choice, Field(discriminator="type")
+]
+
+
+class BudgetSetting(_Strict):
+    """What the sweep may spend: exactly one of the three."""
+
+    epochs: int | None = Field(default=None, ge=1)
+    seconds: float | None = Field(default=None, gt=0.0)
+    hours: float | None = Field(default=None, gt=0.0)
+
+    def more(self, added: float) -> int | Budget:
+        """Return what is added to the budget, in the unit that it is given in.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it is no whole number of epochs.
+        """
+        if self.epochs is None:
+            return Budget(seconds=added * (1.0 if self.seconds else 3600.0))
+        if added != int(added):
+            msg = f"the budget is in epochs, and {added:g} is no whole number of them"
+            raise InvalidParameterError(msg)
+        return int(added)
+
+    @model_validator(mode="after")
+    def _one(self) -> BudgetSetting:
+        given = [name for name, value in self if value is not None]
+        if len(given) != 1:
+            msg = f"give one of epochs, seconds and hours; got {given or 'none'}"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def budget(self) -> int | Budget:
+        """As a search takes it."""
+        if self.epochs is not None:
+            return self.epochs
+        return Budget(seconds=self.seconds or 3600.0 * (self.hours or 0.0))
+
+
+class Sweep(_Strict):
+    """A search over a training script.
+
+    Parameters
+    ----------
+    command : list of str
+        Program and arguments, with fields such as ``{lr}`` and ``{checkpoint_dir}``.
+    parameters : dict
+        What is searched, by name.
+    budget : int or dict
+        Epochs, or one of ``epochs``, ``seconds`` and ``hours``.
+    max_epochs : int
+        Epochs of a full training.
+    metric, direction : str
+        Key of the score in the lines that the script reports; which way is better.
+    report_file : str, optional
+        A file in the checkpoint directory to which the script adds its lines; by
+        default it prints them.
+    candidates : int or "auto"
+        Configurations that are drawn; a policy opens as many as are worth it.
+    policy, policy_params
+        Who trains next.
+    workers : int
+        Scripts at the same time.
+    order : {"ask", "completion"}
+        Whether the search depends on the results alone, or also on which come first.
+    environment : list of dict
+        Variables for each worker, such as ``CUDA_VISIBLE_DEVICES``; as many as workers.
+    timeout : float, optional
+        Seconds without an epoch after which a script counts as hanging.
+    retries : int
+        How often a configuration may fail and be tried again.
+    slice : int, optional
+        Epochs for which a script is started; by default the policy decides.
+    seed : int
+        Of everything random.
+    """
+
+    command: list[str] = Field(min_length=1)
+    parameters: dict[str, Parameter] = Field(min_length=1)
+    budget: BudgetSetting
+    max_epochs: int = Field(ge=1)
+    metric: str = "score"
+    direction: Literal["maximize", "minimize"] = "maximize"
+    report_file: str | None = Field(default=None, min_length=1)
+    candidates: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    policy: str = "auto"
+    policy_params: dict[str, Any] = {}
+    workers: int = Field(default=1, ge=1)
+    order: Literal["ask", "completion"] = "ask"
+    environment: list[dict[str, str]] = []
+    timeout: float | None = Field(default=None, gt=0.0, le=LONGEST)
+    slice: int | None = Field(default=None, ge=1)
+    retries: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0)
+
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _epochs(cls, value: Any) -> Any:
+        plain = isinstance(value, int) and not isinstance(value, bool)
+        return {"epochs": value} if plain else value
+
+    @field_validator("report_file")
+    @classmethod
+    def _inside(cls, value: str | None) -> str | None:
+        path = Path(value or "here")
+        if path.is_absolute() or ".." in path.parts or not path.name:
+            msg = "it is a file in the checkpoint directory, named from there"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("environment", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        """Take numbers as text: a GPU's is one."""
+        if not isinstance(value, list):
+            return value
+        return [
+            {key: str(item) for key, item in slot.items()}
+            if isinstance(slot, dict)
+            else slot
+            for slot in value
+        ]
+
+    @field_validator("environment")
+    @classmethod
+    def _are_variables(cls, value: list[dict[str, str]]) -> list[dict[str, str]]:
+        for slot in value:
+            for name, text in slot.items():
+                if not name or "=" in name or "\0" in name + text:
+                    msg = f"{name!r} cannot be a variable of the environment"
+                    raise ValueError(msg)
+        return value
+
+    @field_validator("command")
+    @classmethod
+    def _are_arguments(cls, value: list[str]) -> list[str]:
+        if any("\0" in part for part in value):
+            msg = "an argument cannot contain the character 0"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("metric")
+    @classmethod
+    def _is_a_score(cls, value: str) -> str:
+        if value == "epoch":
+            msg = "the script reports the epoch beside it"
+            raise ValueError(msg)
+        return value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Sweep:
+        _check_names(self.parameters)
+        known = {*self.parameters, *FIELDS}
+        for part in self.command:
+            for name in _checked_fields(part):
+                if name not in known:
+                    msg = (
+                        f"the command names {{{name}}}, which is neither a parameter "
+                        f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
+                    )
+                    raise ValueError(msg)
+        if self.environment and len(self.environment) != self.workers:
+            msg = (
+                f"environment has variables for {len(self.environment)} workers, and "
+                f"there are {self.workers}"
+            )
+            raise ValueError(msg)
+        return self
+
+    def draw(self) -> list[dict[str, Any]]:
+        """Return the configurations, each once, the same for the same file.
+
+        There may be fewer than wanted where the parameters have few values.
+        """
+        rng = np.random.default_rng([self.seed, 1])
+        wanted = self.n_candidates
+        drawn: dict[str, dict[str, Any]] = {}
+        for _ in range(TRIES * wanted):
+            params = self._drawn(rng)
+            drawn.setdefault(json.dumps(params), params)
+            if len(drawn) == wanted:
+                break
+        return list(drawn.values())
+
+    @property
+    def n_candidates(self) -> int:
+        """How many configurations are drawn."""
+        if self.candidates != "auto":
+            return self.candidates
+        advised = recommended_candidates(
+            self.policy,
+            "best",
+            self.budget.budget,
+            self.max_epochs,
+            self.policy_params,
+        )
+        if advised is None:
+            msg = (
+                "candidates: with a budget in time say how many configurations are "
+                "drawn; got 'auto'"
+            )
+            raise InvalidParameterError(msg)
+        return advised
+
+    def _drawn(self, rng: np.random.Generator) -> dict[str, Any]:
+        drawn: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            value = parameter.draw(rng)  # also where it is left out, for the others
+            if parameter.applies(drawn):
+                drawn[name] = value
+        return drawn
+
+
+def read_sweep(path: Path) -> Sweep:
+    """Read a sweep from a YAML or JSON file.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it cannot be read; the message names the place in the file.
+    """
+    try:
+        given = load_yaml(path.read_text())
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror})"
+        raise InvalidParameterError(msg) from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"{path} is not YAML: {' '.join(str(error).split())}"
+        raise InvalidParameterError(msg) from error
+    return checked_sweep(given, str(path))
+
+
+def checked_sweep(given: Any, source: str) -> Sweep:
+    """Return the sweep that plain values describe.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a value is not what is allowed.
+    """
+    try:
+        return Sweep.model_validate(given)
+    except ValidationError as error:
+        problems = "; ".join(_problems(error))
+        raise InvalidParameterError(f"{source}: {problems}") from error
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    for problem in error.errors(include_url=False):
+        kinds = ("uniform", "log-uniform", "int", "choice")
+        place = [str(part) for part in problem["loc"]]
+        if place[:1] == ["parameters"] and len(place) > 2 and place[2] in kinds:
+            del place[2]  # pydantic's name for the kind of parameter
+        given = problem.get("input")
+        shown = f"; got {json.dumps(given, default=str)}" if _is_small(given) else ""
+        message = problem["msg"].removeprefix("Value error, ")
+        yield f"{'.'.join(place) or 'the file'}: {message}{shown}"
+
+
+def _is_small(value: Any) -> bool:
+    return value is not None and not isinstance(value, (dict, list))
+
+
+def _check_names(parameters: dict[str, Any]) -> None:
+    before: set[str] = set()
+    for name, parameter in parameters.items():
+        if not name.isidentifier() or name in FIELDS:
+            msg = (
+                f"parameters.{name}: a parameter is named with letters, digits and _, "
+                f"and not {', '.join(FIELDS)}"
+            )
+            raise ValueError(msg)
+        unknown = sorted(parameter.when.keys() - before)
+        if unknown:
+            msg = (
+                f"parameters.{name}.when names {unknown}: it may name parameters that "
+                f"stand before it, {sorted(before)}"
+            )
+            raise ValueError(msg)
+        for other, wanted in parameter.when.items():
+            _check_possible(
+                f"parameters.{name}.when.{other}", wanted, parameters[other]
+            )
+        before.add(name)
+
+
+def _check_possible(place: str, wanted: Any, parameter: Any) -> None:
+    if not isinstance(parameter, Choice):
+        return
+    for value in wanted if isinstance(wanted, list) else [wanted]:
+        if value not in parameter.values:
+            msg = f"{place}: {value!r} is none of its values, {parameter.values}"
+            raise ValueError(msg)
+
+
+def _checked_fields(part: str) -> list[str]:
+    try:
+        fields = list(string.Formatter().parse(part))
+    except ValueError as error:
+        msg = f"the command has {part!r} ({error}): write {{{{ and }}}} for braces"
+        raise ValueError(msg) from error
+    for _, name, form, conversion in fields:
+        if form or conversion:
+            msg = f"the command has {part!r}: write {{{name}}} and nothing else in it"
+            raise ValueError(msg)
+    return fields_of(part)

@@ -1,0 +1,367 @@
+"""Training scripts in any language as a trainable: one process per job.
+
+A script gets its parameters, a checkpoint directory and the epochs to run, as fields of
+its command and as variables of its environment, and reports one line of JSON per
+epoch: it prints it, or adds it to a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import string
+import subprocess
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import IO, Any
+
+from risingsearch.errors import ScriptError, SetupError, missing
+from risingsearch.scripts.output import ReportFile, end_tree, kill, reports
+from risingsearch.search.trainable import RESERVED
+from risingsearch.storage.files import sync_folder, sync_tree
+
+try:
+    import psutil
+except ModuleNotFoundError as error:
+    raise missing("psutil", "cli") from error
+
+PREFIX = "RISINGSEARCH_"
+FIELDS = (
+    "arm",
+    "seed",
+    "from_epoch",
+    "epochs",
+    "to_epoch",
+    "checkpoint_dir",
+    "params",
+)
+"""What a command may name besides its parameters; the same in upper case, after
+``RISINGSEARCH_``, in the environment."""
+RUNNING = "running.json"
+"""In an arm's folder while its script runs: the process, to be known again."""
+LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
+
+
+@dataclass
+class ScriptRun:
+    """An arm between two jobs: its checkpoint directory is named after its epoch."""
+
+    arm: int
+    params: dict[str, Any]
+    seed: int
+    epoch: int = 0
+
+
+class CommandTrainable:
+    """A command as a trainable; no shell is ever started for it.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments; ``{name}`` stands for a parameter or one of
+        ``FIELDS``, ``{{`` and ``}}`` for braces. An argument that names a parameter
+        which the arm does not have is left out.
+    folder : Path
+        Where every arm has a folder, with its checkpoints and its log.
+    metric : str, default "score"
+        Key of the score in the lines that the script reports.
+    report_file : str, optional
+        A file in the checkpoint directory to which the script adds these lines; by
+        default it prints them.
+    slots : sequence of dict of str to str, optional
+        Environment variables, one set for each process at the same time: a GPU each.
+    timeout : float, optional
+        Seconds without an epoch after which a script counts as hanging.
+    cwd : Path, optional
+        Where scripts run; by default where this process does.
+
+    Attributes
+    ----------
+    arms : dict of int to int
+        The number of the arm with a seed, for names of folders; filled by the caller.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        metric: str = "score",
+        report_file: str | None = None,
+        slots: Sequence[Mapping[str, str]] = ({},),
+        timeout: float | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        self.command = list(command)
+        self.folder = folder.absolute()
+        self.metric = metric
+        self.report_file = report_file
+        self.timeout = timeout
+        self.cwd = cwd
+        self.arms: dict[int, int] = {}
+        self._slots: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
+        for slot in slots:
+            self._slots.put(slot)
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._has_ended = False
+
+    def start(self, params: Mapping[str, Any], seed: int) -> ScriptRun:
+        """Return an arm that has seen nothing."""
+        return ScriptRun(self.arms[seed], dict(params), seed)
+
+    def train(self, run: ScriptRun) -> dict[str, Any]:
+        """Run the script for one epoch."""
+        results = self.train_epochs(run, 1)
+        if not results:
+            raise StopIteration
+        return results[0]
+
+    def train_epochs(self, run: ScriptRun, n_epochs: int) -> list[dict[str, Any]]:
+        """Run the script for some epochs; return what it reports of each.
+
+        The script works on a copy of the arm's last checkpoint directory, which takes
+        its place when all is well. So nothing is left of a job that fails.
+
+        Raises
+        ------
+        ScriptError
+            If it ends with an error, hangs, or does not report epoch after epoch.
+        SetupError
+            If the program is not there, or the arm's folder cannot be used.
+        """
+        home = self.home(run.arm)
+        try:
+            return self._trained(run, n_epochs, home)
+        except OSError as error:
+            msg = (
+                f"{home} cannot be used ({error}): make room or change the "
+                "permissions, and resume"
+            )
+            raise SetupError(msg) from error
+        except ScriptError as error:
+            if shutil.disk_usage(home).free < LEAST_FREE:
+                msg = f"{home} is on a full disk ({error}): make room, and resume"
+                raise SetupError(msg) from error
+            raise
+
+    def _trained(
+        self, run: ScriptRun, n_epochs: int, home: Path
+    ) -> list[dict[str, Any]]:
+        home.mkdir(parents=True, exist_ok=True)
+        for left in home.glob("training-*"):  # of jobs that were broken off
+            shutil.rmtree(left, ignore_errors=True)
+        # A name of its own: what such a job has left running cannot write there.
+        work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
+        begin = self._last_checkpoint(run)
+        if begin > 0:
+            before = home / checkpoint_name(begin)
+            shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
+        results: list[dict[str, Any]] = []
+        to_epoch = run.epoch + n_epochs
+        with (home / "log.txt").open("a") as log:
+            for record in self._records(run, begin, to_epoch, work, log):
+                epoch = begin + len(results) + 1
+                results.append(self._checked(record, epoch, to_epoch))
+        if not results and begin == 0:
+            msg = (
+                "the script ended well, and has reported no line of JSON with an epoch "
+                f"and {self.metric!r} {self._where}"
+            )
+            raise ScriptError(msg)
+        results = results[run.epoch - begin :]  # the others were told before
+        if results:
+            after = home / checkpoint_name(run.epoch + len(results))
+            shutil.rmtree(after, ignore_errors=True)
+            sync_tree(work)
+            os.replace(work, after)
+            sync_folder(home)
+            run.epoch += len(results)
+        return results
+
+    def _last_checkpoint(self, run: ScriptRun) -> int:
+        """Return the epoch that the script goes on from."""
+        found = [0, *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch)]
+        if found[-1] < run.epoch:
+            missing = self.home(run.arm) / checkpoint_name(run.epoch)
+            warnings.warn(
+                f"{missing} is missing: arm {run.arm} trains again from epoch "
+                f"{found[-1]} to {run.epoch}, which is not charged",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return found[-1]
+
+    def checkpoint_epochs(self, arm: int) -> list[int]:
+        """Return the epochs of which an arm has a checkpoint directory."""
+        found = self.home(arm).glob("epoch-*")
+        return sorted(int(path.name.removeprefix("epoch-")) for path in found)
+
+    def drop_checkpoints(self, arm: int, keep: Set[int]) -> None:
+        """Remove an arm's checkpoint directories but those of some epochs."""
+        for epoch in self.checkpoint_epochs(arm):
+            if epoch not in keep:
+                shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
+
+    def home(self, arm: int) -> Path:
+        """Return the folder of an arm."""
+        return self.folder / f"arm-{arm:06d}"
+
+    def save(self, run: ScriptRun, path: str) -> None:
+        """Write where an arm is; what it has learnt is in its folder."""
+        Path(path).write_text(json.dumps(vars(run)))
+
+    def load(self, path: str) -> ScriptRun:
+        """Return what ``save`` wrote."""
+        return ScriptRun(**json.loads(Path(path).read_text()))
+
+    def end(self) -> None:
+        """End all processes, with what they have started, and start no other."""
+        with self._lock:
+            self._has_ended = True
+            for process in list(self._running):
+                kill(process)
+
+    def end_left_over(self) -> None:
+        """End the scripts of an earlier process that was killed."""
+        for path in self.folder.glob(f"*/{RUNNING}"):
+            with suppress(ValueError, psutil.NoSuchProcess):
+                pid, started = json.loads(path.read_text())
+                if psutil.Process(pid).create_time() == started:
+                    end_tree(pid)
+            path.unlink()
+
+    @property
+    def _where(self) -> str:
+        return f"in {self.report_file}" if self.report_file else "on standard output"
+
+    def _records(
+        self, run: ScriptRun, from_epoch: int, to_epoch: int, work: Path, log: IO[str]
+    ) -> Iterator[dict[str, Any]]:
+        """Run the script and yield its reports."""
+        facts = (
+            run.arm,
+            run.seed,
+            from_epoch,
+            to_epoch - from_epoch,
+            to_epoch,
+            str(work),
+            json.dumps(run.params),
+        )
+        fields = dict(zip(FIELDS, facts, strict=True))
+        values = run.params | fields
+        command = [
+            part.format(**values)
+            for part in self.command
+            if all(name in values for name in fields_of(part))
+        ]
+        own = {f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()}
+        file = None if self.report_file is None else ReportFile(work / self.report_file)
+        log.write(f"--- epochs {from_epoch + 1} to {to_epoch}: {command}\n")
+        log.flush()
+        with self._slot() as slot, self._process(command, slot | own) as process:
+            marker = self.home(run.arm) / RUNNING
+            created = psutil.Process(process.pid).create_time()
+            marker.write_text(json.dumps([process.pid, created]))
+            try:
+                yield from reports(
+                    process, self.metric, timeout=self.timeout, log=log, file=file
+                )
+            finally:
+                kill(process)
+                marker.unlink(missing_ok=True)
+
+    @contextmanager
+    def _slot(self) -> Iterator[dict[str, str]]:
+        """Yield variables that no other process has at the same time."""
+        slot = self._slots.get()
+        try:
+            yield dict(slot)
+        finally:
+            self._slots.put(slot)
+
+    @contextmanager
+    def _process(
+        self, command: list[str], variables: Mapping[str, str]
+    ) -> Iterator[subprocess.Popen[str]]:
+        """Yield the running command; it does not outlive the block."""
+        with self._lock:
+            if self._has_ended:
+                msg = "the sweep has ended before the script began"
+                raise SetupError(msg)
+            process = self._started(command, variables)
+            self._running.add(process)
+        try:
+            yield process
+        finally:
+            kill(process)
+            self._running.discard(process)
+
+    def _started(
+        self, command: list[str], variables: Mapping[str, str]
+    ) -> subprocess.Popen[str]:
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env={**os.environ, **variables},
+                cwd=self.cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            msg = f"{error.filename or command[0]} cannot be started ({error.strerror})"
+            if fields_of(self.command[0]):
+                raise ScriptError(msg) from error  # other arms have other programs
+            raise SetupError(msg) from error
+
+    def _checked(self, record: dict[str, Any], epoch: int, last: int) -> dict[str, Any]:
+        """Return a report as ``train`` returns it, once it is what was asked for."""
+        reported = record.pop("epoch", None)
+        if epoch > last:
+            msg = f"the script reports epoch {reported}, and was asked to end at {last}"
+            raise ScriptError(msg)
+        if reported != epoch:
+            hint = (
+                ": it has started anew instead of going on from its checkpoint"
+                if reported == 1
+                else ""
+            )
+            msg = f"the script reports epoch {reported} where {epoch} is due{hint}"
+            raise ScriptError(msg)
+        score = record.pop(self.metric)
+        if isinstance(score, bool) or not isinstance(score, Real):
+            msg = f"the script reports {self.metric}={score!r}, which is no number"
+            raise ScriptError(msg)
+        taken = RESERVED | {"score"}
+        others = {
+            f"reported_{name}" if name in taken else name: value
+            for name, value in record.items()
+        }
+        return {"score": float(score), **others}
+
+
+def fields_of(part: str) -> list[str]:
+    """Return the names in an argument of a command.
+
+    >>> fields_of("--lr={lr} {{as it is}}")
+    ['lr']
+    """
+    found = (name for _, name, _, _ in string.Formatter().parse(part))
+    return [name for name in found if name is not None]
+
+
+def checkpoint_name(epoch: int) -> str:
+    """Return the name of an arm's checkpoint directory."""
+    return f"epoch-{epoch:06d}"

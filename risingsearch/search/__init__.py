@@ -1,0 +1,1 @@
+"""Searches over anything trainable: run jobs, keep what they produce, resume."""

@@ -1,0 +1,160 @@
+"""What a search has found: its history, its arms, the best of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from risingsearch.arms import COLUMNS, Arm, Report
+from risingsearch.errors import (
+    CheckpointError,
+    MissingDependencyError,
+    SearchFailedError,
+    unknown_name,
+)
+from risingsearch.search.trainable import Trainable, restore
+
+
+class History(list[dict[str, Any]]):
+    """One row per epoch, in the order told; a string selects a column.
+
+    Examples
+    --------
+    >>> history = History([{"arm": 0, "score": 0.5}, {"arm": 1, "score": 0.7}])
+    >>> history["score"]
+    [0.5, 0.7]
+    >>> history[1]["arm"]
+    1
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the row of a number, the rows of a slice or the column of a name."""
+        if isinstance(key, str):
+            known = {name for row in self for name in row}.union(COLUMNS)
+            if key not in known:
+                raise unknown_name("column", key, known)
+            return [row.get(key, math.nan) for row in self]
+        rows = super().__getitem__(key)
+        return History(rows) if isinstance(key, slice) else rows
+
+    def to_frame(self) -> Any:
+        """Return the history as a pandas DataFrame."""
+        return _frame(list(self))
+
+
+def full_history(
+    told: Iterable[Mapping[str, Any]], reports: Mapping[int, Report]
+) -> History:
+    """Return the scheduler's history with the seconds and metrics of the reports."""
+    history = History()
+    n_rows: Counter[int] = Counter()
+    for row in told:
+        report = reports[row["job"]]
+        k = n_rows[row["job"]]
+        n_rows[row["job"]] += 1
+        trained = k < len(report.scores)
+        facts = {name: fact for name, fact in row.items() if name != "cost"}
+        first = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
+        seconds = {"seconds": report.seconds[k] if trained else math.nan}
+        metrics = report.metrics[k] if trained else {}
+        history.append(first | seconds | facts | metrics)
+    return history
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search has found.
+
+    Parameters
+    ----------
+    best_params : dict
+        Parameters of the arm with the best score.
+    best_score : float
+        That score, in the user's direction.
+    best_epoch : int
+        The arm's epoch that reached it, from 1.
+    best_arm : int
+        Its number: the position among the candidates.
+    history : History
+        One row per charged epoch, in the order in which the policy was told: ``arm``,
+        ``epoch``, ``score``, ``seconds``, ``round``, ``job``, ``reason``, the parts of
+        the arm's index when it was chosen, ``failure`` if there was one, and what else
+        ``train`` returned. A metric named as a part of the index takes its place.
+    candidates : list of dict
+        The parameters of every arm.
+    arms : list of Arm
+        Where every arm stands, and why.
+    n_epochs : int
+        Epochs charged.
+    n_calls : int
+        Calls of ``train`` made; fewer where a failure has cost the rest of its job.
+    stop_reason : str
+        Why the search ended.
+    direction : {"maximize", "minimize"}
+        Whether higher or lower scores are better.
+    failures : list of Report
+        The jobs that failed, with the exceptions.
+    """
+
+    best_params: dict[str, Any]
+    best_score: float
+    best_epoch: int
+    best_arm: int | None
+    history: History = field(repr=False)
+    candidates: list[dict[str, Any]] = field(repr=False)
+    arms: list[Arm] = field(repr=False)
+    n_epochs: int
+    n_calls: int
+    stop_reason: str
+    direction: str
+    failures: list[Report] = field(repr=False)
+    _trainable: Trainable = field(repr=False)
+    _best_checkpoint: bytes | CheckpointError | None = field(repr=False)
+
+    @property
+    def curves(self) -> dict[int, list[float]]:
+        """The scores of every opened arm, epoch by epoch.
+
+        An epoch lost to a failure is NaN until a retry replaces it.
+        """
+        curves: dict[int, list[float]] = {}
+        for row in self.history:
+            curves.setdefault(row["arm"], [])[row["epoch"] - 1 :] = [row["score"]]
+        return curves
+
+    def best_state(self) -> Any:
+        """Return the trained state of the best arm at its best epoch, ready to use."""
+        if self._best_checkpoint is None:
+            msg = "no epoch has had a finite score, so there is no best state"
+            raise SearchFailedError(msg)
+        if isinstance(self._best_checkpoint, CheckpointError):
+            raise self._best_checkpoint
+        return restore(self._trainable, self._best_checkpoint)
+
+    def to_frame(self) -> Any:
+        """Return the history as a pandas DataFrame, one row per epoch."""
+        return self.history.to_frame()
+
+    def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
+        """Draw which arm trained when; see ``risingsearch.plotting``."""
+        from risingsearch.plotting import plot_allocation
+
+        return plot_allocation(self.history, ax=ax, direction=self.direction, **options)
+
+    def plot_curves(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the learning curves of all arms; see ``risingsearch.plotting``."""
+        from risingsearch.plotting import plot_curves
+
+        return plot_curves(self.history, ax=ax, direction=self.direction, **options)
+
+
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        msg = "pandas is not installed; run: pip install pandas"
+        raise MissingDependencyError(msg) from error
+    return pd.DataFrame(rows)

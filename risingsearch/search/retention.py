@@ -1,0 +1,156 @@
+"""The states of arms between jobs: which are kept, and from which an arm goes on."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from risingsearch.arms import Job
+from risingsearch.errors import CheckpointError
+from risingsearch.search.trainable import Outcome, Task
+from risingsearch.storage.checkpoints import CheckpointStore, Key
+
+KEPT = 2
+"""Checkpoints of an arm that may train on: the last, and one for when that is bad."""
+
+
+class KeptStates:
+    """Live states by arm, and checkpoints in a store.
+
+    Of an arm that may train on the last checkpoints are kept, and of all arms the one
+    with the best score. Where room is short, an arm's last one has to do.
+
+    Parameters
+    ----------
+    store : CheckpointStore
+        Where checkpoints are kept.
+    restore : callable
+        Makes a state of a checkpoint.
+    sign : float
+        +1 where higher scores are better, else -1.
+    """
+
+    def __init__(
+        self, store: CheckpointStore, restore: Callable[[bytes], Any], sign: float
+    ) -> None:
+        self.store = store
+        self._restore = restore
+        self._sign = sign
+        self._live: dict[int, Any] = {}
+        self._latest: dict[int, deque[Key]] = {}  # by arm, to resume from
+        self._bests: dict[Key, float] = {}  # with their reward
+
+    def __len__(self) -> int:
+        return len(self._live) + len(self.store.keys())
+
+    def hold(self, arm: int, state: Any) -> None:
+        """Keep a live state for the arm's next job."""
+        self._live[arm] = state
+
+    def let_go(self, arm: int) -> None:
+        """Keep an arm's live state no longer: it goes on from its checkpoint."""
+        self._live.pop(arm, None)
+
+    def retire(self, arm: int) -> None:
+        """Keep nothing to resume an arm from."""
+        self.let_go(arm)
+        self._latest.pop(arm, None)
+
+    def save(self, job: Job, outcome: Outcome) -> None:
+        """Keep the checkpoints that a job has brought back."""
+        states: dict[Key, bytes] = {}
+        if outcome.snapshot is not None:
+            epoch, state = outcome.snapshot
+            states[Key(job.arm, epoch)] = state
+        if outcome.checkpoint is not None:
+            states[_last(job, outcome)] = outcome.checkpoint
+        for key, state in states.items():
+            self._make_room(key, state)
+            self.store.save(key, state)
+
+    def note(self, job: Job, outcome: Outcome) -> None:
+        """Enter what has been saved of a job."""
+        if outcome.checkpoint is not None:
+            self._note_last(_last(job, outcome))
+        if outcome.snapshot is not None:
+            epoch, _ = outcome.snapshot
+            reward = self._sign * outcome.report.scores[epoch - job.from_epoch - 1]
+            self._bests[Key(job.arm, epoch)] = reward
+
+    def find_again(self, epochs: Mapping[int, int]) -> None:
+        """Enter what is in the store, up to the epochs of each arm that were told."""
+        for key in sorted(self.store.keys()):
+            if key.epoch <= epochs.get(key.arm, 0):  # else its line was not written
+                self._note_last(key)
+
+    def forget(self, best_score: float) -> None:
+        """Drop what nothing will resume from and what is beaten."""
+        best = -math.inf if math.isnan(best_score) else self._sign * best_score
+        self._bests = {
+            key: reward for key, reward in self._bests.items() if reward >= best
+        }
+        needed = {key for keys in self._latest.values() for key in keys}
+        for key in self.store.keys() - needed - self._bests.keys():
+            self.store.drop(key)
+
+    def best(self, key: Key) -> bytes | CheckpointError | None:
+        """Return a state with the best score, None where it was not kept."""
+        if key not in self._bests:
+            return None
+        try:
+            return self.store.load(key)
+        except CheckpointError as error:
+            return error
+
+    def resumed(self, task: Task) -> Task:
+        """Return the task with the state that its arm goes on from."""
+        arm, epoch = task.job.arm, task.job.from_epoch
+        if arm in self._live or not task.kept or epoch == 0:
+            return task._replace(state=self._live.get(arm))
+        key, state = self._last_whole(Key(arm, epoch))
+        if state is None:
+            return task._replace(behind=epoch)
+        return task._replace(
+            state=state if task.travels else self._restore(state),
+            behind=epoch - key.epoch,
+        )
+
+    def _last_whole(self, wanted: Key) -> tuple[Key, bytes | None]:
+        """Return an arm's last checkpoint that can be read, and warn of the others."""
+        arm, epoch = wanted
+        keys = [wanted, *sorted(self.store.keys(), reverse=True)]
+        problems = []
+        found: tuple[Key, bytes | None] = Key(arm, 0), None
+        for key in dict.fromkeys(key for key in keys if key.arm == arm):
+            if key.epoch <= epoch:
+                try:
+                    found = key, self.store.load(key)
+                    break
+                except CheckpointError as error:
+                    problems.append(str(error))
+        if problems:
+            warnings.warn(
+                f"{'; '.join(problems)}: arm {arm} trains again from epoch "
+                f"{found[0].epoch} to {epoch}, which is not charged",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+        return found
+
+    def _note_last(self, key: Key) -> None:
+        self._latest.setdefault(key.arm, deque(maxlen=KEPT)).append(key)
+
+    def _make_room(self, key: Key, state: bytes) -> None:
+        """Drop what is there only for when a later checkpoint is bad, if need be."""
+        for keys in self._latest.values():
+            while len(keys) > 1 and not self.store.has_room(key, state):
+                spare = keys.popleft()
+                if spare not in self._bests and spare != key:
+                    self.store.drop(spare)
+
+
+def _last(job: Job, outcome: Outcome) -> Key:
+    return Key(job.arm, job.from_epoch + len(outcome.report.scores))

@@ -1,0 +1,244 @@
+"""Where the states of arms are kept between jobs: in memory, or in a directory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Set
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from risingsearch.errors import CheckpointError, StateError
+from risingsearch.storage.files import write_whole
+
+VERSION = 1
+
+
+class Key(NamedTuple):
+    """Which state: the arm's, after so many of its epochs."""
+
+    arm: int
+    epoch: int
+
+
+class CheckpointStore(Protocol):
+    """Keeps bytes under an arm and its epoch."""
+
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept beside the others."""
+        ...
+
+    def save(self, key: Key, state: bytes) -> None:
+        """Keep a state; once this returns, it is safe."""
+        ...
+
+    def load(self, key: Key) -> bytes:
+        """Return a state that was saved."""
+        ...
+
+    def keys(self) -> Set[Key]:
+        """Return what is kept."""
+        ...
+
+    def drop(self, key: Key) -> None:
+        """Keep a state no longer."""
+        ...
+
+
+class MemoryStore:
+    """Checkpoints in memory, for as long as the search lives.
+
+    Examples
+    --------
+    >>> store = MemoryStore()
+    >>> store.save(Key(arm=3, epoch=1), b"weights")
+    >>> store.load(Key(3, 1))
+    b'weights'
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[Key, bytes] = {}
+
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept: memory has no limit here."""
+        return True
+
+    def save(self, key: Key, state: bytes) -> None:
+        """Keep a state."""
+        self._states[key] = state
+
+    def load(self, key: Key) -> bytes:
+        """Return a state that was saved.
+
+        Raises
+        ------
+        CheckpointError
+            If it is not there.
+        """
+        if key not in self._states:
+            msg = f"there is no state of arm {key.arm} at epoch {key.epoch} in memory"
+            raise CheckpointError(msg)
+        return self._states[key]
+
+    def keys(self) -> Set[Key]:
+        """Return what is kept."""
+        return self._states.keys()
+
+    def drop(self, key: Key) -> None:
+        """Keep a state no longer."""
+        del self._states[key]
+
+
+class DirectoryStore:
+    """Checkpoints as files of a folder, whole or not there at all.
+
+    A file is written beside its name, brought to disk and then renamed, so a crash
+    leaves the old files. Its first line says what it holds, with a checksum.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is missing; belongs to one process at a time.
+    max_bytes : int, optional
+        Disk space that all files may take together.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder cannot be made or read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     DirectoryStore(Path(folder)).save(Key(arm=3, epoch=1), b"weights")
+    ...     again = DirectoryStore(Path(folder))
+    ...     again.keys(), again.load(Key(3, 1))
+    ({Key(arm=3, epoch=1)}, b'weights')
+    """
+
+    def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
+        self.folder = folder
+        self.max_bytes = max_bytes
+        try:
+            folder.mkdir(exist_ok=True)
+            for path in folder.glob("*.tmp"):  # a crash has left it
+                path.unlink()
+            self._sizes = dict(_found(folder))
+        except OSError as error:
+            msg = f"{folder} cannot be used for checkpoints ({error.strerror})"
+            raise CheckpointError(msg) from error
+        self.n_bytes = sum(self._sizes.values())
+
+    def path(self, key: Key) -> Path:
+        """Return the file of a checkpoint."""
+        return self.folder / f"arm-{key.arm:06d}-epoch-{key.epoch:06d}.ckpt"
+
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept within ``max_bytes``."""
+        return self.max_bytes is None or self._total_with(key, state) <= self.max_bytes
+
+    def save(self, key: Key, state: bytes) -> None:
+        """Keep a state; once this returns, it is on disk.
+
+        Raises
+        ------
+        CheckpointError
+            If it cannot be written, or would take more than ``max_bytes`` with all
+            others. What was there before is as it was.
+        """
+        path = self.path(key)
+        total = self._total_with(key, state)
+        if self.max_bytes is not None and total > self.max_bytes:
+            msg = (
+                f"{path} would bring the checkpoints to {total:,} bytes, and "
+                f"max_checkpoint_bytes is {self.max_bytes:,}: allow more, and resume"
+            )
+            raise CheckpointError(msg)
+        try:
+            write_whole(path, (_head(key, state), state))
+        except OSError as error:
+            msg = (
+                f"{path} cannot be written ({error.strerror}); all older checkpoints "
+                "are safe: make room or change the permissions, and resume"
+            )
+            raise CheckpointError(msg) from error
+        self._sizes[key] = total - self.n_bytes + self._sizes.get(key, 0)
+        self.n_bytes = total
+
+    def load(self, key: Key) -> bytes:
+        """Return a state that was saved.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is missing or damaged.
+        StateError
+            If it is of another version.
+        """
+        path = self.path(key)
+        try:
+            head, _, state = path.read_bytes().partition(b"\n")
+        except OSError as error:
+            msg = f"{path} cannot be read ({error.strerror})"
+            raise CheckpointError(msg) from error
+        version = _version(head)
+        if version is not None and version != VERSION:
+            msg = (
+                f"{path} is a checkpoint of version {version}, this release reads "
+                f"version {VERSION}: use the release that wrote it"
+            )
+            raise StateError(msg)
+        if head + b"\n" != _head(key, state):
+            msg = f"{path} is damaged: it does not fit its checksum"
+            raise CheckpointError(msg)
+        return state
+
+    def _total_with(self, key: Key, state: bytes) -> int:
+        n_bytes = len(_first_line(key, state, digest="0" * 64)) + len(state)
+        return self.n_bytes - self._sizes.get(key, 0) + n_bytes
+
+    def keys(self) -> Set[Key]:
+        """Return what is kept."""
+        return set(self._sizes)
+
+    def drop(self, key: Key) -> None:
+        """Remove a file."""
+        try:
+            self.path(key).unlink(missing_ok=True)
+        except OSError as error:
+            msg = f"{self.path(key)} cannot be removed ({error.strerror})"
+            raise CheckpointError(msg) from error
+        self.n_bytes -= self._sizes.pop(key)
+
+
+_NAME = re.compile(r"arm-(\d+)-epoch-(\d+)\.ckpt")
+
+
+def _found(folder: Path) -> Iterator[tuple[Key, int]]:
+    for path in folder.iterdir():
+        if match := _NAME.fullmatch(path.name):
+            yield Key(int(match[1]), int(match[2])), path.stat().st_size
+
+
+def _head(key: Key, state: bytes) -> bytes:
+    return _first_line(key, state, hashlib.sha256(state).hexdigest())
+
+
+def _first_line(key: Key, state: bytes, digest: str) -> bytes:
+    facts = {
+        "checkpoint": VERSION,
+        **key._asdict(),
+        "bytes": len(state),
+        "sha256": digest,
+    }
+    return json.dumps(facts).encode() + b"\n"
+
+
+def _version(head: bytes) -> int | None:
+    """Return the version that a first line names, None where it names none."""
+    try:
+        return int(json.loads(head)["checkpoint"])
+    except (ValueError, KeyError, TypeError):
+        return None

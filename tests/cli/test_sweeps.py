@@ -1,0 +1,346 @@
+"""A sweep from its file to its results, killed and interrupted in between."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from risingsearch.cli.main import main
+
+BASH = """#!/usr/bin/env bash
+# The state is a number in a file; every epoch brings it closer to the top.
+set -eu
+state="$RISINGSEARCH_CHECKPOINT_DIR/state"
+if [[ -e $state ]]; then read -r epoch < "$state"; else epoch=0; fi
+for ((i = 0; i < RISINGSEARCH_EPOCHS; i++)); do
+    epoch=$((epoch + 1))
+    echo "$epoch" > "$state"
+    echo "arm $1 at epoch $epoch"
+    echo "{\\"epoch\\": $epoch, \\"score\\": $((1000 * $1 * epoch / (epoch + 2)))}"
+done
+"""
+PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
+BASH_SWEEP = """
+command: [bash, train.sh, "{top}"]
+parameters:
+  top: {type: int, low: 1, high: 50}
+budget: 24
+max_epochs: 8
+"""
+TORCH = """
+import json, os, sys
+import torch
+from risingsearch import report
+
+torch.set_num_threads(1)
+torch.manual_seed(int(os.environ["RISINGSEARCH_SEED"]))
+params = json.loads(os.environ["RISINGSEARCH_PARAMS"])
+path = os.path.join(os.environ["RISINGSEARCH_CHECKPOINT_DIR"], "model.pt")
+X = torch.linspace(-1, 1, 64).reshape(-1, 1)
+model = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=params["lr"])
+epoch = 0
+if os.path.exists(path):
+    kept = torch.load(path, weights_only=True)
+    model.load_state_dict(kept["model"])
+    epoch = kept["epoch"]
+while epoch < int(os.environ["RISINGSEARCH_TO_EPOCH"]):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(X), 3 * X)
+    loss.backward()
+    optimizer.step()
+    epoch += 1
+    torch.save({"model": model.state_dict(), "epoch": epoch}, path)
+    report(loss.item(), epoch=epoch, weight=model.weight.item())
+"""
+TORCH_SWEEP = """
+command: [PYTHON, train.py]
+parameters:
+  lr: {type: log-uniform, low: 1e-3, high: 1.0}
+direction: minimize
+budget: {epochs: 9}
+candidates: 3
+max_epochs: 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.sh").write_text(BASH)
+    Path("sweep.yaml").write_text(BASH_SWEEP)
+    return tmp_path
+
+
+def told(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def exported(run_dir, capsys):
+    """Return all epochs but their seconds."""
+    capsys.readouterr()
+    assert main(["export", str(run_dir), "--format", "json"]) == 0
+    return [row | {"seconds": None} for row in told(capsys)]
+
+
+def started(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(run_dir, n_events):
+    journal = Path(run_dir, "journal.jsonl")
+    for _ in range(2000):
+        if journal.exists() and len(journal.read_text().splitlines()) > n_events:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{run_dir} has not come to {n_events} events")
+
+
+def test_a_bash_script_from_plan_to_export(folder, capsys):
+    assert main(["plan", "sweep.yaml", "--json"]) == 0
+    plan = told(capsys)
+    assert plan["budget_epochs"] == plan["configurations"] == 24
+    assert plan["epochs_to_train_all_in_full"] == 24 * 8
+    assert not Path("runs").exists()
+
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert found["epochs"] == 24
+    assert found["run"] == "runs/sweep"
+    top, epoch = found["best_params"]["top"], found["best_epoch"]
+    assert found["best_score"] == 1000 * top * epoch // (epoch + 2)
+    assert Path(found["checkpoint"], "state").read_text() == f"{epoch}\n"
+
+    assert main(["status", "runs/sweep"]) == 0
+    assert "the budget of 24 epochs is spent" in capsys.readouterr().out
+    assert main(["resume", "runs/sweep", "--budget", "+6", "--json"]) == 0
+    assert told(capsys)["epochs"] == 30
+
+    assert main(["export", "runs/sweep", "--out", "epochs.csv"]) == 0
+    with Path("epochs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 30
+    assert {row["param_top"] for row in rows if row["arm"] == str(found["best_arm"])}
+    assert main(["report", "runs/sweep"]) == 0
+    assert "<title>sweep" in Path("runs", "sweep", "report.html").read_text()
+    parquet = ["export", "runs/sweep", "--format", "parquet"]
+    assert main([*parquet, "--out", "epochs.parquet"]) == 0
+    assert len(pd.read_parquet("epochs.parquet")) == 30
+    assert main(parquet) == 2
+    log = Path("runs", "sweep", "arms", f"arm-{found['best_arm']:06d}", "log.txt")
+    assert f"arm {top} at epoch 1\n" in log.read_text()
+
+
+def test_a_pytorch_script(folder, capsys):
+    Path("train.py").write_text(TORCH)
+    sweep = TORCH_SWEEP.replace("PYTHON", sys.executable)
+    Path("torch.yaml").write_text(sweep)
+    assert main(["run", "torch.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert found["epochs"] == 9
+    rows = exported("runs/torch", capsys)
+    best = [row["weight"] for row in rows if row["arm"] == found["best_arm"]]
+    assert sorted(best) == best  # it goes on, and does not start anew
+    assert found["best_score"] == min(row["score"] for row in rows)
+
+
+@pytest.mark.parametrize(("workers", "n_events"), [(1, 0), (1, 9), (2, 5)])
+def test_killed_and_run_again(folder, capsys, workers, n_events):
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}workers: {workers}\n")
+    assert main(["run", "sweep.yaml", "--run-dir", "whole"]) == 0
+    process = started("run", "sweep.yaml", "--run-dir", "killed")
+    with process:
+        wait_for("killed", n_events)
+        process.kill()
+    assert main(["run", "sweep.yaml", "--run-dir", "killed"]) == 0
+    assert exported("killed", capsys) == exported("whole", capsys)
+
+
+def test_killed_its_scripts_are_ended_by_the_next_run(folder, capsys):
+    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 60")
+    process = started("run", "sweep.yaml")
+    with process:
+        while not Path("pid").exists() or not list(Path("runs").rglob("running.json")):
+            time.sleep(0.01)
+        process.kill()
+    script = psutil.Process(int(Path("pid").read_text()))
+    Path("train.sh").write_text(BASH)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["epochs"] == 24
+    psutil.wait_procs([script], timeout=10)
+    assert not script.is_running()
+
+
+def test_a_run_goes_on_from_any_folder(folder, capsys, monkeypatch):
+    assert main(["run", "sweep.yaml"]) == 0
+    capsys.readouterr()
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    run_dir = str(folder / "runs" / "sweep")
+    assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
+    assert told(capsys)["failures"] == 0
+    same = ["run", str(folder / "sweep.yaml"), "--run-dir", run_dir]
+    assert main(same) == 0
+
+
+def test_a_program_that_is_missing_blames_no_arm(folder, capsys):
+    sweep = BASH_SWEEP.replace("bash, train.sh", "./train.sh")
+    Path("sweep.yaml").write_text(sweep)
+    for _ in range(2):
+        assert main(["run", "sweep.yaml"]) == 2
+        assert "./train.sh cannot be started" in capsys.readouterr().err
+    Path("train.sh").chmod(0o700)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert (found["epochs"], found["failures"]) == (24, 0)
+
+
+def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: {hours: 1e-9}\ncandidates: 9")
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    before = told(capsys)["epochs"]
+    arguments = ["resume", "runs/sweep", "--budget", "+0.0001", "--json"]
+    assert main(arguments) == 0
+    assert told(capsys)["epochs"] > before
+
+
+def test_a_script_is_started_for_a_slice(folder, capsys):
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}slice: 4\n")
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    arm = told(capsys)["best_arm"]
+    log = Path("runs", "sweep", "arms", f"arm-{arm:06d}", "log.txt").read_text()
+    assert "--- epochs 1 to 4: " in log
+
+
+def test_arms_that_are_over_leave_no_checkpoints_but_the_best(folder, capsys):
+    Path("sweep.yaml").write_text(BASH_SWEEP.replace("budget: 24", "budget: 64"))
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    kept = {int(path.parent.name[4:]) for path in Path("runs").rglob("epoch-*")}
+    statuses = found["arms"]
+    assert statuses["finished"] > 1
+    assert len(kept) == statuses.get("paused", 0) + 1
+    assert found["best_arm"] in kept
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_it_leaves_no_script_behind(folder, capsys, number):
+    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 60")
+    process = started("run", "sweep.yaml")
+    with process:
+        while not Path("pid").exists():
+            time.sleep(0.01)
+        assert main(["status", "runs/sweep"]) == 0
+        assert "it is running" in capsys.readouterr().out
+        script = psutil.Process(int(Path("pid").read_text()))
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "go on with: risingsearch resume" in said
+    assert not script.is_running()
+
+
+def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
+    slow = BASH.replace("    epoch=$((epoch + 1))", "    sleep 0.05; : $((epoch += 1))")
+    Path("train.sh").write_text(slow)
+    process = started("run", "sweep.yaml")
+    with process:
+        wait_for("runs/sweep", 3)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "go on with: risingsearch resume runs/sweep" in said
+    Path("train.sh").write_text(BASH)
+    assert main(["resume", "runs/sweep", "--json"]) == 0
+    assert told(capsys)["epochs"] == 24
+
+
+def test_every_worker_has_a_gpu_of_its_own(folder, capsys):
+    busy = """set -eu
+mkdir "$BUSY/gpu-$CUDA_VISIBLE_DEVICES"  # fails where another has it
+sleep 0.02
+rmdir "$BUSY/gpu-$CUDA_VISIBLE_DEVICES"
+"""
+    Path("train.sh").write_text(BASH.replace("set -eu\n", busy))
+    gpus = [{"CUDA_VISIBLE_DEVICES": gpu, "BUSY": str(folder)} for gpu in (0, 1)]
+    sweep = f"{BASH_SWEEP}workers: 2\nenvironment: {json.dumps(gpus)}\n"
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["failures"] == 0
+
+
+def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
+    assert main(["run", "sweep.yaml"]) == 0
+    Path("sweep.yaml").write_text(BASH_SWEEP.replace("high: 50", "high: 60"))
+    assert main(["run", "sweep.yaml"]) == 2
+    said = capsys.readouterr().err
+    assert "holds a search with sweep.parameters.top.high=50, and it was opened" in said
+
+
+def test_scripts_that_fail_are_told_of_and_the_others_go_on(folder, capsys):
+    Path("train.sh").write_text(BASH.replace("set -eu", "set -eu; (( $1 % 3 ))"))
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert found["failures"] > 0
+    assert found["best_params"]["top"] % 3 != 0
+
+
+def test_when_all_scripts_fail_so_does_the_search(folder, capsys):
+    Path("train.sh").write_text("echo no GPU here; exit 7")
+    assert main(["run", "sweep.yaml"]) == 3
+    said = capsys.readouterr().err
+    assert "the script ended with exit code 7; its last line: 'no GPU here'" in said
+    assert "start anew with another --run-dir" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "none.yaml"], "none.yaml cannot be read"),
+        (["status", "runs/none"], "runs/none holds no search"),
+        (["resume", "runs/none"], "runs/none holds no search"),
+        (["export", "runs/none"], "runs/none holds no search"),
+    ],
+)
+def test_what_is_not_there(folder, capsys, arguments, message):
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_a_file_that_cannot_be_written(folder, capsys):
+    assert main(["run", "sweep.yaml"]) == 0
+    for kind in ("csv", "json", "parquet"):
+        out = ["--format", kind, "--out", "none/epochs"]
+        assert main(["export", "runs/sweep", *out]) == 2
+        assert "none/epochs cannot be written" in capsys.readouterr().err
+
+
+def test_values_of_several_kinds_in_a_table(folder, capsys):
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: 6\ncandidates: 6")
+    mixed = "  kind: {type: choice, values: [1, adam, true]}\nbudget"
+    Path("sweep.yaml").write_text(sweep.replace("budget", mixed, 1))
+    assert main(["run", "sweep.yaml"]) == 0
+    out = ["--format", "parquet", "--out", "epochs.parquet"]
+    assert main(["export", "runs/sweep", *out]) == 0
+    assert set(pd.read_parquet("epochs.parquet")["param_kind"]) <= {"1", "adam", "True"}
+
+
+def test_more_budget_is_a_number(folder, capsys):
+    with pytest.raises(SystemExit):
+        main(["resume", "runs/sweep", "--budget", "+many"])
+    assert "how much is added, such as +100" in capsys.readouterr().err

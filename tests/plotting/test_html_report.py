@@ -1,0 +1,429 @@
+"""The page holds what the search has found, and nothing that a user wrote gets out."""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import math
+import re
+import tomllib
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from risingsearch import Functions, RisingSearch
+from risingsearch.arms import Arm, Job, Report
+from risingsearch.plotting.html_report import MOST_FAILURES, PROGRAM, write_report
+from risingsearch.search.results import History, SearchResult
+
+ROOT = Path(__file__).resolve().parents[2]
+ALONE = {"meta", "input", "br", "img", "link", "hr"}
+HOSTILE = [
+    '</script><script>document.title="owned"</script>',
+    "<img src=x onerror=\"document.title='owned'\">",
+    "<!--<script>",
+    "\"'><svg onload=alert(1)>",
+    "$data ${style} $$",
+    "]]>&lt;script&gt;",
+    "\u2028\u2029 ☃ \ud800 \x00",
+]
+
+
+class Page(HTMLParser):
+    """A page as a browser reads it: elements, their attributes and their text."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.elements, self.open, self.texts = [], [], {}
+        self.feed(self.source)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ALONE:
+            self.open.append((tag, dict(attrs).get("id", len(self.elements))))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, text):
+        if self.open:
+            self.texts.setdefault(self.open[-1], []).append(text)
+
+    def of(self, tag):
+        return ["".join(texts) for (t, _), texts in self.texts.items() if t == tag]
+
+    @property
+    def data(self):
+        (text,) = self.texts["script", "data"]
+        return json.loads(text)
+
+    @property
+    def facts(self):
+        return dict(zip(self.of("dt"), self.of("dd"), strict=True))
+
+    def shape(self):
+        """Return the elements without what differs from search to search."""
+        return [(tag, sorted(attrs)) for tag, attrs in self.elements]
+
+
+def start(params, seed):
+    return {"epochs": 0, **params}
+
+
+def train(state):
+    state["epochs"] += 1
+    if state["epochs"] == state.get("fails"):
+        raise MemoryError("no room for <b>this</b>")
+    score = state["top"] * (1 - 0.8 ** state["epochs"])
+    return math.nan if state["epochs"] == state.get("nan") else score
+
+
+def search(candidates, **options):
+    options = {"budget": 60, "max_epochs": 12, "seed": 0, **options}
+    return RisingSearch(Functions(start, train), candidates, **options)
+
+
+CANDIDATES = [{"top": top / 10, "fails": None} for top in range(1, 10)]
+
+
+@pytest.fixture(scope="module")
+def result():
+    return search(CANDIDATES).run()
+
+
+@pytest.fixture
+def page_of(tmp_path):
+    def page_of(result, **options):
+        return Page(write_report(result, tmp_path / "report.html", **options))
+
+    return page_of
+
+
+def column(stored):
+    return [stored["distinct"][k] for k in stored["at"]]
+
+
+def made_up(n_arms, n_epochs, params, failure=None):
+    """Return a result of any size, made without a search."""
+    rng = np.random.default_rng(0)
+    history, epochs, job = History(), [0] * n_arms, 0
+    while len(history) < n_epochs:
+        arm = job if job < n_arms else int(rng.integers(max(1, n_arms // 10)))
+        opened = job < n_arms
+        for _ in range(4 if opened else 20):
+            epochs[arm] += 1
+            score = float(rng.normal(0.8, 0.1))
+            row = {"arm": arm, "epoch": epochs[arm], "score": score, "seconds": 0.1}
+            row |= {"round": len(history) + 1, "job": job}
+            row |= {"reason": "opened" if opened else "revived"}
+            if not opened:
+                row |= {"recent_average": 0.8, "expected_gain": float(rng.random())}
+            history.append(row)
+        job += 1
+    arms = [
+        Arm(i, "paused", n, n, 0.8, 0.9, 1, 0, reason="paused: it preferred arm 3")
+        for i, n in enumerate(epochs)
+    ]
+    failures = [Report(Job(0, 1, 1, 10**6), failure=failure)] if failure else []
+    return SearchResult(
+        *(params(0), 0.9, 1, 0, history, [params(i) for i in range(n_arms)], arms),
+        *(len(history), len(history), "spent", "maximize", failures, None, None),
+    )
+
+
+class TestContents:
+    def test_the_summary_says_what_was_found_and_what_it_took(self, result, page_of):
+        page = page_of(
+            result, title="Nine tops", settings={"policy": "auto", "seed": 0}
+        )
+        assert page.of("title") == page.of("h1") == ["Nine tops"]
+        assert page.of("strong") == [f"{result.best_score:.6g}"]
+        assert f"arm {result.best_arm}, epoch {result.best_epoch}" in page.source
+        opened = [arm for arm in result.arms if arm.status != "unopened"]
+        expected = {
+            "top": str(result.best_params["top"]),
+            "arms opened": f"{len(opened)} of 9",
+            "arms finished": str(sum(a.status == "finished" for a in opened)),
+            "arms paused": str(sum(a.status == "paused" for a in opened)),
+            "arms failed": "0",
+            "epochs used": "60",
+            "direction": "maximize",
+            "stopped because": "the budget of 60 epochs is spent",
+            "policy": "auto",
+            "seed": "0",
+        }
+        assert expected.items() <= page.facts.items()
+
+    def test_every_epoch_is_there_in_the_order_told(self, result, page_of):
+        told = page_of(result).data["told"]
+        assert told["arm"] == result.history["arm"]
+        assert told["epoch"] == result.history["epoch"]
+        assert told["score"] == pytest.approx(result.history["score"], rel=1e-8)
+
+    def test_a_mark_stands_where_an_arm_is_opened_or_revived(self, result, page_of):
+        marks = page_of(result).data["told"]["marks"]
+        seen = set()
+        for row, mark in zip(result.history, marks, strict=True):
+            starts = row["job"] not in seen
+            seen.add(row["job"])
+            expected = {"opened": "1", "revived": "2"}.get(row["reason"], "0")
+            assert mark == (expected if starts else "0")
+        assert {"1", "2"} <= set(marks)
+
+    def test_the_table_holds_every_arm(self, result, page_of):
+        data = page_of(result).data
+        assert column(data["arms"]["status"]) == [arm.status for arm in result.arms]
+        assert column(data["arms"]["why"]) == [arm.reason for arm in result.arms]
+        assert data["arms"]["epochs"] == [arm.epochs for arm in result.arms]
+        best = [None if math.isnan(a.best_score) else a.best_score for a in result.arms]
+        assert data["arms"]["best"] == pytest.approx(best, rel=1e-8)
+        tops, fails = data["params"]
+        assert (tops["name"], fails["name"]) == ("top", "fails")
+        assert column(tops) == [params["top"] for params in CANDIDATES]
+        assert column(fails) == ["None"] * 9
+
+    def test_a_parameter_that_an_arm_lacks_is_empty(self, page_of):
+        result = search([{"top": 0.5}, {"top": 0.4, "extra": True}]).run()
+        extra = page_of(result).data["params"][1]
+        assert column(extra) == [None, "True"]
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            (3, 3),
+            (np.int64(3), 3),
+            (np.float32(0.5), 0.5),
+            (2**60, str(2**60)),
+            (math.nan, "nan"),
+            (-math.inf, "-inf"),
+            (False, "False"),
+            ("two\n lines", "two lines"),
+            ((1, "a"), "(1, 'a')"),
+            ("w" * 900, "w" * 199 + "…"),
+        ],
+    )
+    def test_a_parameter_is_a_number_or_a_short_text(self, page_of, value, shown):
+        result = made_up(1, 4, lambda _: {"p": value})
+        assert column(page_of(result).data["params"][0]) == [shown]
+
+    def test_a_parameter_that_cannot_be_shown_is_named(self, page_of):
+        class Silent:
+            def __str__(self):
+                raise RuntimeError
+
+        page = page_of(made_up(1, 4, lambda _: {"p": Silent()}))
+        assert page.facts["p"] == "a Silent that cannot be shown"
+
+
+class TestProjections:
+    @pytest.mark.parametrize("direction", ["maximize", "minimize"])
+    def test_they_are_those_of_the_last_choice(self, page_of, direction):
+        sign = 1 if direction == "maximize" else -1
+        candidates = [{"top": sign * top / 10} for top in range(1, 10)]
+        result = search(candidates, direction=direction).run()
+        drawn = page_of(result, settings={"max_epochs": 12}).data["projections"]
+        chosen = {}
+        for row in result.history:
+            if "expected_gain" in row:
+                chosen.setdefault(row["arm"], {})[row["job"]] = row
+        assert {arm for arm, *_ in drawn} == set(chosen)
+        for arm, epoch, level, end, score in drawn:
+            jobs = chosen[arm]
+            row = jobs[max(jobs)]
+            first = next(r for r in result.history if r["job"] == row["job"])
+            assert epoch == first["epoch"] - 1
+            assert end == min(12, epoch + 60 - first["round"] + 1)
+            assert level == sign * row["recent_average"]
+            assert score == sign * (row["recent_average"] + row["expected_gain"])
+
+    def test_a_policy_that_projects_nothing_has_none(self, page_of):
+        result = search(CANDIDATES, policy="round-robin").run()
+        assert page_of(result).data["projections"] == []
+
+    def test_a_metric_that_took_the_place_of_a_part_draws_nothing(
+        self, result, page_of
+    ):
+        rows = [row | {"expected_gain": "high"} for row in result.history]
+        changed = dataclasses.replace(result, history=History(rows))
+        assert page_of(changed).data["projections"] == []
+
+
+class TestFailures:
+    def test_none(self, result, page_of):
+        assert "None." in page_of(result).of("td")
+
+    def test_their_text_arm_and_epoch_are_there(self, page_of):
+        result = search([{"top": 0.9, "fails": 2}, *CANDIDATES]).run()
+        page = page_of(result)
+        assert page.of("pre") == ["MemoryError: no room for <b>this</b>"]
+        assert page.of("td")[0] == "0"
+        assert page.of("td")[1].startswith("2")
+        assert page.facts["arms failed"] == "1"
+        lost = [int(mark) & 4 for mark in page.data["told"]["marks"]]
+        assert sum(lost) == 4 * sum("failure" in row for row in result.history)
+
+    def test_a_score_that_is_not_finite_is_one(self, page_of):
+        result = search([{"top": 0.9, "nan": 1}, *CANDIDATES]).run()
+        page = page_of(result)
+        assert page.of("pre") == ["the score is nan"]
+        assert page.data["told"]["score"].count(None) == 1
+
+    def test_one_that_the_history_does_not_know_yet_is_shown(self, result, page_of):
+        waiting = Report(Job(3, 4, 2, 10**6), scores=(0.1,), failure=OSError("gone"))
+        page = page_of(dataclasses.replace(result, failures=[waiting]))
+        assert page.of("td")[:2] == ["3", "6"]
+        assert page.of("pre") == ["OSError: gone"]
+
+    def test_of_very_many_the_rest_is_counted(self, result, page_of):
+        many = [
+            Report(Job(0, 0, 1, 10**6 + k), failure=OSError("x" * 9999))
+            for k in range(MOST_FAILURES + 7)
+        ]
+        page = page_of(dataclasses.replace(result, failures=many))
+        assert len(page.of("pre")) == MOST_FAILURES
+        assert "7 more are not shown." in page.of("td")
+        assert len(page.of("pre")[0]) == 2000
+
+
+class TestSmallSearches:
+    def test_before_the_first_epoch(self, page_of):
+        page = page_of(search(CANDIDATES).result(), settings={"budget": 60})
+        assert "No epoch has had a finite score." in page.of("p")
+        assert page.facts["arms opened"] == "0 of 9"
+        assert page.data["told"] == {"arm": [], "epoch": [], "score": [], "marks": ""}
+        assert page.data["bestArm"] is None
+
+    def test_one_arm_and_one_epoch(self, page_of):
+        page = page_of(search([{"top": 0.5}], budget=1).run())
+        assert page.data["told"]["marks"] == "1"
+        assert page.facts["arms opened"] == "1 of 1"
+
+    def test_no_score_at_all(self, page_of):
+        stopped = search([{"top": math.nan}], budget=3)
+        with pytest.raises(Exception, match="has had a finite score"):
+            stopped.run()
+        data = page_of(stopped.result()).data
+        assert data["told"]["score"] == [None]
+        assert data["arms"]["best"] == data["arms"]["bestEpoch"] == [None]
+
+    def test_lower_is_better(self, page_of):
+        result = search([{"top": -0.5}, {"top": -0.9}], direction="minimize").run()
+        data = page_of(result).data
+        assert data["maximize"] is False
+        assert data["bestArm"] == 1
+
+
+class TestSafety:
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_a_text_stays_in_its_place(self, page_of, text):
+        plain = made_up(2, 12, lambda _: {"p": "v"}, ValueError("v"))
+        hostile = made_up(2, 12, lambda _: {text: text}, ValueError(text))
+        hostile = dataclasses.replace(
+            hostile,
+            stop_reason=text,
+            arms=[dataclasses.replace(arm, reason=text) for arm in hostile.arms],
+        )
+        usual = page_of(plain, title="t", settings={"s": "v"})
+        page = page_of(hostile, title=text, settings={text: text})
+        assert page.shape() == usual.shape()
+        assert page.open == usual.open == []
+        (param,) = page.data["params"]
+        one_line = " ".join(text.split())
+        assert param["name"] == column(param)[0] == one_line
+        assert column(page.data["arms"]["why"])[0] == one_line
+        if text.isprintable():
+            assert page.of("h1") == [one_line]
+            assert page.facts[one_line] == one_line
+            assert page.of("pre") == [f"ValueError: {text}"]
+
+    def test_the_data_cannot_end_its_element(self, page_of):
+        page = page_of(made_up(1, 4, lambda _: dict(enumerate(HOSTILE))))
+        stored = page.source.split('id="data">')[1].split("</script>")[0]
+        assert not set("<>&\u2028\u2029\x00") & set(stored)
+        assert stored.isascii()
+        assert len(json.loads(stored)["params"]) == len(HOSTILE)
+
+    def test_only_its_own_style_and_program_are_allowed(self, result, page_of):
+        page = page_of(result)
+        (policy,) = (
+            attrs["content"]
+            for tag, attrs in page.elements
+            if tag == "meta" and attrs.get("http-equiv") == "Content-Security-Policy"
+        )
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        assert rules["default-src"] == rules["base-uri"] == "'none'"
+        for tag, rule in (("style", "style-src"), ("script", "script-src")):
+            digest = hashlib.sha256(page.of(tag)[-1].encode()).digest()
+            assert rules[rule] == f"'sha256-{base64.b64encode(digest).decode()}'"
+
+    def test_nothing_is_asked_of_any_other_place(self, result, page_of):
+        page = page_of(result)
+        assert not re.search(r"(https?:)?//\w+\.\w", page.source)
+        assert not re.search(r"url\(|@import|fetch\(|XMLHttp|import\(", page.source)
+        assert not {"link", "img", "iframe", "object", "base"} & {
+            tag for tag, _ in page.elements
+        }
+        for _, attrs in page.elements:
+            assert not {"src", "href", "style", "action"} & set(attrs)
+            assert not any(name.startswith("on") for name in attrs)
+
+    def test_the_program_writes_text_never_html(self):
+        folder = resources.files("risingsearch.plotting") / "page"
+        program = "".join((folder / name).read_text() for name in PROGRAM)
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval",
+                             program)  # fmt: skip
+        assert "</script" not in program
+        assert "<!--" not in program
+
+
+class TestFile:
+    def test_a_large_search_fits_into_a_mail(self, tmp_path):
+        def params(i):
+            return {"lr": 0.1 / (i + 1), "layers": i % 7, "optimizer": "adam" * (i % 3)}
+
+        result = made_up(1000, 20_000, params)
+        path = write_report(result, tmp_path / "large.html")
+        assert len(result.history) == 20_000
+        assert path.stat().st_size < 1_000_000
+
+    def test_the_same_result_gives_the_same_bytes(self, result, tmp_path):
+        one, two = (
+            write_report(result, str(tmp_path / name)).read_bytes()
+            for name in ("one.html", "two.html")
+        )
+        assert one == two
+
+    def test_an_older_file_is_replaced(self, result, tmp_path):
+        path = tmp_path / "report.html"
+        path.write_text("older")
+        assert write_report(result, path) == path
+        assert path.read_text().startswith("<!DOCTYPE html>")
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_folder_that_is_missing_is_an_error(self, result, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            write_report(result, tmp_path / "missing" / "report.html")
+
+    def test_the_parts_of_the_page_are_installed(self):
+        pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+        package_data = pyproject["tool"]["setuptools"]["package-data"]
+        assert "plotting/page/*" in package_data["risingsearch"]
+        folder = ROOT / "risingsearch" / "plotting" / "page"
+        names = {path.name for path in folder.iterdir()}
+        assert names == {"page.html", "page.css", *PROGRAM}
+
+
+class TestAccessibility:
+    def test_sections_figures_and_fields_have_names(self, result, page_of):
+        page = page_of(result)
+        ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
+        for tag, attrs in page.elements:
+            if tag == "section" or attrs.get("role") == "region":
+                assert attrs["aria-labelledby"] in ids
+        assert ("html", {"lang": "en"}) in page.elements
+        assert len([attrs for _, attrs in page.elements if "id" in attrs]) == len(ids)

@@ -1,0 +1,231 @@
+"""The discounted policies against weights written out for every reward of the past."""
+
+import math
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import explain
+from risingsearch.policies.drifting.discounted import DUCB, FDSWTS, beta_draw
+
+
+def faded(past, t, discount):
+    """Return an arm's pulls and rewards, discounted by their age before round ``t``."""
+    weights = [discount ** (t - 1 - k) for k in past.rounds]
+    return sum(weights), sum(w * x for w, x in zip(weights, past, strict=True))
+
+
+def d_ucb(discount, xi, width=1.0):
+    def values(t, seen, left, rng):
+        n_all = sum(discount**age for age in range(t - 1))
+        index = {}
+        for i in left:
+            n, total = faded(seen[i], t, discount)
+            index[i] = math.inf
+            if n > 0:
+                bonus = 2 * width * math.sqrt(xi * math.log(n_all) / n)
+                index[i] = total / n + bonus
+        return index
+
+    return values
+
+
+def f_dsw_ts(discount, window, combine):
+    def values(t, seen, left, rng):
+        theta = {}
+        for i in left:
+            n, s = faded(seen[i], t, discount)
+            own = seen[i][-window:]
+            theta[i] = combine(
+                [
+                    rng.beta(s + 1, n - s + 1),
+                    rng.beta(sum(own) + 1, len(own) - sum(own) + 1),
+                ]
+            )
+        return theta
+
+    return values
+
+
+def raven_f_dsw_ts(discount):
+    """Both draws from one pair that began at (1, 1) and fades with all of it."""
+
+    def values(t, seen, left, rng):
+        theta = {}
+        for i in left:
+            n, s = faded(seen[i], t, discount)
+            prior = discount ** (t - 1)
+            a, b = prior + discount * s, prior + discount * (n - s)
+            theta[i] = min(beta_draw(a, b, rng), beta_draw(a, b, rng))
+        return theta
+
+    return values
+
+
+def bit(x, rng):
+    return float(rng.random() < x) if 0 < x < 1 else x
+
+
+# ------------------------------------------------------------------- whole runs
+
+
+@pytest.mark.parametrize("discount", [0.5, 0.9, 0.995, 1.0])
+@pytest.mark.parametrize("xi", [0.01, 0.5])
+def test_d_ucb_equals_the_direct_policy(discount, xi, play, play_direct, concave):
+    for seed in range(2):
+        rewards = concave(4, 300, seed, noise=0.2)
+        policy = DUCB.create(4, 300, discount=discount, xi=xi)
+        direct = play_direct(d_ucb(discount, xi), rewards, 300, first=0)
+        assert play(policy, rewards, 300) == direct
+
+
+def test_d_ucb_equals_the_direct_policy_where_arms_come_to_an_end(
+    play, play_direct, concave
+):
+    rewards = concave(5, 40, seed=1, noise=0.2)
+    policy = DUCB.create(5, 200, 40, discount=0.95, xi=0.1)
+    direct = play_direct(d_ucb(0.95, 0.1), rewards, 200, first=0)
+    assert play(policy, rewards, 200) == direct
+
+
+@pytest.mark.parametrize(
+    ("combine", "function"), [("min", min), ("max", max), ("mean", np.mean)]
+)
+@pytest.mark.parametrize(("discount", "window"), [(0.9, 30), (0.99, 5), (0.6, 1)])
+def test_f_dsw_ts_equals_the_direct_policy(
+    combine, function, discount, window, play, play_direct, concave
+):
+    rewards = np.clip(concave(3, 200, seed=6, noise=0.3), 0.0, 1.0)
+    policy = FDSWTS.create(3, 200, combine=combine, discount=discount, window=window)
+    values = f_dsw_ts(discount, window, function)
+    direct = play_direct(values, rewards, 200, first=0, seed=1, kept=bit)
+    assert play(policy, rewards, 200, seed=1) == direct
+
+
+@pytest.mark.parametrize("discount", [0.99, 0.8])
+def test_f_dsw_ts_without_a_window_is_the_script_of_the_raven_paper(
+    discount, play, play_direct, concave
+):
+    for seed in range(3):
+        rewards = np.clip(concave(4, 200, seed, noise=0.3), 0.0, 1.0)
+        policy = FDSWTS.create(4, 200, discount=discount, window=None)
+        direct = play_direct(raven_f_dsw_ts(discount), rewards, 200, seed=seed)
+        assert play(policy, rewards, 200, seed=seed) == direct
+
+
+# ---------------------------------------------------------------- long unpulled arms
+
+
+def test_statistics_stay_exact_however_long_the_run():
+    rng = np.random.default_rng(0)
+    policy = DUCB.create(2, 20_000, discount=0.9, xi=0.5)
+    for t in range(1, 20_001):
+        policy.update(t, 0 if t < 19_990 else 1, 0.25 if t % 2 else 0.75, rng)
+    even, odd = (sum(0.9**age for age in range(k, 11, 2)) for k in (0, 1))
+    n = even + odd
+    mean = (0.75 * even + 0.25 * odd) / n
+    bonus = 2 * math.sqrt(0.5 * math.log(10) / n)
+    assert explain(policy, 1) == pytest.approx({"recent_mean": mean, "bonus": bonus})
+
+
+@pytest.mark.parametrize("discount", [1e-300, 0.3])
+def test_an_arm_whose_past_has_faded_away_is_pulled_again(discount):
+    rng = np.random.default_rng(0)
+    policy = DUCB.create(3, 3000, discount=discount)
+    for t in range(1, 2001):
+        policy.update(t, 1 if t == 1 else 0, 1.0, rng)
+    policy.pulls[2] = 5000
+    assert explain(policy, 1)["bonus"] == math.inf
+    assert policy.select(2001, rng) == 1
+
+
+def test_f_dsw_ts_without_a_window_survives_arms_that_were_never_pulled():
+    rng = np.random.default_rng(0)
+    policy = FDSWTS.create(2, 9000, discount=0.9, window=None)
+    for t in range(1, 9001):
+        policy.update(t, 0, 0.5, rng)
+    policy.pulls[1] = 1
+    chosen = [policy.select(9001, rng) for _ in range(4000)]
+    # Arm 1: two coins, of which the smaller is drawn; arm 0 is above 0 and below 1.
+    assert np.mean(chosen) == pytest.approx(0.25, abs=0.025)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(3.0, 0.2), (0.5, 0.5), (0.3, 0.01), (0.02, 0.04), (1e-7, 3e-7)]
+)
+def test_beta_draws_are_right_for_small_parameters(a, b):
+    rng = np.random.default_rng(1)
+    draws = np.array([beta_draw(a, b, rng) for _ in range(20_000)])
+    mean = a / (a + b)
+    variance = mean * (1 - mean) / (a + b + 1)
+    assert draws.mean() == pytest.approx(mean, abs=4 * math.sqrt(variance / 20_000))
+    assert draws.var() == pytest.approx(variance, rel=0.05)
+
+
+# ------------------------------------------------------------------- parameters
+
+
+def test_the_default_discount_is_that_of_the_paper():
+    assert DUCB.create(2, 10_000).discount == pytest.approx(1 - 1 / 400)
+    assert DUCB.create(2, 1).discount == 0.75
+
+
+def test_the_bonus_grows_with_the_width_of_the_reward_range(play, concave):
+    rewards = concave(3, 100, seed=2, noise=0.2)
+    unit = DUCB.create(3, 100)
+    percent = DUCB.create(3, 100, reward_range=(-50, 50))
+    assert play(unit, rewards, 100) == play(percent, 100 * rewards - 50, 100)
+
+
+@pytest.mark.parametrize("window", [5, None])
+def test_rewards_are_mapped_from_their_range(window, play, concave):
+    rewards = np.round(np.clip(concave(3, 80, seed=2, noise=0.2), 0.0, 1.0), 1)
+    unit = FDSWTS.create(3, 80, window=window)
+    wide = FDSWTS.create(3, 80, window=window, reward_range=(-8, 8))
+    assert play(unit, rewards, 80) == play(wide, 16 * rewards - 8, 80)
+
+
+def test_the_window_takes_no_more_memory_than_the_pulls_of_an_arm():
+    assert FDSWTS.create(4, 100, 20, window=800).window_rewards.shape == (4, 20)
+
+
+@pytest.mark.parametrize(
+    ("policy_class", "parameters"),
+    [
+        (DUCB, {"discount": 0.0}),
+        (DUCB, {"discount": 1.1}),
+        (DUCB, {"xi": -0.5}),
+        (DUCB, {"reward_range": (0.0, math.inf)}),
+        (FDSWTS, {"discount": -0.1}),
+        (FDSWTS, {"window": 0}),
+        (FDSWTS, {"combine": "median"}),
+        (FDSWTS, {"reward_range": (1.0, 1.0)}),
+    ],
+)
+def test_parameters_outside_their_range_are_refused(policy_class, parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        policy_class.create(2, 10, **parameters)
+
+
+# ------------------------------------------------------------------- explanations
+
+
+def test_d_ucb_explains_mean_and_bonus():
+    rng = np.random.default_rng(0)
+    policy = DUCB.create(3, 100, discount=0.5, xi=0.5)
+    for t, (arm, reward) in enumerate([(0, 0.2), (1, 0.6), (0, 0.8)], start=1):
+        policy.update(t, arm, reward, rng)
+    bonus = 2 * math.sqrt(0.5 * math.log(1.75) / 1.25)
+    mean = (0.25 * 0.2 + 0.8) / 1.25
+    assert explain(policy, 0) == pytest.approx({"recent_mean": mean, "bonus": bonus})
+    assert explain(policy, 2) == {"recent_mean": 0.0, "bonus": math.inf}
+
+
+def test_f_dsw_ts_explains_both_posteriors():
+    rng = np.random.default_rng(0)
+    policy = FDSWTS.create(2, 100, discount=0.5, window=2)
+    for t, (arm, reward) in enumerate([(0, 1.0), (0, 0.0), (1, 1.0), (0, 1.0)], 1):
+        policy.update(t, arm, reward, rng)
+    expected = {"discounted_mean": (1.125 + 1) / (1.375 + 2), "window_mean": 2 / 4}
+    assert explain(policy, 0) == pytest.approx(expected)

@@ -1,0 +1,331 @@
+"""The windowed policies against direct sums over the raw history of rewards."""
+
+import math
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import explain
+from risingsearch.policies.drifting.windowed import ETSWGTS, SWKLUCB, SWTS, SWUCB
+
+CLASSES = [SWUCB, SWKLUCB, SWTS, ETSWGTS]
+
+
+def in_window(past, t, window):
+    """Return an arm's rewards among the last ``window`` before round ``t``."""
+    pairs = zip(past.rounds, past, strict=True)
+    return [reward for k, reward in pairs if k >= t - window]
+
+
+def sw_ucb(window, xi, width=1.0):
+    def values(t, seen, left, rng):
+        index = {}
+        for i in left:
+            x = in_window(seen[i], t, window)
+            index[i] = math.inf
+            if x:
+                bonus = math.sqrt(xi * math.log(min(t - 1, window)) / len(x))
+                index[i] = sum(x) / len(x) + width * bonus
+        return index
+
+    return values
+
+
+def kl_bound(mean, level):
+    """Return the bound of KL-UCB by bisection."""
+    p = min(max(mean, 1e-9), 1 - 1e-9)
+    low, high = p, 1.0
+    for _ in range(100):
+        q = (low + high) / 2
+        rest = (1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else math.inf
+        if p * math.log(p / q) + rest <= level:
+            low = q
+        else:
+            high = q
+    return 1.0 if 1 - low < 1e-10 else low
+
+
+def sw_kl_ucb(window, c):
+    def values(t, seen, left, rng):
+        index = {}
+        u = min(t - 1, window)
+        for i in left:
+            x = in_window(seen[i], t, window)
+            index[i] = math.inf
+            if x:
+                right = math.log(u) + (c * math.log(math.log(u)) if u >= 3 else 0.0)
+                index[i] = kl_bound(sum(x) / len(x), right / len(x))
+        return index
+
+    return values
+
+
+def sw_ts(window):
+    def values(t, seen, left, rng):
+        theta = {}
+        for i in left:
+            x = in_window(seen[i], t, window)
+            theta[i] = rng.beta(sum(x) + 1, len(x) - sum(x) + 1)
+        return theta
+
+    return values
+
+
+def et_swgts(window, precision):
+    """After the forced phase the arm seen longest ago comes first, then the draws."""
+
+    def values(t, seen, left, rng):
+        theta = {}
+        for i in left:
+            x = in_window(seen[i], t, window)
+            if x:
+                spread = math.sqrt(1 / (precision * len(x)))
+                theta[i] = sum(x) / len(x) + spread * rng.standard_normal()
+        forgotten = {i: -max(seen[i].rounds, default=0) for i in left if i not in theta}
+        return forgotten or theta
+
+    return values
+
+
+# ------------------------------------------------------------------- whole runs
+
+
+@pytest.mark.parametrize("window", [3, 12, 60, 500])
+@pytest.mark.parametrize("xi", [0.05, 1.5])
+def test_sw_ucb_equals_the_direct_policy(window, xi, play, play_direct, concave):
+    for seed in range(3):
+        rewards = concave(5, 200, seed, noise=0.2)
+        policy = SWUCB.create(5, 200, window=window, xi=xi)
+        direct = play_direct(sw_ucb(window, xi), rewards, 200, first=0)
+        assert play(policy, rewards, 200) == direct
+
+
+@pytest.mark.parametrize("window", [10, 400])
+@pytest.mark.parametrize("c", [0.0, 3.0])
+def test_sw_kl_ucb_equals_the_direct_policy(window, c, play, play_direct, concave):
+    for seed in range(2):
+        rewards = np.clip(concave(4, 150, seed, noise=0.2), 0.0, 1.0)
+        policy = SWKLUCB.create(4, 150, window=window, c=c)
+        direct = play_direct(sw_kl_ucb(window, c), rewards, 150, first=0)
+        assert play(policy, rewards, 150) == direct
+
+
+@pytest.mark.parametrize("window", [1, 14, 400])
+def test_sw_ts_equals_the_direct_policy(window, play, play_direct, concave):
+    for seed in range(3):
+        rewards = np.clip(concave(4, 200, seed, noise=0.2), 0.0, 1.0)
+        policy = SWTS.create(4, 200, window=window)
+        direct = play_direct(
+            sw_ts(window),
+            rewards,
+            200,
+            first=0,
+            seed=seed,
+            kept=lambda x, rng: x if x in (0.0, 1.0) else float(rng.random() < x),
+        )
+        assert play(policy, rewards, 200, seed=seed) == direct
+
+
+@pytest.mark.parametrize("window", [3, 20, 400])
+@pytest.mark.parametrize("forced_pulls", [0, 1, 10])
+def test_et_swgts_equals_the_direct_policy(
+    window, forced_pulls, play, play_direct, concave
+):
+    for seed in range(2):
+        rewards = concave(4, 200, seed)
+        policy = ETSWGTS.create(
+            4, 200, window=window, forced_pulls=forced_pulls, precision=5.0
+        )
+        direct = play_direct(
+            et_swgts(window, 5.0), rewards, 200, first=forced_pulls, seed=seed
+        )
+        assert play(policy, rewards, 200, seed=seed) == direct
+
+
+def test_runs_equal_the_direct_policies_where_arms_come_to_an_end(
+    play, play_direct, concave
+):
+    rewards = np.clip(concave(5, 30, seed=1, noise=0.2), 0.0, 1.0)
+    sizes = (5, 200, 30)
+    cases = [
+        (SWUCB.create(*sizes, window=25, xi=0.5), sw_ucb(25, 0.5), 0),
+        (SWKLUCB.create(*sizes, window=25), sw_kl_ucb(25, 0.0), 0),
+        (ETSWGTS.create(*sizes, window=25, forced_pulls=2), et_swgts(25, 1.0), 2),
+    ]
+    for policy, values, first in cases:
+        arms = play(policy, rewards, 200)
+        assert arms == play_direct(values, rewards, 200, first=first)
+        assert len(arms) == 150
+
+
+def test_sw_ucb_with_rewards_that_tie_equals_the_direct_policy(play, play_direct):
+    rewards = np.random.default_rng(3).integers(0, 2, size=(4, 200))
+    policy = SWUCB.create(4, 200, window=40, xi=0.6)
+    direct = play_direct(sw_ucb(40, 0.6), rewards, 200, first=0)
+    assert play(policy, rewards, 200) == direct
+
+
+# ------------------------------------------------------------------- the window
+
+
+@pytest.mark.parametrize("policy_class", CLASSES)
+@pytest.mark.parametrize("window", [1, 7, 300])
+def test_the_window_holds_the_last_rewards_at_every_round(policy_class, window):
+    rng = np.random.default_rng(5)
+    policy = policy_class.create(4, 200, window=window)
+    for t in range(1, 201):
+        assert policy.window_pulls.sum() == min(t - 1, window)
+        arm = policy.select(t, rng)
+        policy.update(t, arm, float(rng.integers(0, 2)), rng)
+        newest = [
+            policy.window_arms[(t - 1 - k) % window] for k in range(min(t, window))
+        ]
+        assert newest[0] == arm
+        assert np.array_equal(np.bincount(newest, minlength=4), policy.window_pulls)
+        assert policy.window_total.sum() == policy.window_rewards.sum()
+
+
+def test_the_window_is_filled_in_the_order_in_which_rewards_come_back():
+    rng = np.random.default_rng(0)
+    policy = SWUCB.create(3, 20, window=2)
+    for t, arm, reward in [(2, 1, 0.5), (3, 2, 0.7), (1, 0, 0.9)]:
+        policy.update(t, arm, reward, rng)
+    assert policy.window_pulls.tolist() == [1, 0, 1]
+    assert explain(policy, 0)["recent_mean"] == 0.9
+    assert explain(policy, 1) == {"recent_mean": 0.0, "bonus": math.inf}
+
+
+@pytest.mark.parametrize("policy_class", [SWUCB, ETSWGTS])
+def test_a_huge_reward_is_forgotten_to_the_last_digit(policy_class):
+    rng = np.random.default_rng(0)
+    policy = policy_class.create(2, 100, window=8)
+    for t in range(1, 40):
+        policy.update(t, t % 2, 1e30 if t == 10 else 0.1, rng)
+    for arm in range(2):
+        assert explain(policy, arm)["recent_mean"] == pytest.approx(0.1, rel=1e-12)
+
+
+@pytest.mark.parametrize("policy_class", [SWUCB, SWKLUCB, ETSWGTS])
+def test_an_arm_outside_the_window_comes_first(policy_class):
+    rng = np.random.default_rng(0)
+    policy = policy_class.create(3, 100, window=5)
+    for t in range(1, 41):
+        policy.update(t, 0 if t % 2 else 2, 1.0, rng)
+    policy.pulls[1] = 40
+    assert policy.select(41, rng) == 1
+    policy.available[1] = False
+    assert policy.select(41, rng) in (0, 2)
+
+
+def test_a_change_of_the_best_arm_is_found_only_by_forgetting(play):
+    n = np.arange(2000)
+    swapped = np.stack([np.where(n < 1000, 0.8, 0.1), np.full(2000, 0.5)])
+    forgetting = play(SWUCB.create(2, 2000, window=150, xi=0.1), swapped, 2000)
+    remembering = play(SWUCB.create(2, 2000, window=2000, xi=0.1), swapped, 2000)
+    assert np.mean(np.array(forgetting[1200:]) == 1) > 0.9
+    assert np.mean(np.array(remembering[1200:]) == 1) < 0.6
+
+
+# ------------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize(
+    ("policy_class", "n_arms", "horizon", "window"),
+    [
+        (SWUCB, 5, 10_000, 606),  # 2 sqrt(T ln T)
+        (SWUCB, 5, 50_000, 1471),
+        (SWUCB, 81, 270, 81),
+        (SWUCB, 3, 1, 3),
+        (SWKLUCB, 5, 10_000, 252),  # 0.001^(-4/5)
+        (SWKLUCB, 300, 10_000, 300),
+        (SWTS, 5, 10_000, 100),  # sqrt(T)
+        (SWTS, 5, 10_001, 101),
+        (SWTS, 5, 1, 1),
+        (ETSWGTS, 5, 10_000, 1000),
+    ],
+)
+def test_the_default_window(policy_class, n_arms, horizon, window):
+    assert len(policy_class.create(n_arms, horizon).window_arms) == window
+
+
+def test_the_bonus_grows_with_the_width_of_the_reward_range(play, concave):
+    rewards = concave(3, 100, seed=2, noise=0.2)
+    unit = SWUCB.create(3, 100, window=30)
+    percent = SWUCB.create(3, 100, window=30, reward_range=(-50, 50))
+    assert play(unit, rewards, 100) == play(percent, 100 * rewards - 50, 100)
+
+
+@pytest.mark.parametrize("policy_class", [SWKLUCB, SWTS])
+def test_rewards_are_mapped_from_their_range(policy_class, play, concave):
+    rewards = np.round(np.clip(concave(3, 80, seed=2, noise=0.2), 0.0, 1.0), 1)
+    unit = policy_class.create(3, 80)
+    wide = policy_class.create(3, 80, reward_range=(-8, 8))
+    assert play(unit, rewards, 80) == play(wide, 16 * rewards - 8, 80)
+
+
+@pytest.mark.parametrize("policy_class", CLASSES)
+@pytest.mark.parametrize("window", [0, 1.5, "long", True])
+def test_the_window_is_a_number_of_rewards(policy_class, window):
+    with pytest.raises(InvalidParameterError, match="window must be a whole number"):
+        policy_class.create(2, 10, window=window)
+
+
+@pytest.mark.parametrize(
+    ("policy_class", "parameters"),
+    [
+        (SWUCB, {"xi": -0.1}),
+        (SWUCB, {"reward_range": (1.0, 0.0)}),
+        (SWKLUCB, {"c": -1.0}),
+        (SWKLUCB, {"reward_range": (0.0, math.inf)}),
+        (SWTS, {"reward_range": 3}),
+        (ETSWGTS, {"forced_pulls": -1}),
+        (ETSWGTS, {"precision": 0.0}),
+        (ETSWGTS, {"precision": math.nan}),
+    ],
+)
+def test_parameters_outside_their_range_are_refused(policy_class, parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        policy_class.create(2, 10, **parameters)
+
+
+# ------------------------------------------------------------------- explanations
+
+
+def test_sw_ucb_explains_mean_and_bonus():
+    rng = np.random.default_rng(0)
+    policy = SWUCB.create(2, 100, window=4, xi=2.0)
+    for t, reward in enumerate([0.9, 0.2, 0.4, 0.5, 0.6], start=1):
+        policy.update(t, t % 2, reward, rng)
+    bonus = math.sqrt(2.0 * math.log(4) / 2)
+    assert explain(policy, 1) == pytest.approx({"recent_mean": 0.5, "bonus": bonus})
+    assert explain(policy, 0) == pytest.approx({"recent_mean": 0.35, "bonus": bonus})
+
+
+def test_sw_kl_ucb_explains_mean_and_bonus():
+    rng = np.random.default_rng(0)
+    policy = SWKLUCB.create(2, 100, c=3.0)
+    for t, reward in enumerate([0.9, 0.2, 0.4, 0.5, 0.6], start=1):
+        policy.update(t, t % 2, reward, rng)
+    right = math.log(5) + 3.0 * math.log(math.log(5))
+    bonus = kl_bound(0.35, right / 2) - 0.35
+    assert explain(policy, 0) == pytest.approx({"recent_mean": 0.35, "bonus": bonus})
+
+
+def test_sw_ts_explains_the_posterior_mean():
+    rng = np.random.default_rng(4)
+    policy = SWTS.create(2, 100, window=3)
+    for t, (arm, reward) in enumerate([(0, 0.0), (0, 1.0), (1, 0.0), (0, 1.0)], 1):
+        policy.update(t, arm, reward, rng)
+    assert explain(policy, 0) == pytest.approx({"posterior_mean": (2 + 1) / (2 + 2)})
+    assert explain(policy, 1) == pytest.approx({"posterior_mean": 1 / 3})
+
+
+def test_et_swgts_explains_its_next_draw():
+    rng = np.random.default_rng(0)
+    policy = ETSWGTS.create(2, 100, precision=4.0)
+    assert explain(policy, 0) == {"recent_mean": 0.0, "spread": math.inf}
+    for t, reward in enumerate([0.2, 0.4], start=1):
+        policy.update(t, 0, reward, rng)
+    expected = {"recent_mean": 0.3, "spread": math.sqrt(1 / 8)}
+    assert explain(policy, 0) == pytest.approx(expected)

@@ -1,0 +1,127 @@
+"""The lines against numpy's weighted least squares on the raw rewards."""
+
+import math
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import explain
+from risingsearch.policies.drifting.wls_ots import WLSOptimisticTS
+
+
+def direct_trend(rounds, rewards, t, *, decay, window, width=1.0):
+    """Return line and deviation at round ``t``, from the rewards and their rounds."""
+    rounds, rewards = np.array(rounds[-window:]), np.array(rewards[-window:])
+    weights = decay ** (t - rounds)
+    # polyfit multiplies the residuals by its weights before it squares them.
+    slope, level = np.polyfit(rounds - t, rewards, 1, w=weights / weights.max())
+    residuals = rewards - level - slope * (rounds - t)
+    variance = (weights * residuals**2).sum() / max(weights.sum() - 2, 1)
+    return level, max(math.sqrt(variance), 1e-6 * width)
+
+
+@pytest.mark.parametrize(("decay", "window"), [(0.95, 50), (0.8, 7), (1.0, 20)])
+def test_whole_run_equals_the_direct_policy(decay, window, play, play_direct):
+    def values(t, seen, left, rng):
+        value = {}
+        for i in left:
+            if len(seen[i]) < 2:
+                value[i] = rng.random()
+            else:
+                line, s = direct_trend(
+                    seen[i].rounds, seen[i], t, decay=decay, window=window
+                )
+                value[i] = max(line, rng.normal(line, s))
+        return value
+
+    for seed, (n_arms, max_pulls) in enumerate([(2, 150), (5, 150), (7, 40)]):
+        rewards = np.random.default_rng(seed).normal(0.5, 0.2, (n_arms, max_pulls))
+        policy = WLSOptimisticTS.create(
+            n_arms, 150, max_pulls, decay=decay, window=window
+        )
+        assert play(policy, rewards, 150) == play_direct(values, rewards, 150)
+
+
+def test_trend_is_a_weighted_line_through_the_last_rewards():
+    rng = np.random.default_rng(0)
+    policy = WLSOptimisticTS.create(1, 400, decay=0.9, window=20)
+    rounds, rewards = range(1, 200), rng.normal(0.5, 0.1, 199)
+    for t in rounds:
+        policy.update(t, 0, rewards[t - 1], rng)
+        if t >= 2:
+            line, s = direct_trend(rounds[:t], rewards[:t], t + 1, decay=0.9, window=20)
+            parts = {"prediction": line, "deviation": s}
+            assert explain(policy, 0) == pytest.approx(parts, rel=1e-9)
+
+
+def test_a_line_does_not_change_while_its_arm_rests():
+    rng = np.random.default_rng(0)
+    policy = WLSOptimisticTS.create(2, 60_000)
+    for t, reward in [(1, 0.30), (2, 0.31), (3, 0.32)]:
+        policy.update(t, 0, reward, rng)
+    for t in range(4, 6):
+        policy.update(t, 1, 0.6, rng)
+    # The line gains 0.01 per round: it is at 0.6 in round 31.
+    assert [policy.select(t, rng) for t in (20, 30, 32, 50_000)] == [1, 1, 0, 0]
+
+
+def test_a_line_goes_through_two_rewards_however_far_apart():
+    policy = WLSOptimisticTS.create(1, 9_000)
+    policy.update(1, 0, 0.1, None)
+    policy.update(5_001, 0, 0.6, None)
+    assert policy.level[0] == pytest.approx(0.6)
+    assert policy.slope[0] == pytest.approx(1e-4)
+
+
+def test_a_line_is_flat_where_all_rewards_but_one_are_forgotten():
+    policy = WLSOptimisticTS.create(1, 60_000)
+    policy.update(1, 0, 0.1, None)
+    policy.update(50_000, 0, 0.6, None)
+    assert (policy.level[0], policy.slope[0]) == (0.6, 0.0)
+
+
+def test_only_the_last_rewards_count():
+    long, short = (WLSOptimisticTS.create(1, 99, window=3) for _ in range(2))
+    rewards = [0.9, 0.1, 0.5, 0.4, 0.7]
+    for t, reward in enumerate(rewards, start=1):
+        long.update(t, 0, reward, None)
+        if t > 2:
+            short.update(t, 0, reward, None)
+    assert long.level[0] == pytest.approx(short.level[0])
+    assert long.slope[0] == pytest.approx(short.slope[0])
+    assert long.residual[0] == pytest.approx(short.residual[0])
+
+
+def test_an_arm_with_one_reward_is_pulled_by_chance():
+    rng = np.random.default_rng(0)
+    policy = WLSOptimisticTS.create(2, 9_000, reward_range=(-1.0, 1.0))
+    policy.update(1, 0, 0.9, rng)
+    for t in (2, 3):
+        policy.update(t, 1, 0.5, rng)
+    # Uniform on [-1, 1], above 0.5 in a quarter of all rounds.
+    chosen = np.bincount([policy.select(4, rng) for _ in range(4000)])
+    assert chosen[0] == pytest.approx(1000, abs=100)  # 3.5 deviations
+
+
+def test_there_is_nothing_to_explain_before_there_is_a_line():
+    policy = WLSOptimisticTS.create(1, 9)
+    assert explain(policy, 0) == {}
+    policy.update(1, 0, 0.5, None)
+    assert explain(policy, 0) == {}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"decay": 0.0},
+        {"decay": 1.1},
+        {"window": 1},
+        {"window": 50.0},
+        {"reward_range": (0.0, math.inf)},
+        {"reward_range": (1.0, 0.0)},
+    ],
+)
+def test_parameters_outside_their_range_are_refused(parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        WLSOptimisticTS.create(2, 10, **parameters)

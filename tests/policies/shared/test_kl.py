@@ -1,0 +1,94 @@
+"""The divergence against scipy's, and its upper bound against a root finder."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import rel_entr
+
+from risingsearch.policies.shared.kl import bernoulli_kl, kl_upper, surely_below
+
+MEANS = [1e-9, 1e-6, 0.01, 0.2, 0.5, 0.77, 0.95, 1.0 - 1e-4, 1.0 - 1e-9]
+LEVELS = [1e-14, 1e-9, 1e-5, 1e-3, 0.02, 0.1, 0.4, 1.0, 3.0, 12.0]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("q", [0.0, 1e-6, 0.4, 0.5, 1.0])
+def test_divergence_is_the_sum_of_relative_entropies(p, q):
+    direct = rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q)
+    assert bernoulli_kl(p, q) == pytest.approx(direct)
+
+
+def test_divergence_of_equals_is_zero():
+    for p in np.linspace(0.0, 1.0, 101):
+        assert bernoulli_kl(p, p) == 0.0
+
+
+def upper_by_root_finding(mean, level):
+    """Return the root, found for the distance to the mean: precise if it is small."""
+    rest = 1.0 - mean
+
+    def excess(d):
+        return -mean * np.log1p(d / mean) - rest * np.log1p(-d / rest) - level
+
+    top = rest * (1.0 - 1e-15)
+    if excess(top) <= 0.0:
+        return 1.0
+    return mean + brentq(excess, 0.0, top, xtol=1e-15, rtol=1e-14)
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_upper_bound_is_where_the_divergence_reaches_the_level(mean):
+    for level in LEVELS:
+        direct = upper_by_root_finding(mean, level)
+        assert kl_upper(mean, level) == pytest.approx(direct, rel=0, abs=1e-9)
+
+
+def test_upper_bound_on_random_means_and_levels():
+    rng = np.random.default_rng(0)
+    means = rng.uniform(1e-9, 1.0 - 1e-9, 2000)
+    levels = np.exp(rng.uniform(np.log(1e-8), np.log(20.0), 2000))
+    found = [kl_upper(*pair) for pair in zip(means, levels, strict=True)]
+    direct = [upper_by_root_finding(*pair) for pair in zip(means, levels, strict=True)]
+    assert found == pytest.approx(direct, rel=0, abs=1e-9)
+
+
+@pytest.mark.parametrize("mean", [0.0, *MEANS, 1.0])
+def test_upper_bound_grows_with_the_level_from_the_mean_to_one(mean):
+    levels = np.geomspace(1e-14, 1e3, 2000)
+    bounds = np.array([kl_upper(mean, level) for level in levels])
+    assert bounds.min() >= mean
+    assert bounds.max() <= 1.0
+    assert np.diff(bounds).min() >= -1e-9
+
+
+@pytest.mark.parametrize("level", [0.0, -1.0])
+def test_no_level_gives_the_mean(level):
+    for mean in (0.0, 0.3, 1.0):
+        assert kl_upper(mean, level) == mean
+
+
+def test_the_ends_of_the_interval_are_allowed():
+    assert kl_upper(0.0, 0.3) == pytest.approx(1.0 - math.exp(-0.3), abs=1e-7)
+    assert kl_upper(1.0, 0.3) == 1.0
+    assert kl_upper(0.4, 1e300) == 1.0
+    assert kl_upper(0.6, math.inf) == 1.0
+
+
+def test_surely_below_spares_only_bounds_that_lose():
+    rng = np.random.default_rng(1)
+    means = rng.choice([0.0, 0.1, 0.5, 0.9, 1.0, *rng.uniform(size=5)], 3000)
+    levels = np.exp(rng.uniform(np.log(1e-4), np.log(10.0), 3000))
+    values = rng.uniform(size=3000)
+    for mean, level, value in zip(means, levels, values, strict=True):
+        upper = kl_upper(mean, level)
+        assert surely_below(mean, level, value) == (upper < value)
+        for close in (upper, upper - 1e-10, upper + 1e-10):
+            assert not surely_below(mean, level, close)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.5, 1.0])
+def test_every_bound_is_surely_below_what_is_above_one(mean):
+    assert surely_below(mean, 0.5, math.inf)
+    assert surely_below(mean, 0.5, 1.1)

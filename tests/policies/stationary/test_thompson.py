@@ -1,0 +1,128 @@
+"""Thompson sampling against posteriors of the raw rewards, draw by draw."""
+
+import math
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import explain
+from risingsearch.policies.stationary.thompson import ThompsonBeta, ThompsonGaussian
+
+
+def beta_values(t, seen, left, rng):
+    return {
+        i: rng.beta(1 + sum(seen[i]), 1 + len(seen[i]) - sum(seen[i])) for i in left
+    }
+
+
+@pytest.mark.parametrize("reward_range", [(0.0, 1.0), (0.2, 0.6)])
+@pytest.mark.parametrize("fractional", [False, True])
+def test_beta_run_equals_the_direct_policy(reward_range, fractional, play, play_direct):
+    low, high = reward_range
+
+    def kept(reward, rng):
+        share = float(np.clip((reward - low) / (high - low), 0.0, 1.0))
+        if fractional or share in (0.0, 1.0):
+            return share
+        return float(rng.random() < share)
+
+    for seed, (n_arms, max_pulls) in enumerate([(2, 200), (4, 200), (6, 50)]):
+        rewards = np.random.default_rng(seed).normal(0.5, 0.2, (n_arms, max_pulls))
+        policy = ThompsonBeta.create(
+            n_arms, 200, max_pulls, reward_range=reward_range, fractional=fractional
+        )
+        direct = play_direct(beta_values, rewards, 200, first=0, kept=kept)
+        assert play(policy, rewards, 200) == direct
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.5])
+def test_gaussian_run_equals_the_direct_policy(sigma, play, play_direct):
+    def values(t, seen, left, rng):
+        return {
+            i: np.mean(seen[i])
+            + sigma / math.sqrt(len(seen[i])) * rng.standard_normal()
+            for i in left
+        }
+
+    for seed, (n_arms, max_pulls) in enumerate([(2, 200), (4, 200), (6, 50)]):
+        rewards = np.random.default_rng(seed).normal(0.5, 0.2, (n_arms, max_pulls))
+        policy = ThompsonGaussian.create(n_arms, 200, max_pulls, sigma=sigma)
+        assert play(policy, rewards, 200) == play_direct(values, rewards, 200)
+
+
+@pytest.mark.parametrize("fractional", [False, True])
+def test_successes_and_failures_are_counted(fractional):
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    policy = ThompsonBeta.create(2, 9, fractional=fractional)
+    for t, reward in enumerate([1.0, 0.0, 1.0, 7.0, -7.0], start=1):
+        policy.update(t, 0, reward, rng)
+    assert (policy.successes[0], policy.failures[0]) == (3.0, 2.0)
+    assert rng.bit_generator.state == before  # what is certain needs no coin
+
+
+def test_a_coin_is_flipped_once_per_reward():
+    rng = np.random.default_rng(0)
+    policy = ThompsonBeta.create(1, 4000)
+    for t in range(1, 4001):
+        policy.update(t, 0, 0.3, rng)
+    assert policy.successes[0] + policy.failures[0] == 4000
+    assert policy.successes[0] == pytest.approx(1200, abs=100)  # 3.5 deviations
+
+
+def test_fractions_add_up():
+    policy = ThompsonBeta.create(1, 9, reward_range=(-1.0, 1.0), fractional=True)
+    for t in range(1, 5):
+        policy.update(t, 0, 0.5, None)
+    assert (policy.successes[0], policy.failures[0]) == (3.0, 1.0)
+
+
+def test_beta_needs_no_first_pull_of_every_arm(play):
+    rewards = np.ones((30, 40))
+    arms = play(ThompsonBeta.create(30, 40), rewards, 40)
+    assert len(set(arms)) < 30
+
+
+def test_no_noise_is_greedy(play):
+    rewards = np.repeat([[0.4], [0.6], [0.5]], 50, axis=1)
+    arms = play(ThompsonGaussian.create(3, 50, sigma=0.0), rewards, 50)
+    assert arms == [0, 1, 2] + [1] * 47
+
+
+@pytest.mark.parametrize("policy", [ThompsonBeta, ThompsonGaussian])
+def test_the_better_arm_is_found(policy, play):
+    rewards = np.random.default_rng(1).normal([[0.2], [0.8]], 0.05, (2, 500))
+    arms = play(policy.create(2, 500), rewards, 500)
+    assert np.mean(arms[250:]) > 0.95
+
+
+def test_explain_gives_the_posterior():
+    beta = ThompsonBeta.create(2, 9)
+    gaussian = ThompsonGaussian.create(2, 9, sigma=0.3)
+    for t, reward in enumerate([1.0, 1.0, 0.0], start=1):
+        beta.update(t, 0, reward, None)
+        gaussian.update(t, 0, reward, None)
+    # Beta(3, 2): mean 3/5, variance 6 / (25 * 6)
+    parts = {"posterior_mean": 0.6, "posterior_deviation": 0.2}
+    assert explain(beta, 0) == pytest.approx(parts)
+    parts = {"posterior_mean": 2 / 3, "posterior_deviation": 0.3 / math.sqrt(3)}
+    assert explain(gaussian, 0) == pytest.approx(parts)
+    assert explain(beta, 1)["posterior_mean"] == 0.5
+    assert explain(gaussian, 1)["posterior_deviation"] == math.inf
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters"),
+    [
+        (ThompsonBeta, {"reward_range": (1.0, 0.0)}),
+        (ThompsonBeta, {"reward_range": (-math.inf, 1.0)}),
+        (ThompsonBeta, {"reward_range": 1.0}),
+        (ThompsonGaussian, {"sigma": -0.1}),
+        (ThompsonGaussian, {"sigma": math.inf}),
+        (ThompsonGaussian, {"sigma": None}),
+    ],
+)
+def test_parameters_outside_their_range_are_refused(policy, parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        policy.create(2, 10, **parameters)

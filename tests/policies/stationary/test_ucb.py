@@ -1,0 +1,154 @@
+"""The confidence bounds against their formulas on the raw rewards."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import rel_entr
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import explain
+from risingsearch.policies.stationary.ucb import CCB, KLUCB, UCB1
+
+POLICIES = [UCB1, KLUCB, CCB]
+
+
+def ucb1_index(x, t, *, c=2.0, extra=0, width=1.0):
+    return np.mean(x) + width * math.sqrt(c * math.log(t) / (len(x) + extra))
+
+
+def kl_index(x, t, *, c=0.0, low=0.0, high=1.0):
+    mean = np.mean(np.clip((np.array(x) - low) / (high - low), 0.0, 1.0))
+    level = math.log(t)
+    if t >= 3:
+        level += c * math.log(math.log(t))
+    level /= len(x)
+    if mean == 1.0 or level == 0.0:
+        return mean
+
+    def excess(q):
+        return rel_entr(mean, q) + rel_entr(1 - mean, 1 - q) - level
+
+    top = 1.0 - 1e-10  # closer than that is taken as 1
+    return brentq(excess, mean, top, xtol=1e-14) if excess(top) > 0.0 else 1.0
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters", "index", "direct"),
+    [
+        (UCB1, {}, ucb1_index, {}),
+        (UCB1, {"c": 0.1}, ucb1_index, {"c": 0.1}),
+        (UCB1, {"denominator": "n+1"}, ucb1_index, {"extra": 1}),
+        (UCB1, {"reward_range": (0.3, 0.7)}, ucb1_index, {"width": 0.4}),
+        (KLUCB, {}, kl_index, {}),
+        (KLUCB, {"c": 3.0}, kl_index, {"c": 3.0}),
+        (KLUCB, {"reward_range": (0.4, 0.6)}, kl_index, {"low": 0.4, "high": 0.6}),
+    ],
+)
+def test_whole_run_equals_the_direct_policy(
+    policy, parameters, index, direct, play, play_direct, by_index, noisy
+):
+    for seed, (n_arms, max_pulls) in enumerate([(2, 150), (5, 150), (7, 40)]):
+        rewards = noisy(n_arms, max_pulls, seed)
+        arms = play(policy.create(n_arms, 150, max_pulls, **parameters), rewards, 150)
+        assert arms == play_direct(by_index(index, **direct), rewards, 150)
+
+
+def last_gap(pulls, horizon):
+    """Return the gap of CCB; ``pulls`` has how often each pull's arm was pulled."""
+    gap, enough = 1.0, 0
+    for n in pulls:
+        if n >= enough and horizon * (gap / 2) ** 2 > math.e:
+            gap /= 2
+            enough += math.ceil(2 * math.log(horizon * gap**2) / gap**2)
+    return gap
+
+
+def ccb_values(horizon, width):
+    def values(t, seen, left, rng):
+        pulls = sorted((k, n) for x in seen for n, k in enumerate(x.rounds, start=1))
+        half = width * last_gap([n for _, n in pulls], horizon) / 2
+        return {
+            i: np.mean(seen[i]) + half * (horizon / len(seen[i])) ** 0.25 for i in left
+        }
+
+    return values
+
+
+@pytest.mark.parametrize("horizon", [5, 60, 400])
+@pytest.mark.parametrize("width", [1.0, 0.3])
+def test_ccb_equals_the_direct_policy(horizon, width, play, play_direct, noisy):
+    for seed in range(3):
+        rewards = noisy(4, horizon, seed)
+        policy = CCB.create(4, horizon, reward_range=(0.5, 0.5 + width))
+        direct = play_direct(ccb_values(horizon, width), rewards, horizon)
+        assert play(policy, rewards, horizon) == direct
+
+
+def test_ccb_never_halves_its_gap_below_what_the_horizon_resolves(play):
+    horizon = 3000
+    policy = CCB.create(1, horizon)
+    play(policy, np.full((1, horizon), 0.5), horizon)
+    assert horizon * policy.gap[0] ** 2 > math.e
+    assert policy.gap[0] == 1 / 32
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_busy_arm_gets_its_first_pull_when_it_is_free(policy):
+    bandit = policy.create(2, 9)
+    bandit.available[0] = False
+    assert bandit.select(1, None) == 1
+    bandit.update(1, 1, 1.0, None)
+    assert bandit.select(2, None) == 1
+    bandit.available[0] = True
+    assert bandit.select(2, None) == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_equal_arms_take_turns(policy, play):
+    arms = play(policy.create(3, 12), np.full((3, 12), 0.5), 12)
+    assert arms == [0, 1, 2] * 4
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_better_arm_is_found(policy, play):
+    rng = np.random.default_rng(1)
+    rewards = rng.normal([[0.2], [0.8]], 0.05, (2, 500))
+    arms = play(policy.create(2, 500), rewards, 500)
+    assert np.mean(arms[250:]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("policy", "index"),
+    [
+        (UCB1, ucb1_index),
+        (KLUCB, kl_index),
+        (CCB, lambda x, t: np.mean(x) + 0.5 * (9 / len(x)) ** 0.25),
+    ],
+)
+def test_explain_gives_the_parts_of_the_index(policy, index):
+    bandit = policy.create(2, 9)
+    for t, reward in enumerate([0.5, 0.4, 0.6], start=1):
+        bandit.update(t, 0, reward, None)
+    parts = explain(bandit, 0)
+    assert parts["mean"] == pytest.approx(0.5)
+    assert sum(parts.values()) == pytest.approx(index([0.5, 0.4, 0.6], 4))
+    assert explain(bandit, 1)["bonus"] == math.inf
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters"),
+    [
+        (UCB1, {"c": -1.0}),
+        (UCB1, {"denominator": "n-1"}),
+        (UCB1, {"reward_range": (0.0, math.inf)}),
+        (UCB1, {"reward_range": (1.0, 0.0)}),
+        (KLUCB, {"c": -0.1}),
+        (KLUCB, {"reward_range": (-math.inf, 1.0)}),
+        (CCB, {"reward_range": (0.5, 0.5)}),
+    ],
+)
+def test_parameters_outside_their_range_are_refused(policy, parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        policy.create(2, 10, **parameters)

@@ -1,0 +1,237 @@
+"""Budgets: exact in epochs, expected in anything else."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from risingsearch.arms import Budget, Job
+from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.budgets import CostLedger, EpochLedger, open_ledger
+
+
+def job(id: int, arm: int = 0, n_epochs: int = 1) -> Job:
+    return Job(arm, 0, n_epochs, id)
+
+
+# ------------------------------------------------------------------------------ opening
+
+
+@pytest.mark.parametrize("budget", [10, Budget(epochs=10), np.int64(10)])
+def test_whole_numbers_are_epochs(budget: Any) -> None:
+    ledger = open_ledger(budget, n_arms=3)
+    assert isinstance(ledger, EpochLedger)
+    assert (ledger.unit, ledger.total, ledger.spent, ledger.reserved) == (
+        "epochs",
+        10,
+        0,
+        0,
+    )
+    assert type(ledger.total) is int
+
+
+@pytest.mark.parametrize("unit", ["seconds", "cost"])
+def test_other_units_are_measured(unit: str) -> None:
+    ledger = open_ledger(Budget(**{unit: 60}), n_arms=3)
+    assert isinstance(ledger, CostLedger)
+    assert (ledger.unit, ledger.total, ledger.spent, ledger.reserved) == (
+        unit,
+        60.0,
+        0.0,
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        (0, "budget must be a whole number of at least 1; got 0"),
+        (-3, "budget must be a whole number of at least 1; got -3"),
+        (2.5, "budget must be a whole number of at least 1; got 2.5"),
+        (True, "budget must be a whole number of at least 1; got True"),
+        ("10", "budget must be a whole number of at least 1; got '10'"),
+        (Budget(epochs=0), "budget must be a whole number of at least 1; got 0"),
+        (Budget(seconds=0), "budget must be a finite number above 0; got 0"),
+        (Budget(seconds=math.inf), "budget must be a finite number above 0; got inf"),
+        (Budget(cost=math.nan), "budget must be a finite number above 0; got nan"),
+        (Budget(cost="1"), "budget must be a finite number above 0; got '1'"),  # type: ignore[arg-type]
+        (Budget(), "a Budget has one of epochs, seconds and cost; got Budget"),
+        (
+            Budget(epochs=3, cost=1),
+            "a Budget has one of epochs, seconds and cost; got Budget",
+        ),
+    ],
+)
+def test_a_budget_that_is_none_is_refused(budget: Any, message: str) -> None:
+    with pytest.raises(InvalidParameterError) as raised:
+        open_ledger(budget, n_arms=3)
+    assert str(raised.value).startswith(message)
+
+
+# ------------------------------------------------------------------------------- epochs
+
+
+def test_reserved_epochs_are_gone_until_they_come_back() -> None:
+    ledger = EpochLedger(10, 3)
+    ledger.reserve(job(0, n_epochs=6))
+    assert ledger.affordable().tolist() == [4, 4, 4]
+    ledger.settle(job(0, n_epochs=6), charged=2, cost=None)
+    assert (ledger.spent, ledger.reserved) == (2, 0)
+    assert ledger.affordable().tolist() == [8, 8, 8]
+
+
+def test_the_horizon_in_epochs_is_the_budget() -> None:
+    ledger = EpochLedger(10, 3)
+    ledger.reserve(job(0, n_epochs=6))
+    assert ledger.horizon(6).tolist() == [10.0, 10.0, 10.0]
+    ledger.extend(5)
+    assert ledger.horizon(6).tolist() == [15.0, 15.0, 15.0]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (Budget(seconds=5), "the budget is in epochs: extend it by a whole number"),
+        (Budget(), "a Budget has one of epochs, seconds and cost"),
+        (0, "budget must be a whole number of at least 1; got 0"),
+        (1.5, "budget must be a whole number of at least 1; got 1.5"),
+    ],
+)
+def test_epochs_are_extended_by_epochs(extra: Any, message: str) -> None:
+    ledger = EpochLedger(10, 3)
+    with pytest.raises(InvalidParameterError, match=message):
+        ledger.extend(extra)
+    assert ledger.total == 10
+
+
+# --------------------------------------------------------------------------------- cost
+
+
+def test_an_arm_costs_what_it_has_cost_on_average() -> None:
+    ledger = CostLedger(100.0, 3, "seconds")
+    ledger.reserve(job(0, arm=0, n_epochs=2))
+    ledger.settle(job(0, arm=0, n_epochs=2), charged=2, cost=8.0)
+    ledger.reserve(job(1, arm=1))
+    ledger.settle(job(1, arm=1), charged=1, cost=1.0)
+    # Arm 2 is expected to cost the average epoch, 9 seconds for 3.
+    assert ledger.cost_per_epoch().tolist() == [4.0, 1.0, 3.0]
+    assert ledger.spent == 9.0
+    assert ledger.affordable().tolist() == [22, 91, 30]
+    assert ledger.horizon(3).tolist() == [3 + 91 / 4, 3 + 91, 3 + 91 / 3]
+
+
+def test_an_expensive_arm_has_a_shorter_horizon() -> None:
+    ledger = CostLedger(50.0, 2, "seconds")
+    for arm, cost in enumerate([1.0, 10.0]):
+        ledger.reserve(job(arm, arm=arm))
+        ledger.settle(job(arm, arm=arm), charged=1, cost=cost)
+    cheap, expensive = ledger.horizon(2)
+    assert cheap == 2 + 39.0
+    assert expensive == 2 + 3.9
+
+
+def test_nothing_is_known_before_the_first_cost() -> None:
+    ledger = CostLedger(1.0, 2, "seconds")
+    ledger.reserve(job(0, n_epochs=100))
+    assert ledger.reserved == 0.0
+    assert (ledger.affordable() > 10**9).all()
+    assert np.isfinite(ledger.horizon(0)).all()
+
+
+def test_jobs_in_flight_are_expected_to_cost_what_is_known_by_now() -> None:
+    ledger = CostLedger(25.0, 4, "seconds")
+    for k in range(4):
+        ledger.reserve(job(k, arm=k, n_epochs=1 + k))
+    ledger.settle(job(0, arm=0), charged=1, cost=10.0)
+    assert ledger.reserved == 90.0
+    assert ledger.affordable().tolist() == [0, 0, 0, 0]
+
+
+def test_a_failure_is_paid_for_and_tells_nothing_about_an_epoch() -> None:
+    ledger = CostLedger(100.0, 2, "seconds")
+    ledger.reserve(job(0, arm=0))
+    ledger.settle(job(0, arm=0), charged=1, cost=4.0)
+    ledger.reserve(job(1, arm=0, n_epochs=5))
+    ledger.settle(job(1, arm=0, n_epochs=5), charged=5, cost=0.5, failed=True)
+    assert ledger.spent == 4.5
+    assert ledger.cost_per_epoch().tolist() == [4.0, 4.0]
+
+
+def test_a_failure_of_unknown_cost_is_charged_what_was_expected() -> None:
+    ledger = CostLedger(100.0, 2, "seconds")
+    ledger.reserve(job(0, arm=0))
+    ledger.settle(job(0, arm=0), charged=1, cost=4.0)
+    ledger.reserve(job(1, arm=1, n_epochs=3))
+    ledger.settle(job(1, arm=1, n_epochs=3), charged=3, cost=None, failed=True)
+    assert ledger.spent == 16.0
+    assert ledger.reserved == 0
+
+
+def test_a_job_without_an_epoch_tells_nothing_about_the_cost_of_one() -> None:
+    ledger = CostLedger(100.0, 2, "seconds")
+    ledger.reserve(job(0, arm=0))
+    ledger.settle(job(0, arm=0), charged=0, cost=7.0)
+    assert ledger.spent == 7.0
+    assert ledger.cost_per_epoch().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e-310])
+def test_epochs_that_cost_nothing_are_affordable_without_end(cost: float) -> None:
+    ledger = CostLedger(1.0, 1, "cost")
+    ledger.reserve(job(0))
+    ledger.settle(job(0), charged=1, cost=cost)
+    assert ledger.affordable()[0] > 10**9
+    assert np.isfinite(ledger.horizon(1)).all()
+
+
+def test_an_overdrawn_budget_affords_nothing() -> None:
+    ledger = CostLedger(1.0, 1, "cost")
+    ledger.reserve(job(0))
+    ledger.settle(job(0), charged=1, cost=3.0)
+    assert ledger.affordable().tolist() == [0]
+    assert ledger.horizon(1).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (5, "this search has a budget in seconds; extend it by Budget(seconds=...)"),
+        (Budget(cost=5), "this search has a budget in seconds; extend it by"),
+        (Budget(), "this search has a budget in seconds; extend it by"),
+        (Budget(seconds=-1), "budget must be a finite number above 0; got -1"),
+        (Budget(seconds=1, cost=1), "a Budget has one of epochs, seconds and cost"),
+    ],
+)
+def test_seconds_are_extended_by_seconds(extra: Any, message: str) -> None:
+    ledger = CostLedger(10.0, 1, "seconds")
+    with pytest.raises(InvalidParameterError) as raised:
+        ledger.extend(extra)
+    assert str(raised.value).startswith(message)
+    assert ledger.total == 10.0
+    ledger.extend(Budget(seconds=2))
+    assert ledger.total == 12.0
+
+
+# ------------------------------------------------------------------------- saved states
+
+
+@pytest.mark.parametrize("budget", [20, Budget(cost=20)])
+def test_a_saved_ledger_goes_on_where_it_was(budget: Any) -> None:
+    ledger = open_ledger(budget, 3)
+    ledger.reserve(job(0, arm=0, n_epochs=2))
+    ledger.reserve(job(1, arm=1, n_epochs=3))
+    ledger.settle(job(0, arm=0, n_epochs=2), charged=2, cost=3.0)
+    ledger.reserve(job(2, arm=0))
+    ledger.settle(job(2, arm=0), charged=1, cost=None, failed=True)
+    restored = open_ledger(budget, 3)
+    restored.load_state_dict(json.loads(json.dumps(ledger.state_dict())))
+    for each in (ledger, restored):
+        each.settle(job(1, arm=1, n_epochs=3), charged=1, cost=5.0)
+        each.reserve(job(3, arm=2))
+    assert restored.state_dict() == ledger.state_dict()
+    assert (restored.spent, restored.reserved) == (ledger.spent, ledger.reserved)
+    assert (restored.affordable() == ledger.affordable()).all()

@@ -1,0 +1,255 @@
+"""A script trains arm by arm, and whatever it does wrong is a failure with a reason."""
+
+import json
+import shutil
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from risingsearch.errors import ScriptError, SetupError
+from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
+
+GOOD = """
+    import json, os, pathlib
+    state = pathlib.Path(os.environ["RISINGSEARCH_CHECKPOINT_DIR"], "epoch")
+    epoch = int(state.read_text()) if state.exists() else 0
+    for _ in range(int(os.environ["RISINGSEARCH_EPOCHS"])):
+        epoch += 1
+        state.write_text(str(epoch))
+        print("loss is falling")
+        print(json.dumps({"epoch": epoch, "score": epoch / 10, "loss": 1 / epoch}))
+"""
+
+
+@pytest.fixture
+def training(tmp_path):
+    """Return a trainable that runs a program, and its first arm."""
+
+    def make(program, *arguments, **options):
+        script = tmp_path / "train.py"
+        script.write_text(textwrap.dedent(program))
+        command = [sys.executable, str(script), *arguments]
+        own = CommandTrainable(command, tmp_path / "arms", **options)
+        own.arms[77] = 4
+        return own, own.start({"lr": 0.1, "name": "a b; $HOME"}, 77)
+
+    return make
+
+
+def test_a_script_goes_on_from_its_checkpoint(training, tmp_path):
+    own, run = training(GOOD)
+    assert own.train_epochs(run, 2) == [
+        {"score": 0.1, "loss": 1.0},
+        {"score": 0.2, "loss": 0.5},
+    ]
+    own.save(run, str(tmp_path / "state"))
+    run = own.load(str(tmp_path / "state"))
+    assert [told["score"] for told in own.train_epochs(run, 3)] == [0.3, 0.4, 0.5]
+    assert run.epoch == 5
+    assert own.checkpoint_epochs(4) == [2, 5]
+    assert (own.home(4) / checkpoint_name(5) / "epoch").read_text() == "5"
+    log = (own.home(4) / "log.txt").read_text()
+    assert log.count("loss is falling") == 5
+    assert "--- epochs 3 to 5: " in log
+
+
+def test_what_a_script_is_told(training):
+    program = """
+        import json, os, sys
+        names = ["ARM", "SEED", "FROM_EPOCH", "EPOCHS", "TO_EPOCH", "PARAMS"]
+        told = {name: os.environ["RISINGSEARCH_" + name] for name in names}
+        print(json.dumps({"epoch": 1, "score": 1, "told": told, "given": sys.argv[1:]}))
+        print(json.dumps({"epoch": 2, "score": 1}))
+    """
+    own, run = training(
+        program, "--lr={lr}", "{name}", "{to_epoch}", "{{x}}", "--beta={beta}"
+    )
+    first = own.train_epochs(run, 2)[0]
+    assert first["told"] == {
+        "ARM": "4",
+        "SEED": "77",
+        "FROM_EPOCH": "0",
+        "EPOCHS": "2",
+        "TO_EPOCH": "2",
+        "PARAMS": json.dumps({"lr": 0.1, "name": "a b; $HOME"}),
+    }
+    # One argument each, no shell looks at them; what names an absent one is left out.
+    assert first["given"] == ["--lr=0.1", "a b; $HOME", "2", "{x}"]
+
+
+def test_fewer_epochs_end_the_arm(training):
+    own, run = training(
+        GOOD.replace("range(int(", "range(min(1, int(").replace('"]))', '"])))')
+    )
+    assert len(own.train_epochs(run, 3)) == 1
+    assert run.epoch == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("raise SystemExit(3)", "ended with exit code 3; its last line: ''"),
+        ("raise ValueError('too hot')", "code 1; its last line: 'ValueError: too hot'"),
+        ("import os; os.kill(os.getpid(), 9)", "ended with SIGKILL"),
+        ("print('nothing to say')", "has reported no line of JSON with an epoch and"),
+        ('print(\'{"epoch": 1, "score": 0.5\')', "reports what is no JSON"),
+        ('print(\'{"epoch": 1, "score": "good"}\')', "score='good', which is no n"),
+        ("print('{\"score\": 0.5}')", "reports epoch None where 1 is due"),
+        ('print(\'{"epoch": 2, "score": 1}\')', "reports epoch 2 where 1 is due"),
+        (
+            'for e in (1, 2, 3): print(\'{"epoch": %d, "score": 1}\' % e)',
+            "reports epoch 3, and was asked to end at 2",
+        ),
+        ("import time; time.sleep(60)", "has reported no epoch for 0.5 seconds"),
+    ],
+)
+def test_what_goes_wrong_is_a_failure_with_a_reason(training, program, message):
+    own, run = training(program, timeout=0.5 if "sleep" in program else None)
+    with pytest.raises(ScriptError) as raised:
+        own.train_epochs(run, 2)
+    assert message in str(raised.value)
+    assert run.epoch == 0
+    assert own.checkpoint_epochs(4) == []
+
+
+def test_a_script_that_reports_in_a_file_of_its_checkpoint(training):
+    inner = (
+        'print(json.dumps({"epoch": epoch, "score": epoch / 10, "loss": 1 / epoch}))'
+    )
+    program = GOOD.replace(inner, 'log.write("%s\\n" % ' + inner[6:-1] + ")")
+    program = program.replace(
+        "for _", 'log = state.with_name("told").open("a")\n    for _'
+    )
+    own, run = training(program, report_file="told")
+    assert [told["score"] for told in own.train_epochs(run, 2)] == [0.1, 0.2]
+    assert [told["score"] for told in own.train_epochs(run, 1)] == [0.3]
+    lines = (own.home(4) / checkpoint_name(3) / "told").read_text().splitlines()
+    assert len(lines) == 3
+
+
+def test_a_script_that_starts_anew_is_found_out(training):
+    own, run = training(GOOD)
+    own.train_epochs(run, 2)
+    forgetful = training(GOOD.replace("if state.exists()", "if False"))[0]
+    with pytest.raises(ScriptError, match="started anew instead of going on"):
+        forgetful.train_epochs(run, 1)
+    assert run.epoch == 2
+    again = training(GOOD)[0]  # its checkpoint is as it was
+    assert again.train_epochs(run, 1)[0]["score"] == 0.3
+
+
+def test_a_program_that_is_not_there(tmp_path):
+    own = CommandTrainable(["no-such-program"], tmp_path)
+    own.arms[1] = 0
+    with pytest.raises(SetupError, match="no-such-program cannot be started"):
+        own.train_epochs(own.start({}, 1), 1)
+    own = CommandTrainable(["no-such-{program}"], tmp_path)
+    own.arms[1] = 0
+    with pytest.raises(ScriptError, match="no-such-program cannot be started"):
+        own.train_epochs(own.start({"program": "program"}, 1), 1)
+    own = CommandTrainable([sys.executable], tmp_path, cwd=tmp_path / "gone")
+    own.arms[1] = 0
+    with pytest.raises(SetupError, match="gone cannot be started"):
+        own.train_epochs(own.start({}, 1), 1)
+
+
+def test_a_slot_comes_back_whatever_happens(training):
+    own, run = training(GOOD, slots=[{"A=B": "1"}])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="illegal environment variable name"):
+            own.train_epochs(run, 1)
+
+
+def test_the_metric_is_the_score_and_no_other_is(training):
+    program = """
+        import json
+        facts = {"epoch": 1, "accuracy": 0.9, "score": 0.1, "seconds": 3, "loss": 2}
+        print(json.dumps(facts))
+    """
+    own, run = training(program, metric="accuracy")
+    assert own.train(run) == {
+        "score": 0.9,
+        "reported_score": 0.1,
+        "reported_seconds": 3,
+        "loss": 2,
+    }
+
+
+def test_a_lost_checkpoint_costs_the_epochs_since_the_one_before(training):
+    own, run = training(GOOD)
+    own.train_epochs(run, 2)
+    own.train_epochs(run, 1)
+    shutil.rmtree(own.home(4) / checkpoint_name(3))
+    with pytest.warns(RuntimeWarning, match="arm 4 trains again from epoch 2 to 3"):
+        told = own.train_epochs(run, 2)
+    assert [epoch["score"] for epoch in told] == [0.4, 0.5]
+    assert own.checkpoint_epochs(4) == [2, 5]
+    for epoch in (2, 5):
+        shutil.rmtree(own.home(4) / checkpoint_name(epoch))
+    with pytest.warns(RuntimeWarning, match="from epoch 0 to 5, which is not charged"):
+        assert own.train_epochs(run, 1)[0]["score"] == 0.6
+
+
+def test_a_folder_that_cannot_be_used_is_no_fault_of_the_arm(training):
+    own, run = training(GOOD)
+    (own.home(4) / "log.txt").mkdir(parents=True)
+    with pytest.raises(SetupError, match=r"arm-000004 cannot be used .* and resume"):
+        own.train_epochs(run, 1)
+
+
+def test_once_it_has_ended_nothing_starts(training):
+    own, run = training(GOOD)
+    own.end()
+    with pytest.raises(SetupError, match="has ended before"):
+        own.train_epochs(run, 1)
+    assert "falling" not in (own.home(4) / "log.txt").read_text()
+
+
+def test_scripts_of_a_process_that_was_killed_are_ended(training, tmp_path):
+    own, run = training("import time; time.sleep(60)")
+
+    def train():
+        with pytest.raises(ScriptError, match="SIGKILL"):
+            own.train(run)
+
+    trains = threading.Thread(target=train)
+    trains.start()
+    marker = own.home(4) / "running.json"
+    while not (marker.exists() and marker.read_text()):
+        time.sleep(0.01)
+    copy = tmp_path / "arms" / "arm-000009"
+    copy.mkdir()
+    (copy / "running.json").write_text("[1, 0.5]")  # another process has its number
+    (copy / "running.json").with_name("other").touch()
+    training("")[0].end_left_over()
+    trains.join()
+    assert not list((tmp_path / "arms").glob("*/running.json"))
+
+
+def test_every_process_has_a_slot_of_its_own(training):
+    own, run = training(
+        'import os; print(\'{"epoch": 1, "score": %s}\' % os.environ["GPU"])',
+        slots=[{"GPU": "5"}],
+    )
+    assert own.train(run)["score"] == 5.0
+
+
+def test_what_a_script_has_started_ends_with_it(training, tmp_path):
+    alive = tmp_path / "alive"
+    program = f"""
+        import subprocess, sys
+        late = "import time, pathlib; time.sleep(1.5); pathlib.Path({str(alive)!r})"
+        subprocess.Popen([sys.executable, "-c", late + ".touch()"])
+        print('{{"epoch": 1, "score": 1}}', flush=True)
+        import time; time.sleep(60)
+    """
+    own, run = training(program, timeout=0.5)
+    with pytest.raises(ScriptError, match="no epoch for"):
+        own.train_epochs(run, 2)
+    sleeper = training("import time; time.sleep(2)")[0]
+    with pytest.raises(ScriptError, match="has reported no line"):
+        sleeper.train_epochs(run, 1)
+    assert not alive.exists()

@@ -1,0 +1,180 @@
+"""Kill a search at every write to its directory, resume it, and print what came of it.
+
+``python killing.py FOLDER WORKERS`` forks, so that nothing is imported twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import math
+import os
+import shutil
+import signal
+import sys
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, count
+from pathlib import Path
+
+import filelock  # noqa: F401 - here, so that no fork imports it again
+
+from risingsearch.search.results import SearchResult
+from risingsearch.search.search import RisingSearch
+from risingsearch.search.trainable import Functions
+from risingsearch.storage.journal import read
+
+BUDGET, EXTRA = 50, 12
+CANDIDATES = [
+    {"arm": i, "top": 0.5 + 0.4 * math.sin(7 * i), "speed": 1 + i % 4}
+    for i in range(24)
+]
+TRAINED = Path("trained")  # in the working directory: one line per epoch
+
+
+def start(params, seed):
+    return {"epochs": 0, "noise": seed % 97 / 970, **params}
+
+
+def train(state):
+    """Rise; arm 3 ends early, arm 5 fails once in a while, arm 7 scores NaN."""
+    arm, epoch = state["arm"], state["epochs"] + 1
+    if arm == 3 and epoch == 4:
+        raise StopIteration
+    with TRAINED.open("a") as file:
+        file.write(f"{arm} {epoch}\n")
+    if arm == 5 and epoch == 2:
+        raise ValueError("arm 5 cannot do more than one epoch")
+    state["epochs"] = epoch
+    if arm == 7:
+        return math.nan
+    score = state["top"] * (1 - state["speed"] / (state["speed"] + epoch))
+    return {"score": score + state["noise"], "own": (arm, epoch)}
+
+
+def run(n_workers: int) -> SearchResult:
+    """Run the search, or go on with it, and extend it once it is over."""
+    with contextlib.ExitStack() as stack:
+        executor = (
+            stack.enter_context(ThreadPoolExecutor(n_workers)) if n_workers else None
+        )
+        search = RisingSearch(
+            Functions(start, train),
+            CANDIDATES,
+            budget=BUDGET,
+            max_epochs=12,
+            max_failures=1,
+            seed=5,
+            executor=executor,
+            order="ask",
+            run_dir="run",
+        )
+        search.run()
+        if search.scheduler.budget == BUDGET:
+            search.extend(EXTRA)
+        return search.run()
+
+
+def kill_at(number: int) -> None:
+    """Kill this process right before the write of that number."""
+    numbers = count()
+
+    def killing(write):
+        def wrapped(*args, **kwargs):
+            if next(numbers) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return write(*args, **kwargs)
+
+        return wrapped
+
+    for name in ("fsync", "replace", "unlink"):
+        setattr(os, name, killing(getattr(os, name)))
+
+
+def forked(work) -> bool:
+    """Do the work in a process of its own; return whether it came to its end."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return False
+    if status:
+        sys.exit("the search failed")
+    return True
+
+
+def told() -> list[list[int]]:
+    """Return (arm, epoch) of every epoch in the journal."""
+    journal = Path("run", "journal.jsonl")
+    events = read(journal).events if journal.exists() else []
+    return [
+        [event["job"][0], event["job"][1] + i + 1]
+        for event in events
+        if event["event"] == "told"
+        for i in range(len(event["scores"]))
+    ]
+
+
+def finish(n_workers: int) -> None:
+    """Run to the end and write down what came of it."""
+    result = run(n_workers)
+    rows = [{**row, "seconds": None} for row in result.history]
+    found = {
+        "history": repr(rows),
+        "best": [repr(result.best_params), result.best_score, result.best_epoch],
+        "state": result.best_state(),
+        "calls": result.n_calls,
+        "epochs": result.n_epochs,
+    }
+    Path("found").write_text(json.dumps(found))
+
+
+def case(n_workers: int, number: int | None) -> dict:
+    """Return what comes of a search that is killed at a write, and then resumed."""
+    for name in ("run", "trained", "found"):
+        shutil.rmtree(name, ignore_errors=True)
+        Path(name).unlink(missing_ok=True)
+
+    def killed():
+        if number is not None:
+            kill_at(number)
+        finish(n_workers)
+
+    ended = forked(killed)
+    before = told()
+    n_before = len(TRAINED.read_text().split("\n")) - 1 if TRAINED.exists() else 0
+    if not ended:
+        forked(lambda: finish(n_workers))
+    lines = TRAINED.read_text().splitlines()
+    again = [list(map(int, line.split())) for line in lines[n_before:]]
+    found = json.loads(Path("found").read_text())
+    return {
+        "killed": not ended,
+        "told": before,
+        "trained_before": n_before,
+        "trained_again": again,
+        **found,
+    }
+
+
+def main() -> None:
+    """Print one line of JSON per case: first the search that nobody kills."""
+    os.chdir(sys.argv[1])
+    n_workers = int(sys.argv[2])
+    gc.freeze()  # else every fork copies what it only looks at
+    for number in chain([None], count()):
+        found = case(n_workers, number)
+        print(json.dumps(found), flush=True)
+        if number is not None and not found["killed"]:
+            break
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""The live line: on a terminal, as wide as it is, and nowhere else."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import struct
+import termios
+import threading
+
+import pytest
+
+from risingsearch import RisingSearch
+from risingsearch.search.trainable import Functions
+
+
+class Terminal:
+    """A terminal of some width, which standard error is sent to."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.text = ""
+
+    def watch(self, search):
+        ours, theirs = pty.openpty()
+        size = struct.pack("HHHH", 40, self.columns, 0, 0)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+        reader = threading.Thread(target=self._read, args=[ours])
+        reader.start()
+        try:
+            with os.fdopen(theirs, "w") as file, contextlib.redirect_stderr(file):
+                return search.run()
+        finally:
+            reader.join()
+            os.close(ours)
+
+    def _read(self, fd):
+        with contextlib.suppress(OSError):  # what Linux says when the other end closes
+            while chunk := os.read(fd, 4096):
+                self.text += chunk.decode()
+
+    def lines(self):
+        lines = re.split(r"[\r\n]+", self.text)
+        return [line.rstrip() for line in lines if line.strip()]
+
+
+@pytest.fixture
+def terminal():
+    return Terminal(columns=120)
+
+
+def start(params, seed):
+    return {"epochs": 0, **params}
+
+
+def train(state):
+    state["epochs"] += 1
+    if state["top"] < 0:
+        raise RuntimeError("broken")
+    return state["top"] * (1 - 1 / (state["epochs"] + 1))
+
+
+def a_search(tops=(0.6, 0.9, 0.8), budget=12, **options):
+    return RisingSearch(
+        Functions(start, train),
+        [{"top": top} for top in tops],
+        budget=budget,
+        max_epochs=6,
+        seed=0,
+        shuffle=False,
+        progress=True,
+        **options,
+    )
+
+
+def test_nothing_is_printed_where_nobody_looks(capfd):
+    a_search().run()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_nothing_is_printed_unless_asked_for(terminal):
+    search = RisingSearch(Functions(start, train), [{"top": 0.5}], budget=3)
+    terminal.watch(search)
+    assert terminal.text == ""
+
+
+def test_the_line_says_all_that_matters(terminal):
+    result = terminal.watch(a_search())
+    last = terminal.lines()[-1]
+    assert re.match(r"12/12 epochs \[00:00<00:00\], ", last)
+    assert f"best {result.best_score:.4g} (arm 1)" in last
+    assert last.endswith("0 running, 2 paused, 1 finished")
+
+
+def test_failed_arms_are_counted(terminal):
+    terminal.watch(a_search(tops=(0.6, -1.0, 0.8)))
+    assert "1 failed" in terminal.lines()[-1]
+
+
+def test_the_line_ends_when_the_search_breaks_off(terminal):
+    def interrupt(search, report):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        terminal.watch(a_search(callbacks=[interrupt]))
+    assert terminal.text.endswith("\n")
+    assert terminal.lines()[-1].startswith("1/12 epochs")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_it_never_wraps(columns):
+    terminal = Terminal(columns)
+    terminal.watch(a_search(tops=[0.5] * 30, budget=120))
+    assert 25 < max(len(line) for line in terminal.lines()) < columns
+
+
+def test_what_has_no_room_is_left_out_whole():
+    terminal = Terminal(columns=55)
+    terminal.watch(a_search())
+    assert terminal.lines()[-1].endswith("(arm 1)")
+
+
+def test_it_looks_at_the_arms_ten_times_a_second_at_most(terminal, monkeypatch):
+    search = a_search(tops=[0.5] * 30, budget=150)
+    looks = []
+    statuses = search.scheduler.statuses
+    monkeypatch.setattr(
+        search.scheduler, "statuses", lambda: looks.append(1) or statuses()
+    )
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.002
+        return now[0]
+
+    monkeypatch.setattr("risingsearch.search.progress.time.monotonic", clock)
+    terminal.watch(search)
+    assert 2 <= len(looks) <= 10

@@ -1,0 +1,337 @@
+"""What a trainable is, how its states are kept, and how one job of it runs."""
+
+import itertools
+import math
+import pickle
+import threading
+import time
+import traceback
+
+import pytest
+
+from risingsearch.arms import COLUMNS, Job
+from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.search.trainable import (
+    RESERVED,
+    Functions,
+    Task,
+    checked_score,
+    checked_trainable,
+    dump,
+    restore,
+    run_task,
+    without_frames,
+)
+
+
+def start(params, seed):
+    return {"params": params, "seed": seed, "epochs": 0}
+
+
+def train(state):
+    state["epochs"] += 1
+    return 1 - 1 / (state["epochs"] + 1)
+
+
+COUNTING = Functions(start, train)
+
+
+def save(state, path):
+    with open(path, "w") as file:
+        file.write(str(state))
+
+
+def load(path):
+    with open(path) as file:
+        return int(file.read())
+
+
+NUMBERS = Functions(start, train, save, load)
+
+
+def scores_of(scores):
+    """Return a trainable whose states are the number of epochs, with these scores."""
+
+    def train(state):
+        state[0] += 1
+        score = scores[state[0] - 1]
+        if isinstance(score, BaseException):
+            raise score
+        return score
+
+    return Functions(lambda params, seed: [0], train)
+
+
+def a_task(n_epochs=1, from_epoch=0, **options):
+    task = Task(
+        job=Job(arm=0, from_epoch=from_epoch, n_epochs=n_epochs, id=0),
+        params={"rate": 0.1},
+        seed=5,
+        state=None,
+        travels=False,
+        protected=False,
+        sign=1.0,
+        best_reward=-math.inf,
+    )
+    return task._replace(**options)
+
+
+class TestChecked:
+    def test_a_trainable_comes_back_as_it_is(self):
+        assert checked_trainable(COUNTING) is COUNTING
+        assert checked_trainable(NUMBERS) is NUMBERS
+
+    @pytest.mark.parametrize(
+        ("trainable", "message"),
+        [
+            (None, "None has no start"),
+            (Functions(start, None), "has no train"),
+            (Functions("start", train), "has no start"),
+            (Functions(start, train, save=save), "one of save and load"),
+            (Functions(start, train, load=load), "one of save and load"),
+        ],
+    )
+    def test_what_is_missing_is_named(self, trainable, message):
+        with pytest.raises(NotTrainableError, match=message):
+            checked_trainable(trainable)
+
+    def test_functions_are_frozen_and_travel(self):
+        assert pickle.loads(pickle.dumps(NUMBERS)) == NUMBERS
+        with pytest.raises(AttributeError):
+            NUMBERS.train = start
+
+
+class TestStates:
+    def test_are_pickled(self):
+        state = {"weights": [0.1, 0.2]}
+        assert restore(COUNTING, dump(COUNTING, state)) == state
+
+    def test_or_kept_by_the_hooks_of_the_trainable(self):
+        assert dump(NUMBERS, 7) == b"7"
+        assert restore(NUMBERS, b"12") == 12
+
+    def test_errors_of_the_hooks_go_through(self):
+        def full(state, path):
+            raise OSError("no space left")
+
+        with pytest.raises(OSError, match="no space left"):
+            dump(Functions(start, train, full, load), 7)
+
+    @pytest.mark.parametrize("state", [threading.Lock(), lambda: None, (i for i in "")])
+    def test_what_pickle_refuses_is_told_what_to_do(self, state):
+        with pytest.raises(NotTrainableError, match=r"give the trainable save\(state"):
+            dump(COUNTING, state)
+
+
+class TestScores:
+    def test_a_number(self):
+        assert checked_score(1) == (1.0, {})
+
+    def test_a_mapping(self):
+        returned = {"score": 0.5, "loss": 2}
+        assert checked_score(returned) == (0.5, {"loss": 2})
+        assert returned == {"score": 0.5, "loss": 2}
+
+    @pytest.mark.parametrize("result", [None, "1", False, {}, {"score": "1"}])
+    def test_anything_else_is_refused(self, result):
+        with pytest.raises(InvalidParameterError, match="train must return a number"):
+            checked_score(result)
+
+    def test_columns_of_the_history_are_no_metrics(self):
+        assert {*COLUMNS, "seconds"} - {"cost"} == RESERVED
+        for name in RESERVED - {"score"}:
+            with pytest.raises(InvalidParameterError, match=name):
+                checked_score({"score": 0.5, name: 1})
+
+
+class TestJobs:
+    def test_the_first_one_starts_the_arm(self):
+        outcome = run_task(COUNTING, a_task(2))
+        assert outcome.report.scores == (0.5, 1 - 1 / 3)
+        assert outcome.report.failure is None
+        expected = {"params": {"rate": 0.1}, "seed": 5, "epochs": 2}
+        assert outcome.resume_from == expected
+        assert outcome.n_calls == 2
+
+    def test_the_next_one_resumes_it(self):
+        state = start({}, 0) | {"epochs": 3}
+        outcome = run_task(COUNTING, a_task(from_epoch=3, state=state))
+        assert outcome.report.scores == (0.8,)
+        assert outcome.resume_from is state
+
+    def test_in_another_process_from_a_copy(self):
+        first = run_task(COUNTING, a_task(3, travels=True))
+        task = a_task(1, 3, state=first.resume_from, travels=True)
+        for _ in range(2):
+            second = run_task(COUNTING, task)
+            assert second.report.scores == (0.8,)
+        assert restore(COUNTING, second.resume_from)["epochs"] == 4
+
+    @pytest.mark.parametrize(
+        ("sign", "best_reward", "epoch"),
+        [(1, -math.inf, 3), (1, 0.8, 3), (1, 0.9, None), (-1, -math.inf, 4)],
+    )
+    @pytest.mark.parametrize("travels", [False, True])
+    def test_the_best_state_that_beats_the_best_so_far_is_kept(
+        self, sign, best_reward, epoch, travels
+    ):
+        trainable = scores_of([0.5, math.inf * sign, 0.9, 0.2, 0.9])
+        task = a_task(5, sign=sign, best_reward=best_reward, travels=travels)
+        snapshot = run_task(trainable, task).snapshot
+        if epoch is None:
+            assert snapshot is None
+        else:
+            assert snapshot[0] == epoch
+            assert restore(trainable, snapshot[1]) == [epoch]
+
+    def test_a_state_is_saved_no_more_than_needed(self):
+        saved = []
+        hooks = Functions(
+            lambda params, seed: [0],
+            scores_of([0.5, 0.4, 0.6, 0.3, 0.2]).train,
+            lambda state, path: (saved.append(state[0]), save(state[0], path)),
+            lambda path: [load(path)],
+        )
+        for options, expected in [
+            ({}, [1, 3]),
+            ({"best_reward": 1.0}, []),
+            ({"travels": True}, [1, 3, 5]),
+            ({"travels": True, "protected": True}, [1, 2, 3, 4, 5]),
+        ]:
+            saved.clear()
+            run_task(hooks, a_task(5, **options))
+            assert saved == expected
+
+    def test_stop_iteration_ends_the_arm(self):
+        outcome = run_task(scores_of([0.5, StopIteration()]), a_task(4))
+        assert outcome.report.scores == (0.5,)
+        assert outcome.report.failure is None
+        assert outcome.resume_from is None
+        assert outcome.n_calls == 1
+
+    @pytest.mark.parametrize("travels", [False, True])
+    def test_a_failure_comes_back_in_the_report(self, travels):
+        trainable = scores_of([0.5, ZeroDivisionError("x"), 0.7])
+        outcome = run_task(trainable, a_task(3, travels=travels))
+        assert outcome.report.scores == (0.5,)
+        assert isinstance(outcome.report.failure, ZeroDivisionError)
+        assert outcome.resume_from is None
+        assert outcome.snapshot[0] == 1
+        assert outcome.n_calls == 2
+
+    def test_with_retries_the_last_good_state_comes_back(self):
+        trainable = scores_of([0.5, 0.4, ZeroDivisionError("x")])
+        outcome = run_task(trainable, a_task(3, travels=True, protected=True))
+        assert len(outcome.report.scores) == 2
+        assert restore(trainable, outcome.resume_from) == [2]
+
+    def test_with_retries_a_job_that_failed_at_once_comes_back_as_it_was(self):
+        trainable = scores_of([0.5, ZeroDivisionError("x")])
+        given = dump(trainable, [1])
+        task = a_task(1, 1, state=given, travels=True, protected=True)
+        assert run_task(trainable, task).resume_from == given
+
+    def test_an_epoch_that_could_not_be_saved_does_not_count(self):
+        saves = itertools.count(1)
+
+        def fills_up(state, path):
+            if next(saves) == 2:
+                raise OSError("no space left")
+            save(state[0], path)
+
+        trainable = Functions(
+            lambda params, seed: [0],
+            scores_of([0.5, 0.6, 0.7]).train,
+            fills_up,
+            lambda path: [load(path)],
+        )
+        outcome = run_task(trainable, a_task(3, travels=True, protected=True))
+        assert outcome.report.scores == (0.5,)
+        assert restore(trainable, outcome.resume_from) == [1]
+        assert outcome.snapshot == (1, b"1")
+
+    def test_interruptions_go_through(self):
+        with pytest.raises(KeyboardInterrupt):
+            run_task(scores_of([KeyboardInterrupt()]), a_task())
+
+
+class TestTheClock:
+    @pytest.fixture
+    def clock(self, monkeypatch):
+        """Time that passes only where a test says so."""
+        now = [0.0]
+        monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+        return now
+
+    def test_runs_while_an_arm_starts_and_trains_not_while_it_is_saved(self, clock):
+        def passing(seconds, result):
+            def wait(*args):
+                clock[0] += seconds
+                return result() if result else None
+
+            return wait
+
+        def slow_save(state, path):
+            clock[0] += 1000
+            save(state, path)
+
+        trainable = Functions(
+            passing(100, int), passing(1, float), slow_save, passing(10, int)
+        )
+        report = run_task(trainable, a_task(2, protected=True, travels=True)).report
+        assert report.seconds == (101.0, 1.0)
+        task = a_task(2, 2, state=b"2", protected=True, travels=True)
+        outcome = run_task(trainable, task)
+        assert outcome.report.seconds == (11.0, 1.0)
+        assert outcome.elapsed == 12.0
+
+    @pytest.mark.parametrize("ending", [ValueError("x"), StopIteration()])
+    def test_counts_what_a_failed_epoch_has_taken(self, clock, ending):
+        def train(state):
+            clock[0] += 1
+            state.append(1)
+            if len(state) == 3:
+                raise ending
+            return 0.5
+
+        outcome = run_task(Functions(lambda params, seed: [], train), a_task(5))
+        assert outcome.report.seconds == (1.0, 1.0)
+        assert outcome.elapsed == 3.0
+
+
+class TestErrors:
+    def caught(self, cause=None):
+        try:
+            big = [0] * 10
+            raise ValueError(len(big)) from cause
+        except ValueError as error:
+            return error
+
+    def test_frames_become_text(self):
+        error = self.caught(cause=self.caught())
+        without_frames(error)
+        assert error.__traceback__ is None
+        assert error.__cause__.__traceback__ is None
+        assert "raise ValueError(len(big))" in error.__notes__[0]
+        assert "direct cause" in error.__notes__[0]
+
+    def test_once(self):
+        error = self.caught()
+        without_frames(error)
+        without_frames(error)
+        assert len(error.__notes__) == 1
+
+    def test_the_text_is_shown(self):
+        error = self.caught()
+        without_frames(error)
+        assert "raise ValueError(len(big))" in "".join(
+            traceback.format_exception(error)
+        )
+
+    def test_of_a_worker_they_travel(self):
+        class Local(Exception):  # noqa: N818
+            pass
+
+        failure = run_task(scores_of([Local("x")]), a_task(travels=True)).report.failure
+        assert isinstance(failure, RuntimeError)
+        assert "Local: x" in str(pickle.loads(pickle.dumps(failure)))

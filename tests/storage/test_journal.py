@@ -1,0 +1,237 @@
+"""Events on disk: whole once written, and damage is named, never read over."""
+
+import errno
+import os
+import resource
+from contextlib import contextmanager
+
+import pytest
+
+from risingsearch.errors import JournalError
+from risingsearch.storage import journal
+from risingsearch.storage.journal import Journal, create, read
+
+HEADER = {"budget": 9, "name": "naïve"}
+EVENTS = [
+    {"event": "told", "score": 0.5, "text": 'a "quoted" line\nand , "crc": "more'},
+    {"event": "told", "score": -1e-9, "metrics": [{"a": [1, None, True]}]},
+    {"event": "flushed"},
+    {"event": "told", "score": 0.25},
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "journal.jsonl"
+
+
+@pytest.fixture
+def written(path):
+    create(path, HEADER)
+    opened = Journal(path, read(path))
+    for event in EVENTS:
+        opened.append(event)
+    return path
+
+
+@contextmanager
+def largest_file(n_bytes):
+    """Let no file grow beyond so many bytes: a write is cut off there."""
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+
+def begins(content):
+    """Where every line begins."""
+    return [0] + [i + 1 for i, byte in enumerate(content[:-1]) if byte == 10]
+
+
+def test_what_was_written_is_read(written):
+    recorded = read(written)
+    assert recorded.header == HEADER
+    assert recorded.events == EVENTS
+    assert recorded.n_bytes == written.stat().st_size
+
+
+def test_one_line_per_event_and_the_first_names_the_version(written):
+    lines = written.read_bytes().splitlines()
+    assert len(lines) == 1 + len(EVENTS)
+    assert lines[0].startswith(b'{"n": 0, "journal": 1, "budget": 9')
+
+
+def test_the_header_can_be_read_alone(written):
+    assert read(written, header_only=True).header == HEADER
+    with written.open("ab") as file:
+        file.write(b"damage\n")
+    assert read(written, header_only=True).header == HEADER
+
+
+def test_a_journal_goes_on_where_it_ended(written):
+    opened = Journal(written, read(written))
+    assert opened.n_events == len(EVENTS)
+    opened.append({"event": "more"})
+    assert read(written).events == [*EVENTS, {"event": "more"}]
+
+
+def test_every_event_is_one_write_brought_to_disk(written, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(
+        os, "fsync", lambda file: (synced.append(os.fstat(file).st_size), fsync(file))
+    )
+    opened = Journal(written, read(written))
+    opened.append({"event": "more"})
+    assert synced == [written.stat().st_size]
+
+
+def test_a_value_that_is_no_json_changes_nothing(written):
+    before = written.read_bytes()
+    opened = Journal(written, read(written))
+    for value in (float("nan"), object()):
+        with pytest.raises((ValueError, TypeError)):
+            opened.append({"event": "told", "score": value})
+    opened.append({"event": "more"})
+    assert written.read_bytes().startswith(before)
+    assert read(written).events[-1] == {"event": "more"}
+
+
+class TestDamage:
+    def test_a_last_line_torn_at_any_byte_is_cut_off(self, written):
+        content = written.read_bytes()
+        last = begins(content)[-1]
+        for end in range(last, len(content)):
+            written.write_bytes(content[:end])
+            recorded = read(written)
+            assert recorded.events == EVENTS[:-1]
+            assert recorded.n_bytes == last
+            Journal(written, recorded).append({"event": "again"})
+            assert read(written).events == [*EVENTS[:-1], {"event": "again"}]
+
+    def test_opening_cuts_the_torn_line_off(self, written):
+        content = written.read_bytes()
+        written.write_bytes(content[:-3])
+        Journal(written, read(written))
+        assert written.read_bytes() == content[: begins(content)[-1]]
+
+    def test_a_bit_flipped_anywhere_before_the_last_line_is_named(self, written):
+        content = written.read_bytes()
+        lines = begins(content)
+        for at in range(lines[-1]):
+            damaged = bytearray(content)
+            damaged[at] ^= 1 << at % 8
+            written.write_bytes(damaged)
+            line = sum(begin <= at for begin in lines)
+            named = rf"line {line}, which begins at byte {lines[line - 1]}:"
+            with pytest.raises(JournalError, match=named):
+                read(written)
+
+    def test_a_bit_flipped_in_the_last_line_is_named_too(self, written):
+        content = written.read_bytes()
+        last = begins(content)[-1]
+        for at in range(last, len(content) - 1):
+            damaged = bytearray(content)
+            damaged[at] ^= 1
+            written.write_bytes(damaged)
+            with pytest.raises(JournalError, match=f"begins at byte {last}:"):
+                read(written)
+
+    def test_a_line_that_is_missing_is_named(self, written):
+        lines = written.read_bytes().splitlines(keepends=True)
+        written.write_bytes(b"".join(lines[:2] + lines[3:]))
+        with pytest.raises(JournalError, match=r"line 3.*lines before it are missing"):
+            read(written)
+
+    def test_a_line_that_is_there_twice_is_named(self, written):
+        lines = written.read_bytes().splitlines(keepends=True)
+        written.write_bytes(b"".join([*lines, lines[-1]]))
+        with pytest.raises(JournalError, match=f"line {len(lines) + 1}, "):
+            read(written)
+
+    @pytest.mark.parametrize("content", [b"", b'{"n": 0, "journal": 1'])
+    @pytest.mark.parametrize("header_only", [True, False])
+    def test_a_header_that_is_not_whole_is_an_error(self, path, content, header_only):
+        path.write_bytes(content)
+        with pytest.raises(JournalError, match="line 1, which begins at byte 0"):
+            read(path, header_only=header_only)
+
+    def test_the_advice_helps(self, written):
+        lines = written.read_bytes().splitlines(keepends=True)
+        written.write_bytes(b"".join([*lines[:3], b"?" + lines[3][1:], *lines[4:]]))
+        with pytest.raises(JournalError) as caught:
+            read(written)
+        n_bytes = len(b"".join(lines[:3]))
+        assert f"keep its first {n_bytes} bytes" in str(caught.value)
+        os.truncate(written, n_bytes)
+        assert read(written).events == EVENTS[:2]
+
+    def test_reading_changes_no_damaged_file(self, written):
+        damaged = written.read_bytes().replace(b"0.5", b"0.6")
+        written.write_bytes(damaged)
+        with pytest.raises(JournalError):
+            read(written)
+        assert written.read_bytes() == damaged
+
+
+def test_another_version_is_told_from_damage(path, monkeypatch):
+    monkeypatch.setattr(journal, "VERSION", 2)
+    create(path, HEADER)
+    monkeypatch.undo()
+    with pytest.raises(JournalError, match="version 2, this release reads version 1"):
+        read(path)
+
+
+def test_a_file_that_is_not_there_is_an_error(path):
+    with pytest.raises(JournalError, match="is this a run directory"):
+        read(path)
+
+
+class TestWhenItCannotBeWritten:
+    @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
+    def test_it_is_as_it_was_and_can_go_on(self, written, monkeypatch, code):
+        before = written.read_bytes()
+        opened = Journal(written, read(written))
+
+        def fail(file):
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(JournalError, match=os.strerror(code)):
+            opened.append({"event": "lost"})
+        assert written.read_bytes() == before
+        monkeypatch.undo()
+        opened.append({"event": "kept"})
+        assert read(written).events == [*EVENTS, {"event": "kept"}]
+
+    def test_half_a_line_is_taken_back(self, written):
+        before = written.read_bytes()
+        opened = Journal(written, read(written))
+        for room in range(0, 60, 7):
+            with (
+                largest_file(len(before) + room),
+                pytest.raises(JournalError, match="make room"),
+            ):
+                opened.append({"event": "told", "text": "x" * 60})
+            assert written.read_bytes() == before
+        opened.append({"event": "kept"})
+        assert read(written).events == [*EVENTS, {"event": "kept"}]
+
+    def test_an_interruption_takes_the_line_back(self, written, monkeypatch):
+        before = written.read_bytes()
+        opened = Journal(written, read(written))
+
+        def interrupt(file):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(os, "fsync", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            opened.append({"event": "lost"})
+        monkeypatch.undo()
+        assert written.read_bytes() == before
+
+    def test_it_cannot_be_made_in_a_folder_that_is_not_there(self, tmp_path):
+        with pytest.raises(JournalError, match="cannot be written"):
+            create(tmp_path / "missing" / "journal.jsonl", HEADER)
