@@ -1,0 +1,137 @@
+"""Configurations: how many a budget is worth, and as numbers that a model can use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.arms import Budget
+from risingsearch.checks import checked_int
+from risingsearch.policies import PROPOSED, recommended_arms, resolve_policy
+
+ABSENT = object()
+
+
+def encode(
+    candidates: Sequence[Mapping[str, Any]],
+    distributions: Mapping[str, Any] | None = None,
+) -> NDArray[np.float64] | None:
+    """Return a row of features per configuration, about 0 to 1 in each column.
+
+    A number becomes its place in its distribution, where one is given: in the logarithm
+    if that says so (Optuna's ``log``), by the cumulative probability where there is one
+    (scipy's ``cdf``, which spreads a log-uniform parameter evenly). Without a
+    distribution it becomes its rank among the configurations, which needs no scale.
+    Everything else is a category, with a column of 0 and the root of 1/2 per value, so
+    that two categories are as far apart as the ends of a number. A parameter that some
+    configurations do not have (a conditional one) gets a column more for that, and one
+    half as its number.
+
+    Parameters
+    ----------
+    candidates : sequence of dict
+        The configurations.
+    distributions : dict, optional
+        Of some parameters: scipy's or Optuna's; what is neither is not looked at.
+
+    Returns
+    -------
+    ndarray of shape (n_candidates, n_features), or None
+        None where nothing tells the configurations apart: no parameter varies, or each
+        configuration has values that no other has and that are not numbers.
+
+    Examples
+    --------
+    >>> rates, kinds = [0.001, 0.1, 0.01, 1.0], "aabb"
+    >>> encode([{"rate": r, "kind": k} for r, k in zip(rates, kinds)])
+    array([[0.   , 0.707, 0.   ],
+           [0.667, 0.707, 0.   ],
+           [0.333, 0.   , 0.707],
+           [1.   , 0.   , 0.707]])
+    >>> encode([{"depth": 3}, {"depth": 3}]) is None
+    True
+    """
+    names = dict.fromkeys(name for params in candidates for name in params)
+    columns = [
+        column
+        for name in names
+        for column in _columns(
+            [params.get(name, ABSENT) for params in candidates],
+            (distributions or {}).get(name),
+        )
+    ]
+    varying = [column for column in columns if np.ptp(column) > 0.0]
+    return np.stack(varying, axis=1) if varying else None
+
+
+def _columns(values: Sequence[Any], distribution: Any) -> list[NDArray[np.float64]]:
+    here = np.array([value is not ABSENT for value in values])
+    known = [value for value in values if value is not ABSENT]
+    columns = [] if here.all() else [math.sqrt(0.5) * here]
+    if all(_is_number(value) for value in known):
+        numbers = np.array([float(value) for value in known])
+        column = np.full(len(values), 0.5)
+        column[here] = _placed(numbers, distribution)
+        return [column, *columns]
+    keys = [value if isinstance(value, Hashable) else repr(value) for value in values]
+    kinds = dict.fromkeys(key for key in keys if key is not ABSENT)
+    if 2 * len(kinds) > len(known):  # next to nothing is said twice
+        return columns
+    return [
+        math.sqrt(0.5) * np.array([float(key == kind) for key in keys])
+        for kind in kinds
+    ] + columns
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    return number and math.isfinite(value)
+
+
+def _placed(numbers: NDArray[np.float64], distribution: Any) -> NDArray[np.float64]:
+    """Return where the numbers lie in their distribution, or among themselves."""
+    if hasattr(distribution, "cdf"):
+        return np.asarray(distribution.cdf(numbers), dtype=float)
+    low: Any = getattr(distribution, "low", None)
+    high: Any = getattr(distribution, "high", None)
+    if _is_number(low) and _is_number(high) and low < high:
+        if getattr(distribution, "log", False):
+            numbers, low, high = np.log(numbers), math.log(low), math.log(high)
+        places: NDArray[np.float64] = (numbers - low) / (high - low)
+        return places
+    _, rank = np.unique(numbers, return_inverse=True)
+    return rank / max(1.0, float(rank.max(initial=0)))
+
+
+def recommended_candidates(
+    policy: Any,
+    objective: str,
+    budget: int | Budget,
+    max_epochs: int | None,
+    policy_params: Mapping[str, Any] | None,
+) -> int | None:
+    """Return how many configurations the policy's own rule asks for.
+
+    None where it cannot be known: a policy without a name, a budget not in epochs.
+    """
+    epochs = budgeted_epochs(budget)
+    if epochs is None or not isinstance(policy, str):
+        return None
+    params = dict(policy_params or {})
+    name = resolve_policy(policy, objective)
+    if policy == "auto" and objective == "best" and not params:
+        name, params = PROPOSED, {"late_arms": True}
+    return recommended_arms(name, epochs, max_epochs or epochs, **params)
+
+
+def budgeted_epochs(budget: int | Budget) -> int | None:
+    """Return the epochs of a budget; None where it is in something else."""
+    if isinstance(budget, Budget) and budget.epochs is None:
+        return None
+    epochs = budget.epochs if isinstance(budget, Budget) else budget
+    return checked_int("budget", epochs, 1)
