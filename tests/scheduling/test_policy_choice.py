@@ -1,0 +1,98 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform, randint
+
+from risingsearch import Budget, list_policies
+from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.scheduling.candidates import encode, recommended_candidates
+
+ROOT = np.sqrt(0.5)
+
+
+def test_numbers_become_ranks_where_no_distribution_is_given():
+    found = encode([{"rate": 10.0**-k} for k in (1, 2, 5)])
+    assert found.tolist() == [[1.0], [0.5], [0.0]]
+
+
+def test_a_distribution_places_a_number():
+    candidates = [{"rate": 1e-4}, {"rate": 1e-3}, {"rate": 1.0}]
+    by_scipy = encode(candidates, {"rate": loguniform(1e-4, 1.0)})
+    assert by_scipy[:, 0] == pytest.approx([0.0, 0.25, 1.0])
+    optuna = SimpleNamespace(low=1e-4, high=1.0, log=True)
+    assert encode(candidates, {"rate": optuna})[:, 0] == pytest.approx([0, 0.25, 1])
+    optuna = SimpleNamespace(low=0.0, high=2.0, log=False)
+    found = encode(candidates, {"rate": optuna})
+    assert found[:, 0] == pytest.approx([5e-5, 5e-4, 0.5])
+    found = encode([{"n": 1}, {"n": 4}], {"n": randint(1, 5)})
+    assert found[:, 0] == pytest.approx([0.25, 1.0])
+
+
+def test_categories_are_as_far_apart_as_the_ends_of_a_number():
+    kinds = [{"kind": kind} for kind in ("a", "b", None, "a", "b", None)]
+    found = encode(kinds)
+    assert found.shape == (6, 3)
+    distances = np.linalg.norm(found[:, None] - found[None], axis=-1)
+    assert distances[0].tolist() == pytest.approx([0, 1, 1, 0, 1, 1])
+
+
+def test_flags_are_categories_and_lists_can_be_told_apart():
+    assert (
+        encode([{"on": True}, {"on": False}] * 2).tolist()
+        == [
+            [ROOT, 0.0],
+            [0.0, ROOT],
+        ]
+        * 2
+    )
+    layers = [{"layers": [8, 8]}, {"layers": [16]}] * 2
+    assert encode(layers).shape == (4, 2)
+
+
+def test_a_conditional_parameter_says_where_it_is():
+    found = encode([{"momentum": 0.1}, {"momentum": 0.9}, {}])
+    np.testing.assert_allclose(found, [[0.0, ROOT], [1.0, ROOT], [0.5, 0.0]])
+
+
+def test_what_does_not_vary_or_is_never_the_same_is_left_out():
+    assert encode([{"depth": 3}, {"depth": 3}]) is None
+    assert encode([{"model": object()} for _ in range(5)]) is None
+    assert encode([{}, {}]) is None
+    assert encode([{"name": f"run {k}", "rate": k} for k in range(4)]).shape == (4, 1)
+
+
+class TestRecommended:
+    @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
+    @pytest.mark.parametrize(("budget", "max_epochs"), [(270, 27), (100, None), (7, 3)])
+    def test_every_policy_has_a_rule_that_can_spend_the_budget(
+        self, policy, budget, max_epochs
+    ):
+        n = recommended_candidates(policy, "best", budget, max_epochs, None)
+        assert 1 <= n <= budget
+        assert n * (max_epochs or budget) >= budget
+
+    def test_the_rule_of_the_default(self):
+        assert recommended_candidates("auto", "best", 270, 27, None) == 270
+        assert recommended_candidates("auto", "best", 270, 120, None) == 135
+        params = {"screening_share": 0.1}
+        assert recommended_candidates("auto", "best", 270, 27, params) == 27
+        assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 270
+
+    def test_none_where_it_cannot_be_known(self):
+        budget = Budget(seconds=60)
+        assert recommended_candidates("auto", "best", budget, 27, None) is None
+        assert recommended_candidates(lambda *a: None, "best", 9, 3, None) is None
+
+    def test_checks_the_policy_and_its_parameters(self):
+        with pytest.raises(UnknownNameError, match="did you mean 'asha'"):
+            recommended_candidates("ascha", "best", 9, 3, None)
+        with pytest.raises(UnknownNameError, match="did you mean 'eta'"):
+            recommended_candidates("asha", "best", 9, 3, {"etta": 3})
+        with pytest.raises(InvalidParameterError, match="eta must be"):
+            recommended_candidates("successive-halving", "best", 9, 3, {"eta": 1})
+
+    @pytest.mark.parametrize("budget", [0, 1.5, None, Budget(epochs=0)])
+    def test_checks_the_budget(self, budget):
+        with pytest.raises(InvalidParameterError, match="budget must be a whole"):
+            recommended_candidates("auto", "best", budget, None, None)
