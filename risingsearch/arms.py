@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,6 +20,17 @@ COLUMNS = (
     "reason",
     "failure",
 )
+
+
+def sign_of(direction: str) -> float:
+    """Return what scores are multiplied with so that higher is better.
+
+    Examples
+    --------
+    >>> sign_of("maximize"), sign_of("minimize")
+    (1.0, -1.0)
+    """
+    return {"maximize": 1.0, "minimize": -1.0}[direction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,15 @@ class Job:
     from_epoch: int
     n_epochs: int
     id: int
+
+    def to_json(self) -> list[int]:
+        """Return the job as JSON values."""
+        return [self.arm, self.from_epoch, self.n_epochs, self.id]
+
+    @classmethod
+    def from_json(cls, values: Sequence[int]) -> Job:
+        """Read what ``to_json`` wrote."""
+        return cls(*values)
 
 
 @dataclass(frozen=True, slots=True)

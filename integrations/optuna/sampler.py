@@ -36,7 +36,7 @@ from risingsearch.integrations.optuna.trial_attributes import (
     Slice,
 )
 from risingsearch.integrations.optuna.view import ArmView
-from risingsearch.policies import PROPOSED, recommended_arms
+from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
 PASSED_OVER = "nothing to train: the epochs of this trial went to others"
@@ -150,19 +150,14 @@ class RisingSampler(BaseSampler):
         self.budget = checked_int("budget", budget, 1)
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.patience = checked_float("patience", patience, 0.0, open_low=False)
-        recommended = recommended_arms(
-            PROPOSED if policy == "auto" else policy,
-            self.budget,
-            self.max_epochs,
-            **(policy_params or {}),
+        chosen = choose_policy(
+            policy, self.budget, self.max_epochs, parameters=policy_params
         )
         self._most_arms = None if n_arms is None else checked_int("n_arms", n_arms, 1)
-        self._n_arms = min(recommended, self._most_arms or recommended)
-        if policy == "auto" and not policy_params:
-            policy, policy_params = PROPOSED, {"late_arms": True}
+        self._n_arms = min(chosen.n_opened, self._most_arms or chosen.n_opened)
         self._options: dict[str, Any] = {
-            "policy": policy,
-            "policy_params": policy_params,
+            "policy": chosen.name,
+            "policy_params": chosen.parameters,
             "slice": slice,
             "error_score": error_score,
             "max_failures": max_failures,

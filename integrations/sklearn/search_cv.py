@@ -54,7 +54,10 @@ from risingsearch.integrations.sklearn.scoring import (
     accepts_sample_weight,
     checked_scorer,
 )
-from risingsearch.scheduling.candidates import budgeted_epochs, recommended_candidates
+from risingsearch.scheduling.policy_choice import (
+    budgeted_epochs,
+    recommended_candidates,
+)
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 

@@ -21,7 +21,6 @@ from risingsearch.policies.drifting.windowed import ETSWGTS, SWKLUCB, SWTS, SWUC
 from risingsearch.policies.drifting.wls_ots import WLSOptimisticTS
 from risingsearch.policies.registry import (
     POLICIES,
-    PROPOSED,
     PolicyInfo,
     list_policies,
     make_policy,
@@ -61,7 +60,6 @@ __all__ = [
     "FEWA",
     "KLUCB",
     "POLICIES",
-    "PROPOSED",
     "RAWUCB",
     "RSR",
     "RUCBE",

@@ -234,12 +234,10 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 _AUTO = {"best": "screened-damped-slope", "sum": "cure-ucb"}
-PROPOSED = "gated-damped-slope"
-"""What ``"auto"`` is where configurations can be proposed and there is a choice."""
 
 
 def resolve_policy(name: str, objective: str = "best") -> str:
-    """Return the registered name that ``name`` stands for.
+    """Return the registered name that ``name`` stands for where nothing is proposed.
 
     Parameters
     ----------

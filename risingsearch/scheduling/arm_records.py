@@ -6,42 +6,78 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from risingsearch.arms import Job, Status
+from risingsearch.arms import Job, Status, sign_of
 from risingsearch.json_values import as_json, from_json
 
+_SAVED = ("charged", "epochs", "failures", "busy", "ended", "failed")
 
-class Standings:
-    """The arms' bookkeeping, and the one rule for scores that are not finite.
 
-    Inside, higher is better: this is the only place where ``direction`` counts.
+class ArmRecords:
+    """The arms' bookkeeping, and the one rule for failures and non-finite scores.
+
+    Rewards are scores with the sign of the direction, so that higher is better.
 
     Parameters
     ----------
     n_arms : int
         Number of arms.
-    direction : {"maximize", "minimize"}
+    max_epochs : int
+        Epochs an arm can use at most.
+    direction : {"maximize", "minimize"}, default "maximize"
         Whether higher or lower scores are better.
-    error_score : float or None
-        What a failed epoch or a score that is not finite counts as; None for the worst
-        score so far, or 0 before the first.
+    error_score : float, optional
+        What a failed epoch or a score that is not finite counts as; by default the
+        worst score so far, or 0 before the first.
+    max_failures : int, default 0
+        Failures after which an arm is still retried; one more retires it.
     """
 
-    def __init__(self, n_arms: int, direction: str, error_score: float | None) -> None:
-        self.sign = 1.0 if direction == "maximize" else -1.0
+    def __init__(
+        self,
+        n_arms: int,
+        max_epochs: int,
+        direction: str = "maximize",
+        error_score: float | None = None,
+        max_failures: int = 0,
+    ) -> None:
+        self.max_epochs = max_epochs
+        self.sign = sign_of(direction)
         self.error_score = error_score
+        self.max_failures = max_failures
         self.charged = np.zeros(n_arms, dtype=np.int64)  # epochs charged
         self.epochs = np.zeros(n_arms, dtype=np.int64)  # epochs trained
         self.failures = np.zeros(n_arms, dtype=np.int64)
         self.busy = np.zeros(n_arms, dtype=np.bool_)
         self.ended = np.zeros(n_arms, dtype=np.bool_)  # by itself
         self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
+        self._forget_scores()
+        self.history: list[dict[str, Any]] = []
+
+    def _forget_scores(self) -> None:
+        n_arms = len(self.charged)
         self.last = np.full(n_arms, math.nan)
         self.best = np.full(n_arms, math.nan)
         self.best_epoch = np.zeros(n_arms, dtype=np.int64)
         self.worst_reward = math.inf
         self.best_arm: int | None = None  # the first to reach the best score
-        self.history: list[dict[str, Any]] = []
+
+    # --------------------------------------------------------------------- recording
+
+    def start(self, arm: int) -> None:
+        """Record that an arm trains; the last failure of a retired one is forgiven."""
+        self.busy[arm] = True
+        if self.failed[arm]:
+            self.failed[arm] = False
+            self.failures[arm] = self.max_failures
+
+    def stop(self, arm: int, n_failures: int, *, ended: bool) -> None:
+        """Record that an arm trains no longer, and whether it can train again."""
+        self.busy[arm] = False
+        self.ended[arm] = ended
+        self.failures[arm] += n_failures
+        self.failed[arm] = self.failures[arm] > self.max_failures
 
     def record(
         self,
@@ -52,10 +88,10 @@ class Standings:
         *,
         trained: bool,
     ) -> float:
-        """Enter one charged epoch and return the reward that the policy is told.
+        """Record one charged epoch and return the reward that the policy is told.
 
-        ``trained`` is False for an epoch that a failure has swallowed; ``facts`` go
-        into the row of the history.
+        ``trained`` is False for an epoch that was lost to a failure; ``facts`` go into
+        the row of the history.
         """
         arm = job.arm
         self.charged[arm] += 1
@@ -65,10 +101,10 @@ class Standings:
             {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
             | facts
         )
-        self._note(arm, epoch, score)
+        self._compare(arm, epoch, score)
         return self._reward(score)
 
-    def _note(self, arm: int, epoch: int, score: float) -> None:
+    def _compare(self, arm: int, epoch: int, score: float) -> None:
         if not math.isfinite(score):
             return
         reward = self.sign * score
@@ -88,8 +124,10 @@ class Standings:
             return self.sign * self.error_score
         return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
 
+    # ----------------------------------------------------------------- what is known
+
     @property
-    def guessing(self) -> bool:
+    def has_provisional_rewards(self) -> bool:
         """Whether failures count as 0 because no score is known yet."""
         unknown = self.error_score is None and math.isinf(self.worst_reward)
         return unknown and bool(self.history)
@@ -97,47 +135,50 @@ class Standings:
     def rewards(self) -> list[tuple[int, int, float]]:
         """Return (round, arm, reward) of every charged epoch, in the order told.
 
-        The worst score so far is the one of today: a failed epoch counts as that.
+        A failed epoch counts as the worst score known today.
         """
         return [
             (row["round"], row["arm"], self._reward(row["score"]))
             for row in self.history
         ]
 
-    def live(self, limit: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def live(self) -> NDArray[np.bool_]:
         """Return which arms could still train, busy ones included."""
-        return ~self.ended & ~self.failed & (self.charged < limit)
+        return ~self.ended & ~self.failed & (self.charged < self.max_epochs)
 
-    def status(self, arm: int, limit: int) -> Status:
+    def unopened(self) -> NDArray[np.int64]:
+        """Return the arms that could be opened."""
+        return np.flatnonzero((self.charged == 0) & ~self.busy & self.live())
+
+    def status(self, arm: int) -> Status:
         """Return where the arm stands."""
         if self.busy[arm]:
             return "running"
         if self.failed[arm]:
             return "failed"
-        if self.ended[arm] or self.charged[arm] >= limit:
+        if self.ended[arm] or self.charged[arm] >= self.max_epochs:
             return "finished"
         return "paused" if self.charged[arm] else "unopened"
 
+    def last_failure(self, arm: int) -> str:
+        """Return why the arm failed last."""
+        for row in reversed(self.history):
+            if row["arm"] == arm and "failure" in row:
+                return str(row["failure"])
+        return "score is not finite"
+
+    # ------------------------------------------------------------------ saved states
+
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        return {
-            "charged": self.charged.tolist(),
-            "epochs": self.epochs.tolist(),
-            "failures": self.failures.tolist(),
-            "busy": self.busy.tolist(),
-            "ended": self.ended.tolist(),
-            "failed": self.failed.tolist(),
-            "history": [as_json(row) for row in self.history],
-        }
+        arrays = {name: getattr(self, name).tolist() for name in _SAVED}
+        return arrays | {"history": [as_json(row) for row in self.history]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` returned."""
-        for name in ("charged", "epochs", "failures", "busy", "ended", "failed"):
+        """Restore what ``state_dict`` returned."""
+        for name in _SAVED:
             getattr(self, name)[:] = state[name]
-        self.last[:] = self.best[:] = math.nan
-        self.best_epoch[:] = 0
-        self.worst_reward = math.inf
-        self.best_arm = None
+        self._forget_scores()
         self.history = [from_json(row) for row in state["history"]]
         for row in self.history:
-            self._note(row["arm"], row["epoch"], row["score"])
+            self._compare(row["arm"], row["epoch"], row["score"])

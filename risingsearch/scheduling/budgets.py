@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from risingsearch.checks import checked_float, checked_int
 from risingsearch.errors import InvalidParameterError
 
 
-class EpochLedger:
+class EpochBudget:
     """A budget in epochs: every reservation is exact, so it is never exceeded.
 
     Parameters
@@ -55,24 +54,24 @@ class EpochLedger:
 
     def extend(self, budget: int | Budget) -> None:
         """Add more epochs."""
-        extra = open_ledger(budget, 1)
-        if not isinstance(extra, EpochLedger):
+        extra = open_budget(budget, 1)
+        if not isinstance(extra, EpochBudget):
             msg = f"the budget is in epochs: extend it by a whole number, not {budget}"
             raise InvalidParameterError(msg)
         self.total += extra.total
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the ledger as JSON values."""
+        """Return the budget as JSON values."""
         return {"total": self.total, "spent": self.spent, "reserved": self.reserved}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` returned."""
+        """Restore what ``state_dict`` returned."""
         self.total = state["total"]
         self.spent = state["spent"]
         self.reserved = state["reserved"]
 
 
-class CostLedger:
+class CostBudget:
     """A budget in seconds or any other cost, known only after it was paid.
 
     An epoch is expected to cost what the arm's epochs have cost on average, or those
@@ -162,29 +161,30 @@ class CostLedger:
                 f"Budget({self.unit}=...), not by {budget!r}"
             )
             raise InvalidParameterError(msg)
-        self.total += open_ledger(budget, 1).total
+        self.total += open_budget(budget, 1).total
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the ledger as JSON values."""
+        """Return the budget as JSON values."""
         return {
             "total": self.total,
             "paid": self.paid.tolist(),
             "epochs": self.epochs.tolist(),
             "lost": self.lost,
-            "in_flight": [list(astuple(job)) for job in self.in_flight.values()],
+            "in_flight": [job.to_json() for job in self.in_flight.values()],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` returned."""
+        """Restore what ``state_dict`` returned."""
         self.total = state["total"]
         self.paid[:] = state["paid"]
         self.epochs[:] = state["epochs"]
         self.lost = state["lost"]
-        self.in_flight = {job[3]: Job(*job) for job in state["in_flight"]}
+        jobs = [Job.from_json(job) for job in state["in_flight"]]
+        self.in_flight = {job.id: job for job in jobs}
 
 
-def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:
-    """Return the ledger of a budget.
+def open_budget(budget: int | Budget, n_arms: int) -> EpochBudget | CostBudget:
+    """Return what keeps a budget.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:
         If the budget is none of the three kinds, or not above 0.
     """
     if not isinstance(budget, Budget):
-        return EpochLedger(checked_int("budget", budget, 1), n_arms)
+        return EpochBudget(checked_int("budget", budget, 1), n_arms)
     given = {
         unit: getattr(budget, unit)
         for unit in ("epochs", "seconds", "cost")
@@ -202,6 +202,6 @@ def open_ledger(budget: int | Budget, n_arms: int) -> EpochLedger | CostLedger:
         msg = f"a Budget has one of epochs, seconds and cost; got {budget}"
         raise InvalidParameterError(msg)
     if budget.epochs is not None:
-        return EpochLedger(checked_int("budget", budget.epochs, 1), n_arms)
+        return EpochBudget(checked_int("budget", budget.epochs, 1), n_arms)
     [(unit, total)] = given.items()
-    return CostLedger(checked_float("budget", total, 0.0, open_low=True), n_arms, unit)
+    return CostBudget(checked_float("budget", total, 0.0, open_low=True), n_arms, unit)

@@ -1,4 +1,4 @@
-"""Configurations: how many a budget is worth, and as numbers that a model can use."""
+"""Configurations as numbers that a model can use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from risingsearch.arms import Budget
-from risingsearch.checks import checked_int
-from risingsearch.policies import PROPOSED, recommended_arms, resolve_policy
 
 ABSENT = object()
 
@@ -106,32 +102,3 @@ def _placed(numbers: NDArray[np.float64], distribution: Any) -> NDArray[np.float
         return places
     _, rank = np.unique(numbers, return_inverse=True)
     return rank / max(1.0, float(rank.max(initial=0)))
-
-
-def recommended_candidates(
-    policy: Any,
-    objective: str,
-    budget: int | Budget,
-    max_epochs: int | None,
-    policy_params: Mapping[str, Any] | None,
-) -> int | None:
-    """Return how many configurations the policy's own rule asks for.
-
-    None where it cannot be known: a policy without a name, a budget not in epochs.
-    """
-    epochs = budgeted_epochs(budget)
-    if epochs is None or not isinstance(policy, str):
-        return None
-    params = dict(policy_params or {})
-    name = resolve_policy(policy, objective)
-    if policy == "auto" and objective == "best" and not params:
-        name, params = PROPOSED, {"late_arms": True}
-    return recommended_arms(name, epochs, max_epochs or epochs, **params)
-
-
-def budgeted_epochs(budget: int | Budget) -> int | None:
-    """Return the epochs of a budget; None where it is in something else."""
-    if isinstance(budget, Budget) and budget.epochs is None:
-        return None
-    epochs = budget.epochs if isinstance(budget, Budget) else budget
-    return checked_int("budget", epochs, 1)

@@ -1,7 +1,7 @@
-"""The caller's side of the policy contract.
+"""The scheduler's side of the policy contract.
 
 Keeps a policy's arrays up to date, speaks of arms where the policy speaks of places in
-the opening order, and turns down what breaks the contract.
+the opening order, and refuses what breaks the contract.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from risingsearch.arms import COLUMNS
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import (
     POLICIES,
-    PROPOSED,
     WAIT,
     Policy,
     PolicyInfo,
     explain,
     make_policy,
     policy_info,
-    resolve_policy,
     slice_length,
 )
 from risingsearch.policies import base as policy_base
 from risingsearch.policies.tuning.live import live
+from risingsearch.scheduling.arm_records import ArmRecords
+from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 
 
-class PolicyCaller:
-    """Builds a policy, and talks to it.
+class PolicyAdapter:
+    """Builds a policy, and translates between it and the scheduler.
 
     Parameters
     ----------
@@ -40,8 +40,6 @@ class PolicyCaller:
         A registered name, a factory, or a policy, which is copied.
     params : dict
         Parameters of the policy.
-    objective : {"best", "sum"}
-        What ``"auto"`` aims at.
     max_pulls : int or None
         Pulls an arm can give at most; None for the horizon.
     reward_range : (float, float) or None
@@ -50,27 +48,30 @@ class PolicyCaller:
         The policy's k-th arm is arm ``opening_order[k]``.
     rng : Generator
         Source of all draws.
-    proposals : bool, default False
-        Whether ``"auto"`` may leave arms to be proposed.
+    records : ArmRecords
+        What the arms have shown.
+    budget : EpochBudget or CostBudget
+        What is left to spend.
     """
 
     def __init__(
         self,
         given: str | Callable[..., Policy] | Policy,
         params: dict[str, Any],
-        objective: str,
         max_pulls: int | None,
         reward_range: tuple[float, float] | None,
         opening_order: NDArray[np.int64],
         rng: np.random.Generator,
-        *,
-        proposals: bool = False,
+        records: ArmRecords,
+        budget: EpochBudget | CostBudget,
     ) -> None:
         self._params = params
         self._max_pulls = max_pulls
         self._arm_at = opening_order.copy()
         self._place_of = np.argsort(opening_order)
         self._rng = rng
+        self._records = records
+        self._budget = budget
         self.ready_made = not isinstance(given, (str, type)) and hasattr(
             given, "select"
         )
@@ -80,14 +81,13 @@ class PolicyCaller:
         self.name = ""
         self.plans_rounds = True
         if isinstance(self._given, str):
-            self.name = resolve_policy(self._given, objective)
-            if proposals and self._given == "auto":
-                self.name, self._params = PROPOSED, {"late_arms": True}
+            self.name = self._given
             info = policy_info(self.name)
             self.plans_rounds = info.plans_rounds
             if reward_range is not None and "reward_range" in info.parameters:
                 self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)
+            _check_unit(info, budget.unit)
         self.policy: Any = None
         self._live: Any = None  # chooses as the policy does
 
@@ -107,18 +107,25 @@ class PolicyCaller:
         self._live = live(self.policy)
         self.name = self.name or type(policy).__name__
 
-    def refresh(
-        self,
-        available: NDArray[np.bool_],
-        pulls_left: NDArray[np.int64],
-        horizon: NDArray[np.float64],
-    ) -> None:
-        """Bring the caller's arrays up to date; given by arm."""
-        policy, order = self.policy, self._arm_at
-        policy.available[:] = available[order]
-        policy.pulls_left[:] = pulls_left[order]
+    def refresh(self, rounds: int) -> NDArray[np.int64]:
+        """Bring the scheduler's arrays up to date after so many rounds.
+
+        Returns
+        -------
+        ndarray of shape (n_arms,)
+            The epochs of each arm that the budget can pay for.
+        """
+        records, policy, order = self._records, self.policy, self._arm_at
+        affordable = self._budget.affordable()
+        live = records.live()
+        left = np.where(live, records.max_epochs - records.charged, 0)
+        if self._budget.unit != "epochs":
+            left = np.where(live & ~records.busy, np.minimum(left, affordable), left)
+        policy.available[:] = (live & ~records.busy & (affordable > 0))[order]
+        policy.pulls_left[:] = left[order]
         if hasattr(policy, "horizon"):
-            policy.horizon[:] = horizon[order]
+            policy.horizon[:] = self._budget.horizon(rounds)[order]
+        return affordable
 
     def can_choose(self) -> bool:
         """Return whether any arm is available."""
@@ -141,9 +148,9 @@ class PolicyCaller:
 
     def open_instead(self, arm: int, proposed: int) -> None:
         """Let an unopened arm change places with the one that was to be opened."""
-        here, there = self._place_of[[arm, proposed]]
-        self._arm_at[[here, there]] = proposed, arm
-        self._place_of[[proposed, arm]] = here, there
+        first, second = self._place_of[[arm, proposed]]
+        self._arm_at[[first, second]] = proposed, arm
+        self._place_of[[proposed, arm]] = first, second
 
     def proposing(self) -> bool:
         """Return whether an arm that is opened now may be proposed."""
@@ -217,6 +224,15 @@ class PolicyCaller:
             )
             raise PolicyError(msg)
         return policy
+
+
+def _check_unit(info: PolicyInfo, unit: str) -> None:
+    if info.plans_rounds and unit != "epochs":
+        msg = (
+            f"{info.name} plans all its rounds ahead, so its budget must "
+            f"be in epochs; got a budget in {unit}"
+        )
+        raise InvalidParameterError(msg)
 
 
 def _check_needs(info: PolicyInfo, params: dict[str, Any]) -> None:

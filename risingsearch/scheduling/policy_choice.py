@@ -1,111 +1,135 @@
-"""Configurations: how many a budget is worth, and as numbers that a model can use."""
+"""Which policy a search runs, with which parameters, over how many arms."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
-from numbers import Real
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.arms import Budget
 from risingsearch.checks import checked_int
-from risingsearch.policies import PROPOSED, recommended_arms, resolve_policy
+from risingsearch.policies import policy_info, recommended_arms, resolve_policy
 
-ABSENT = object()
+WITH_PROPOSALS = "gated-damped-slope"
+"""What ``"auto"`` is where configurations can be proposed and there is a choice."""
 
 
-def encode(
-    candidates: Sequence[Mapping[str, Any]],
-    distributions: Mapping[str, Any] | None = None,
-) -> NDArray[np.float64] | None:
-    """Return a row of features per configuration, about 0 to 1 in each column.
-
-    A number becomes its place in its distribution, where one is given: in the logarithm
-    if that says so (Optuna's ``log``), by the cumulative probability where there is one
-    (scipy's ``cdf``, which spreads a log-uniform parameter evenly). Without a
-    distribution it becomes its rank among the configurations, which needs no scale.
-    Everything else is a category, with a column of 0 and the root of 1/2 per value, so
-    that two categories are as far apart as the ends of a number. A parameter that some
-    configurations do not have (a conditional one) gets a column more for that, and one
-    half as its number.
+class PolicyChoice(NamedTuple):
+    """The policy of a search, and the number of arms that suits it.
 
     Parameters
     ----------
-    candidates : sequence of dict
-        The configurations.
-    distributions : dict, optional
-        Of some parameters: scipy's or Optuna's; what is neither is not looked at.
+    name : str
+        Its registered name.
+    parameters : dict
+        Its parameters: those given, and those that ``"auto"`` adds.
+    n_opened : int
+        Arms that the budget is best spread over.
+    n_candidates : int
+        Arms to choose these from: more where configurations are proposed.
+    opens_all : bool
+        Whether ``"auto"`` opens all arms that there are, so that nobody need propose
+        which.
+    """
+
+    name: str
+    parameters: dict[str, Any]
+    n_opened: int
+    n_candidates: int
+    opens_all: bool = False
+
+    @property
+    def keeps_late_arms(self) -> bool:
+        """Whether arms are kept for later, for configurations that are proposed."""
+        return bool(self.parameters.get("late_arms"))
+
+
+def choose_policy(
+    policy: str,
+    budget: int | Budget,
+    max_epochs: int | None,
+    n_arms: int | None = None,
+    *,
+    objective: str = "best",
+    parameters: Mapping[str, Any] | None = None,
+    proposals: bool = True,
+) -> PolicyChoice:
+    """Return the policy that a name stands for in a search.
+
+    Every name but ``"auto"`` stands for itself. ``"auto"`` is ``cure-ucb`` for the
+    largest sum of scores. For the best model it is ``gated-damped-slope`` with
+    ``late_arms`` where configurations can be proposed and there are more arms than the
+    budget opens, else ``screened-damped-slope``. The parameters apply to the policy so
+    chosen. One that differs from its default and that only the latter has chooses it.
+
+    Parameters
+    ----------
+    policy : str
+        A registered name, or ``"auto"``.
+    budget : int or Budget
+        Of the whole search.
+    max_epochs : int or None
+        Epochs one arm can use at most; None for the whole budget.
+    n_arms : int, optional
+        The arms that there are; by default as many as ``n_candidates`` will say.
+    objective : {"best", "sum"}, default "best"
+        What ``"auto"`` aims at.
+    parameters : dict, optional
+        The policy's own.
+    proposals : bool, default True
+        Whether it can be proposed which configuration is opened.
 
     Returns
     -------
-    ndarray of shape (n_candidates, n_features), or None
-        None where nothing tells the configurations apart: no parameter varies, or each
-        configuration has values that no other has and that are not numbers.
+    PolicyChoice
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        If there is no such policy or parameter, or a value is outside its range.
 
     Examples
     --------
-    >>> rates, kinds = [0.001, 0.1, 0.01, 1.0], "aabb"
-    >>> encode([{"rate": r, "kind": k} for r, k in zip(rates, kinds)])
-    array([[0.   , 0.707, 0.   ],
-           [0.667, 0.707, 0.   ],
-           [0.333, 0.   , 0.707],
-           [1.   , 0.   , 0.707]])
-    >>> encode([{"depth": 3}, {"depth": 3}]) is None
-    True
+    >>> choose_policy("auto", budget=270, max_epochs=27)[1:4]
+    ({'late_arms': True}, 108, 270)
+    >>> choose_policy("auto", budget=270, max_epochs=27, n_arms=60).name
+    'screened-damped-slope'
     """
-    names = dict.fromkeys(name for params in candidates for name in params)
-    columns = [
-        column
-        for name in names
-        for column in _columns(
-            [params.get(name, ABSENT) for params in candidates],
-            (distributions or {}).get(name),
-        )
-    ]
-    varying = [column for column in columns if np.ptp(column) > 0.0]
-    return np.stack(varying, axis=1) if varying else None
+    given = dict(parameters or {})
+    horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
+    name = resolve_policy(policy, objective)
+    if policy == "auto" and objective == "best" and proposals:
+        own = _without_defaults(given, name)
+        if not own.keys() & _parameters(name) - _parameters(WITH_PROPOSALS):
+            late = _sized(WITH_PROPOSALS, horizon, limit, own, {"late_arms": True})
+            if n_arms is None or n_arms > late.n_opened:
+                return late
+            return _sized(name, horizon, limit, given, {})._replace(opens_all=True)
+    return _sized(name, horizon, limit, given, {})
 
 
-def _columns(values: Sequence[Any], distribution: Any) -> list[NDArray[np.float64]]:
-    here = np.array([value is not ABSENT for value in values])
-    known = [value for value in values if value is not ABSENT]
-    columns = [] if here.all() else [math.sqrt(0.5) * here]
-    if all(_is_number(value) for value in known):
-        numbers = np.array([float(value) for value in known])
-        column = np.full(len(values), 0.5)
-        column[here] = _placed(numbers, distribution)
-        return [column, *columns]
-    keys = [value if isinstance(value, Hashable) else repr(value) for value in values]
-    kinds = dict.fromkeys(key for key in keys if key is not ABSENT)
-    if 2 * len(kinds) > len(known):  # next to nothing is said twice
-        return columns
-    return [
-        math.sqrt(0.5) * np.array([float(key == kind) for key in keys])
-        for kind in kinds
-    ] + columns
+def horizon_and_limit(
+    budget: int | Budget, max_epochs: int | None, n_arms: int
+) -> tuple[int, int]:
+    """Return the rounds that a policy plans for, and the epochs of one arm.
+
+    A budget that is not in epochs pays for as many rounds as all arms can use, until
+    costs are known.
+    """
+    epochs = budgeted_epochs(budget)
+    if epochs is not None:
+        return epochs, max_epochs or epochs
+    limit = checked_int("max_epochs", max_epochs, 1)
+    return n_arms * limit, limit
 
 
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    return number and math.isfinite(value)
-
-
-def _placed(numbers: NDArray[np.float64], distribution: Any) -> NDArray[np.float64]:
-    """Return where the numbers lie in their distribution, or among themselves."""
-    if hasattr(distribution, "cdf"):
-        return np.asarray(distribution.cdf(numbers), dtype=float)
-    low: Any = getattr(distribution, "low", None)
-    high: Any = getattr(distribution, "high", None)
-    if _is_number(low) and _is_number(high) and low < high:
-        if getattr(distribution, "log", False):
-            numbers, low, high = np.log(numbers), math.log(low), math.log(high)
-        places: NDArray[np.float64] = (numbers - low) / (high - low)
-        return places
-    _, rank = np.unique(numbers, return_inverse=True)
-    return rank / max(1.0, float(rank.max(initial=0)))
+def budgeted_epochs(budget: int | Budget) -> int | None:
+    """Return the epochs of a budget; None where it is in something else."""
+    if isinstance(budget, Budget) and budget.epochs is None:
+        return None
+    epochs = budget.epochs if isinstance(budget, Budget) else budget
+    return checked_int("budget", epochs, 1)
 
 
 def recommended_candidates(
@@ -119,19 +143,35 @@ def recommended_candidates(
 
     None where it cannot be known: a policy without a name, a budget not in epochs.
     """
-    epochs = budgeted_epochs(budget)
-    if epochs is None or not isinstance(policy, str):
+    if budgeted_epochs(budget) is None or not isinstance(policy, str):
         return None
-    params = dict(policy_params or {})
-    name = resolve_policy(policy, objective)
-    if policy == "auto" and objective == "best" and not params:
-        name, params = PROPOSED, {"late_arms": True}
-    return recommended_arms(name, epochs, max_epochs or epochs, **params)
+    chosen = choose_policy(
+        policy, budget, max_epochs, objective=objective, parameters=policy_params
+    )
+    return chosen.n_candidates
 
 
-def budgeted_epochs(budget: int | Budget) -> int | None:
-    """Return the epochs of a budget; None where it is in something else."""
-    if isinstance(budget, Budget) and budget.epochs is None:
-        return None
-    epochs = budget.epochs if isinstance(budget, Budget) else budget
-    return checked_int("budget", epochs, 1)
+def _sized(
+    name: str, horizon: int, limit: int, given: dict[str, Any], added: dict[str, Any]
+) -> PolicyChoice:
+    parameters = added | given
+    return PolicyChoice(
+        name,
+        parameters,
+        recommended_arms(name, horizon, limit, **given),
+        recommended_arms(name, horizon, limit, **parameters),
+    )
+
+
+def _parameters(name: str) -> set[str]:
+    return set(policy_info(name).parameters)
+
+
+def _without_defaults(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the parameters that differ from the defaults of a policy."""
+    defaults = policy_info(name).parameters
+    return {
+        key: value
+        for key, value in given.items()
+        if not (key in defaults and np.array_equal(value, defaults[key]))
+    }

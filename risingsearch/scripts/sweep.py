@@ -13,7 +13,7 @@ import numpy as np
 
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError, missing
-from risingsearch.scheduling.candidates import recommended_candidates
+from risingsearch.scheduling.policy_choice import recommended_candidates
 
 try:
     import yaml

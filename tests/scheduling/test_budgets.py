@@ -11,7 +11,7 @@ import pytest
 
 from risingsearch.arms import Budget, Job
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.budgets import CostLedger, EpochLedger, open_ledger
+from risingsearch.scheduling.budgets import CostBudget, EpochBudget, open_budget
 
 
 def job(id: int, arm: int = 0, n_epochs: int = 1) -> Job:
@@ -23,22 +23,22 @@ def job(id: int, arm: int = 0, n_epochs: int = 1) -> Job:
 
 @pytest.mark.parametrize("budget", [10, Budget(epochs=10), np.int64(10)])
 def test_whole_numbers_are_epochs(budget: Any) -> None:
-    ledger = open_ledger(budget, n_arms=3)
-    assert isinstance(ledger, EpochLedger)
-    assert (ledger.unit, ledger.total, ledger.spent, ledger.reserved) == (
+    spending = open_budget(budget, n_arms=3)
+    assert isinstance(spending, EpochBudget)
+    assert (spending.unit, spending.total, spending.spent, spending.reserved) == (
         "epochs",
         10,
         0,
         0,
     )
-    assert type(ledger.total) is int
+    assert type(spending.total) is int
 
 
 @pytest.mark.parametrize("unit", ["seconds", "cost"])
 def test_other_units_are_measured(unit: str) -> None:
-    ledger = open_ledger(Budget(**{unit: 60}), n_arms=3)
-    assert isinstance(ledger, CostLedger)
-    assert (ledger.unit, ledger.total, ledger.spent, ledger.reserved) == (
+    spending = open_budget(Budget(**{unit: 60}), n_arms=3)
+    assert isinstance(spending, CostBudget)
+    assert (spending.unit, spending.total, spending.spent, spending.reserved) == (
         unit,
         60.0,
         0.0,
@@ -68,7 +68,7 @@ def test_other_units_are_measured(unit: str) -> None:
 )
 def test_a_budget_that_is_none_is_refused(budget: Any, message: str) -> None:
     with pytest.raises(InvalidParameterError) as raised:
-        open_ledger(budget, n_arms=3)
+        open_budget(budget, n_arms=3)
     assert str(raised.value).startswith(message)
 
 
@@ -76,20 +76,20 @@ def test_a_budget_that_is_none_is_refused(budget: Any, message: str) -> None:
 
 
 def test_reserved_epochs_are_gone_until_they_come_back() -> None:
-    ledger = EpochLedger(10, 3)
-    ledger.reserve(job(0, n_epochs=6))
-    assert ledger.affordable().tolist() == [4, 4, 4]
-    ledger.settle(job(0, n_epochs=6), charged=2, cost=None)
-    assert (ledger.spent, ledger.reserved) == (2, 0)
-    assert ledger.affordable().tolist() == [8, 8, 8]
+    spending = EpochBudget(10, 3)
+    spending.reserve(job(0, n_epochs=6))
+    assert spending.affordable().tolist() == [4, 4, 4]
+    spending.settle(job(0, n_epochs=6), charged=2, cost=None)
+    assert (spending.spent, spending.reserved) == (2, 0)
+    assert spending.affordable().tolist() == [8, 8, 8]
 
 
 def test_the_horizon_in_epochs_is_the_budget() -> None:
-    ledger = EpochLedger(10, 3)
-    ledger.reserve(job(0, n_epochs=6))
-    assert ledger.horizon(6).tolist() == [10.0, 10.0, 10.0]
-    ledger.extend(5)
-    assert ledger.horizon(6).tolist() == [15.0, 15.0, 15.0]
+    spending = EpochBudget(10, 3)
+    spending.reserve(job(0, n_epochs=6))
+    assert spending.horizon(6).tolist() == [10.0, 10.0, 10.0]
+    spending.extend(5)
+    assert spending.horizon(6).tolist() == [15.0, 15.0, 15.0]
 
 
 @pytest.mark.parametrize(
@@ -102,98 +102,98 @@ def test_the_horizon_in_epochs_is_the_budget() -> None:
     ],
 )
 def test_epochs_are_extended_by_epochs(extra: Any, message: str) -> None:
-    ledger = EpochLedger(10, 3)
+    spending = EpochBudget(10, 3)
     with pytest.raises(InvalidParameterError, match=message):
-        ledger.extend(extra)
-    assert ledger.total == 10
+        spending.extend(extra)
+    assert spending.total == 10
 
 
 # --------------------------------------------------------------------------------- cost
 
 
 def test_an_arm_costs_what_it_has_cost_on_average() -> None:
-    ledger = CostLedger(100.0, 3, "seconds")
-    ledger.reserve(job(0, arm=0, n_epochs=2))
-    ledger.settle(job(0, arm=0, n_epochs=2), charged=2, cost=8.0)
-    ledger.reserve(job(1, arm=1))
-    ledger.settle(job(1, arm=1), charged=1, cost=1.0)
+    spending = CostBudget(100.0, 3, "seconds")
+    spending.reserve(job(0, arm=0, n_epochs=2))
+    spending.settle(job(0, arm=0, n_epochs=2), charged=2, cost=8.0)
+    spending.reserve(job(1, arm=1))
+    spending.settle(job(1, arm=1), charged=1, cost=1.0)
     # Arm 2 is expected to cost the average epoch, 9 seconds for 3.
-    assert ledger.cost_per_epoch().tolist() == [4.0, 1.0, 3.0]
-    assert ledger.spent == 9.0
-    assert ledger.affordable().tolist() == [22, 91, 30]
-    assert ledger.horizon(3).tolist() == [3 + 91 / 4, 3 + 91, 3 + 91 / 3]
+    assert spending.cost_per_epoch().tolist() == [4.0, 1.0, 3.0]
+    assert spending.spent == 9.0
+    assert spending.affordable().tolist() == [22, 91, 30]
+    assert spending.horizon(3).tolist() == [3 + 91 / 4, 3 + 91, 3 + 91 / 3]
 
 
 def test_an_expensive_arm_has_a_shorter_horizon() -> None:
-    ledger = CostLedger(50.0, 2, "seconds")
+    spending = CostBudget(50.0, 2, "seconds")
     for arm, cost in enumerate([1.0, 10.0]):
-        ledger.reserve(job(arm, arm=arm))
-        ledger.settle(job(arm, arm=arm), charged=1, cost=cost)
-    cheap, expensive = ledger.horizon(2)
+        spending.reserve(job(arm, arm=arm))
+        spending.settle(job(arm, arm=arm), charged=1, cost=cost)
+    cheap, expensive = spending.horizon(2)
     assert cheap == 2 + 39.0
     assert expensive == 2 + 3.9
 
 
 def test_nothing_is_known_before_the_first_cost() -> None:
-    ledger = CostLedger(1.0, 2, "seconds")
-    ledger.reserve(job(0, n_epochs=100))
-    assert ledger.reserved == 0.0
-    assert (ledger.affordable() > 10**9).all()
-    assert np.isfinite(ledger.horizon(0)).all()
+    spending = CostBudget(1.0, 2, "seconds")
+    spending.reserve(job(0, n_epochs=100))
+    assert spending.reserved == 0.0
+    assert (spending.affordable() > 10**9).all()
+    assert np.isfinite(spending.horizon(0)).all()
 
 
 def test_jobs_in_flight_are_expected_to_cost_what_is_known_by_now() -> None:
-    ledger = CostLedger(25.0, 4, "seconds")
+    spending = CostBudget(25.0, 4, "seconds")
     for k in range(4):
-        ledger.reserve(job(k, arm=k, n_epochs=1 + k))
-    ledger.settle(job(0, arm=0), charged=1, cost=10.0)
-    assert ledger.reserved == 90.0
-    assert ledger.affordable().tolist() == [0, 0, 0, 0]
+        spending.reserve(job(k, arm=k, n_epochs=1 + k))
+    spending.settle(job(0, arm=0), charged=1, cost=10.0)
+    assert spending.reserved == 90.0
+    assert spending.affordable().tolist() == [0, 0, 0, 0]
 
 
 def test_a_failure_is_paid_for_and_tells_nothing_about_an_epoch() -> None:
-    ledger = CostLedger(100.0, 2, "seconds")
-    ledger.reserve(job(0, arm=0))
-    ledger.settle(job(0, arm=0), charged=1, cost=4.0)
-    ledger.reserve(job(1, arm=0, n_epochs=5))
-    ledger.settle(job(1, arm=0, n_epochs=5), charged=5, cost=0.5, failed=True)
-    assert ledger.spent == 4.5
-    assert ledger.cost_per_epoch().tolist() == [4.0, 4.0]
+    spending = CostBudget(100.0, 2, "seconds")
+    spending.reserve(job(0, arm=0))
+    spending.settle(job(0, arm=0), charged=1, cost=4.0)
+    spending.reserve(job(1, arm=0, n_epochs=5))
+    spending.settle(job(1, arm=0, n_epochs=5), charged=5, cost=0.5, failed=True)
+    assert spending.spent == 4.5
+    assert spending.cost_per_epoch().tolist() == [4.0, 4.0]
 
 
 def test_a_failure_of_unknown_cost_is_charged_what_was_expected() -> None:
-    ledger = CostLedger(100.0, 2, "seconds")
-    ledger.reserve(job(0, arm=0))
-    ledger.settle(job(0, arm=0), charged=1, cost=4.0)
-    ledger.reserve(job(1, arm=1, n_epochs=3))
-    ledger.settle(job(1, arm=1, n_epochs=3), charged=3, cost=None, failed=True)
-    assert ledger.spent == 16.0
-    assert ledger.reserved == 0
+    spending = CostBudget(100.0, 2, "seconds")
+    spending.reserve(job(0, arm=0))
+    spending.settle(job(0, arm=0), charged=1, cost=4.0)
+    spending.reserve(job(1, arm=1, n_epochs=3))
+    spending.settle(job(1, arm=1, n_epochs=3), charged=3, cost=None, failed=True)
+    assert spending.spent == 16.0
+    assert spending.reserved == 0
 
 
 def test_a_job_without_an_epoch_tells_nothing_about_the_cost_of_one() -> None:
-    ledger = CostLedger(100.0, 2, "seconds")
-    ledger.reserve(job(0, arm=0))
-    ledger.settle(job(0, arm=0), charged=0, cost=7.0)
-    assert ledger.spent == 7.0
-    assert ledger.cost_per_epoch().tolist() == [0.0, 0.0]
+    spending = CostBudget(100.0, 2, "seconds")
+    spending.reserve(job(0, arm=0))
+    spending.settle(job(0, arm=0), charged=0, cost=7.0)
+    assert spending.spent == 7.0
+    assert spending.cost_per_epoch().tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("cost", [0.0, 1e-310])
 def test_epochs_that_cost_nothing_are_affordable_without_end(cost: float) -> None:
-    ledger = CostLedger(1.0, 1, "cost")
-    ledger.reserve(job(0))
-    ledger.settle(job(0), charged=1, cost=cost)
-    assert ledger.affordable()[0] > 10**9
-    assert np.isfinite(ledger.horizon(1)).all()
+    spending = CostBudget(1.0, 1, "cost")
+    spending.reserve(job(0))
+    spending.settle(job(0), charged=1, cost=cost)
+    assert spending.affordable()[0] > 10**9
+    assert np.isfinite(spending.horizon(1)).all()
 
 
 def test_an_overdrawn_budget_affords_nothing() -> None:
-    ledger = CostLedger(1.0, 1, "cost")
-    ledger.reserve(job(0))
-    ledger.settle(job(0), charged=1, cost=3.0)
-    assert ledger.affordable().tolist() == [0]
-    assert ledger.horizon(1).tolist() == [1.0]
+    spending = CostBudget(1.0, 1, "cost")
+    spending.reserve(job(0))
+    spending.settle(job(0), charged=1, cost=3.0)
+    assert spending.affordable().tolist() == [0]
+    assert spending.horizon(1).tolist() == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -207,31 +207,31 @@ def test_an_overdrawn_budget_affords_nothing() -> None:
     ],
 )
 def test_seconds_are_extended_by_seconds(extra: Any, message: str) -> None:
-    ledger = CostLedger(10.0, 1, "seconds")
+    spending = CostBudget(10.0, 1, "seconds")
     with pytest.raises(InvalidParameterError) as raised:
-        ledger.extend(extra)
+        spending.extend(extra)
     assert str(raised.value).startswith(message)
-    assert ledger.total == 10.0
-    ledger.extend(Budget(seconds=2))
-    assert ledger.total == 12.0
+    assert spending.total == 10.0
+    spending.extend(Budget(seconds=2))
+    assert spending.total == 12.0
 
 
 # ------------------------------------------------------------------------- saved states
 
 
 @pytest.mark.parametrize("budget", [20, Budget(cost=20)])
-def test_a_saved_ledger_goes_on_where_it_was(budget: Any) -> None:
-    ledger = open_ledger(budget, 3)
-    ledger.reserve(job(0, arm=0, n_epochs=2))
-    ledger.reserve(job(1, arm=1, n_epochs=3))
-    ledger.settle(job(0, arm=0, n_epochs=2), charged=2, cost=3.0)
-    ledger.reserve(job(2, arm=0))
-    ledger.settle(job(2, arm=0), charged=1, cost=None, failed=True)
-    restored = open_ledger(budget, 3)
-    restored.load_state_dict(json.loads(json.dumps(ledger.state_dict())))
-    for each in (ledger, restored):
+def test_a_saved_spending_goes_on_where_it_was(budget: Any) -> None:
+    spending = open_budget(budget, 3)
+    spending.reserve(job(0, arm=0, n_epochs=2))
+    spending.reserve(job(1, arm=1, n_epochs=3))
+    spending.settle(job(0, arm=0, n_epochs=2), charged=2, cost=3.0)
+    spending.reserve(job(2, arm=0))
+    spending.settle(job(2, arm=0), charged=1, cost=None, failed=True)
+    restored = open_budget(budget, 3)
+    restored.load_state_dict(json.loads(json.dumps(spending.state_dict())))
+    for each in (spending, restored):
         each.settle(job(1, arm=1, n_epochs=3), charged=1, cost=5.0)
         each.reserve(job(3, arm=2))
-    assert restored.state_dict() == ledger.state_dict()
-    assert (restored.spent, restored.reserved) == (ledger.spent, ledger.reserved)
-    assert (restored.affordable() == ledger.affordable()).all()
+    assert restored.state_dict() == spending.state_dict()
+    assert (restored.spent, restored.reserved) == (spending.spent, spending.reserved)
+    assert (restored.affordable() == spending.affordable()).all()

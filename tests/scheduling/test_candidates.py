@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform, randint
 
-from risingsearch import Budget, list_policies
-from risingsearch.errors import InvalidParameterError, UnknownNameError
-from risingsearch.scheduling.candidates import encode, recommended_candidates
+from risingsearch.scheduling.candidates import encode
 
 ROOT = np.sqrt(0.5)
 
@@ -60,39 +58,3 @@ def test_what_does_not_vary_or_is_never_the_same_is_left_out():
     assert encode([{"model": object()} for _ in range(5)]) is None
     assert encode([{}, {}]) is None
     assert encode([{"name": f"run {k}", "rate": k} for k in range(4)]).shape == (4, 1)
-
-
-class TestRecommended:
-    @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
-    @pytest.mark.parametrize(("budget", "max_epochs"), [(270, 27), (100, None), (7, 3)])
-    def test_every_policy_has_a_rule_that_can_spend_the_budget(
-        self, policy, budget, max_epochs
-    ):
-        n = recommended_candidates(policy, "best", budget, max_epochs, None)
-        assert 1 <= n <= budget
-        assert n * (max_epochs or budget) >= budget
-
-    def test_the_rule_of_the_default(self):
-        assert recommended_candidates("auto", "best", 270, 27, None) == 270
-        assert recommended_candidates("auto", "best", 270, 120, None) == 135
-        params = {"screening_share": 0.1}
-        assert recommended_candidates("auto", "best", 270, 27, params) == 27
-        assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 270
-
-    def test_none_where_it_cannot_be_known(self):
-        budget = Budget(seconds=60)
-        assert recommended_candidates("auto", "best", budget, 27, None) is None
-        assert recommended_candidates(lambda *a: None, "best", 9, 3, None) is None
-
-    def test_checks_the_policy_and_its_parameters(self):
-        with pytest.raises(UnknownNameError, match="did you mean 'asha'"):
-            recommended_candidates("ascha", "best", 9, 3, None)
-        with pytest.raises(UnknownNameError, match="did you mean 'eta'"):
-            recommended_candidates("asha", "best", 9, 3, {"etta": 3})
-        with pytest.raises(InvalidParameterError, match="eta must be"):
-            recommended_candidates("successive-halving", "best", 9, 3, {"eta": 1})
-
-    @pytest.mark.parametrize("budget", [0, 1.5, None, Budget(epochs=0)])
-    def test_checks_the_budget(self, budget):
-        with pytest.raises(InvalidParameterError, match="budget must be a whole"):
-            recommended_candidates("auto", "best", budget, None, None)
