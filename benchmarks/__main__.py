@@ -10,26 +10,69 @@ import time
 from pathlib import Path
 
 SUITES = {
-    "concave": "CURE-UCB paper: late bloomers against early peakers (Figs. 5, 9, 11)",
-    "hpo": "epoch schedulers replayed on recorded learning curves",
-    "imdb": "CURE-UCB paper: online model selection on reviews (Figs. 6, 7)",
-    "ltf": "CURE-UCB paper: linear-then-flat arms (Figs. 4, 8, 10)",
-    "optuna": "RisingSampler beside Optuna's pruners, through study.optimize",
-    "overhead": "what scheduling costs, and what a search costs above its training",
-    "peers": "RisingSearchCV beside scikit-learn, Optuna, dask-ml, Ray Tune, Syne Tune",
-    "raven": "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
-    "ray": "RisingScheduler in Ray Tune beside RisingSearch, two at a time",
-    "rotting": "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
-    "scaling": "what one controller can drive: 10,000 workers, simulated",
-    "smooth": "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",
-    "speed": "steps per second of every policy, beside other libraries and C",
-    "two-arm": "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
+    # the module that runs it, and what it shows
+    "concave": (
+        "papers.cure_ucb.concave",
+        "CURE-UCB paper: late bloomers against early peakers (Figs. 5, 9, 11)",
+    ),
+    "hpo": (
+        "hpo.suite",
+        "epoch schedulers replayed on recorded learning curves",
+    ),
+    "imdb": (
+        "papers.cure_ucb.imdb.suite",
+        "CURE-UCB paper: online model selection on reviews (Figs. 6, 7)",
+    ),
+    "ltf": (
+        "papers.cure_ucb.ltf",
+        "CURE-UCB paper: linear-then-flat arms (Figs. 4, 8, 10)",
+    ),
+    "optuna": (
+        "adapters.optuna.suite",
+        "RisingSampler beside Optuna's pruners, through study.optimize",
+    ),
+    "overhead": (
+        "cost.overhead",
+        "what scheduling costs, and what a search costs above its training",
+    ),
+    "peers": (
+        "peers.suite",
+        "RisingSearchCV beside scikit-learn, Optuna, dask-ml, Ray Tune, Syne Tune",
+    ),
+    "raven": (
+        "papers.raven.suite",
+        "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
+    ),
+    "ray": (
+        "adapters.ray",
+        "RisingScheduler in Ray Tune beside RisingSearch, two at a time",
+    ),
+    "rotting": (
+        "papers.rotting.suite",
+        "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
+    ),
+    "scaling": (
+        "cost.scaling.suite",
+        "what one controller can drive: 10,000 workers, simulated",
+    ),
+    "smooth": (
+        "papers.smooth.suite",
+        "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",
+    ),
+    "speed": (
+        "cost.speed.suite",
+        "steps per second of every policy, beside other libraries and C",
+    ),
+    "two-arm": (
+        "papers.cure_ucb.two_arm",
+        "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
+    ),
 }
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the suite that the arguments name."""
-    listing = "\n".join(f"  {name:10} {what}" for name, what in SUITES.items())
+    listing = "\n".join(f"  {name:10} {what}" for name, (_, what) in SUITES.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=f"Suites:\n{listing}",
@@ -64,7 +107,8 @@ def main(argv: list[str] | None = None) -> None:
         arguments.data_dir = Path(os.environ["RISINGSEARCH_DATA"])
     out = arguments.out / arguments.suite
     out.mkdir(parents=True, exist_ok=True)
-    suite = importlib.import_module("benchmarks." + arguments.suite.replace("-", "_"))
+    module, _ = SUITES[arguments.suite]
+    suite = importlib.import_module(f"benchmarks.{module}")
     chosen = "quick" if arguments.quick else "full" if arguments.full else "default"
     options = {
         "data_dir": arguments.data_dir,

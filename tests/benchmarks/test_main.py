@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 import benchmarks.__main__ as command
-from benchmarks import ltf, peers, two_arm
+from benchmarks.papers.cure_ucb import ltf, two_arm
+from benchmarks.peers import suite as peers
 
 
 @pytest.mark.parametrize(("name", "module"), [("two-arm", two_arm), ("ltf", ltf)])

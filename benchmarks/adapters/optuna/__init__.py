@@ -1,0 +1,1 @@
+"""``RisingSampler`` beside Optuna's pruners: the suite ``optuna``."""

@@ -1,0 +1,145 @@
+"""What scheduling costs per epoch, and what a search costs above its training."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.shared import report
+from benchmarks.shared.problems import load
+from risingsearch import RisingSearch, RisingSearchCV, Scheduler
+from risingsearch.cli.demo import BUDGET, MAX_EPOCHS, CountedClassifier, configurations
+from risingsearch.policies import list_policies
+from risingsearch.search.trainable import Functions
+
+EPOCH_SECONDS = 0.2
+CLASSIFIER = CountedClassifier()
+PIPELINE = Pipeline([("scale", StandardScaler()), ("last", CLASSIFIER)])
+
+REPEATS = {"quick": 1, "default": 3, "full": 7}
+
+
+def run(out: Path, *, scale: str, seed: int) -> None:
+    """Time the scheduler, a whole search, and two jobs in flight."""
+    repeats = REPEATS[scale]
+    rows = [
+        scheduling(info.name, n_arms, seed)
+        for n_arms in (200, 1000)
+        for info in list_policies()
+    ]
+    rows += [whole_search(name, repeats, seed) for name in ("digits", "synth")]
+    rows.append(whole_search("synth", repeats, seed, PIPELINE))
+    rows.append(two_jobs(seed))
+    report.write(
+        out,
+        "Overhead",
+        rows,
+        [
+            "- `ms per epoch`: asking and telling, recorded curves, no training.",
+            "- `search / bare calls`: median ratio of a search's time to that of the "
+            "same partial_fit and scoring calls in a plain loop, in pairs; for a "
+            "Pipeline the loop scales the rows once per configuration.",
+            f"- `one job / two jobs`: time of 20 epochs of {EPOCH_SECONDS} s, one "
+            "after the other and two threads at a time.",
+        ],
+    )
+
+
+def scheduling(policy: str, n_arms: int, seed: int) -> dict[str, Any]:
+    """Time ask and tell per epoch, over 4 epochs an arm."""
+    rng = np.random.default_rng(seed)
+    top, half = rng.uniform(0.3, 1.0, n_arms), rng.uniform(1.0, 10.0, n_arms)
+    budget = 4 * n_arms
+    scheduler = Scheduler(policy, n_arms, budget, max_epochs=50, seed=seed)
+    begin = time.perf_counter()
+    while (job := scheduler.ask()) is not None:
+        epochs = np.arange(job.from_epoch, job.from_epoch + job.n_epochs) + 1
+        scheduler.tell(job, top[job.arm] * epochs / (epochs + half[job.arm]))
+    milliseconds = 1e3 * (time.perf_counter() - begin) / scheduler.n_epochs
+    what = f"{policy}, {n_arms} arms"
+    return {"what": what, "measure": "ms per epoch", "value": milliseconds}
+
+
+def whole_search(
+    problem: str, repeats: int, seed: int, estimator: Any = CLASSIFIER
+) -> dict[str, Any]:
+    """Compare a search with the calls it makes, in a plain loop, side by side."""
+    X, y, split = load(problem)
+    parameter = "last__model" if estimator is PIPELINE else "model"
+    ratios = []
+    for k in range(repeats):
+        search = RisingSearchCV(
+            estimator,
+            [{parameter: c["model"]} for c in configurations(seed + k)],
+            budget=BUDGET,
+            max_epochs=MAX_EPOCHS,
+            cv=[split],
+            refit=False,
+            random_state=seed + k,
+        )
+        begin = time.perf_counter()
+        search.fit(X, y)
+        spent = time.perf_counter() - begin
+        ratios.append(spent / bare_calls(search, X, y, split))
+    what = "RisingSearchCV of a Pipeline" if estimator is PIPELINE else "RisingSearchCV"
+    return {
+        "what": f"{what} on {problem}",
+        "measure": "search / bare calls",
+        "value": statistics.median(ratios),
+    }
+
+
+def bare_calls(search: RisingSearchCV, X: Any, y: Any, split: Any) -> float:
+    """Train and score the same configurations in the same order, and no more."""
+    train, valid = split
+    X_train, y_train, X_valid, y_valid = X[train], y[train], X[valid], y[valid]
+    classes = np.unique(y)
+    models: dict[int, Any] = {}
+    rows: dict[int, Any] = {}
+    begin = time.perf_counter()
+    for arm in search.history_["arm"]:
+        if arm not in models:
+            params = search.cv_results_["params"][arm]
+            models[arm] = clone(search.estimator).set_params(**params)
+            rows[arm] = X_train
+            if search.estimator is PIPELINE:
+                rows[arm] = models[arm][:-1].fit_transform(X_train)
+        model = models[arm]
+        last = model[-1] if search.estimator is PIPELINE else model
+        last.partial_fit(rows[arm], y_train, classes=classes)
+        model.score(X_valid, y_valid)
+    return time.perf_counter() - begin
+
+
+def two_jobs(seed: int) -> dict[str, Any]:
+    """Compare one epoch at a time with two."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def train(state: dict[str, float]) -> float:
+        time.sleep(EPOCH_SECONDS)
+        state["epoch"] += 1
+        return state["top"] * (1 - 1 / (state["epoch"] + 1))
+
+    sleeper = Functions(lambda params, seed: {"epoch": 0, **params}, train)
+    candidates = [{"top": top} for top in (0.5, 0.6, 0.7, 0.8)]
+    seconds = []
+    for n_jobs in (1, 2):
+        with ThreadPoolExecutor(n_jobs) as executor:
+            search = RisingSearch(
+                sleeper, candidates, budget=20, executor=executor, seed=seed
+            )
+            begin = time.perf_counter()
+            search.run()
+            seconds.append(time.perf_counter() - begin)
+    return {
+        "what": f"{EPOCH_SECONDS} s epochs",
+        "measure": "one job / two jobs",
+        "value": seconds[0] / seconds[1],
+    }

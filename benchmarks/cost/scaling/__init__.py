@@ -1,0 +1,1 @@
+"""What one controller can drive: the suite ``scaling``."""

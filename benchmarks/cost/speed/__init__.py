@@ -1,0 +1,1 @@
+"""Steps per second, start, threads and memory: the suite ``speed``."""

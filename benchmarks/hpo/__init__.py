@@ -1,0 +1,1 @@
+"""Epoch schedulers replayed on recorded learning curves: the suite ``hpo``."""

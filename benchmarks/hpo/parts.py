@@ -1,0 +1,216 @@
+"""The parts of the suite: which methods search which tasks, how often, under what."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing import get_context
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.hpo import methods as hpo_methods
+from benchmarks.hpo.methods import DEFAULT, Method
+from benchmarks.hpo.replay import Outcome, Setting, begin, search
+from benchmarks.hpo.tasks import Task
+
+MULTIPLES = (1, 2, 5, 10, 20)
+NOISES = (0.01, 0.03)
+JOBS = (4, 16)
+
+REAL, LCDB, SURROGATE = "real", "LCDB", "LCBench surrogate"
+GROUPS = {"lcdb": LCDB, "lcbench_surrogate": SURROGATE}
+"""Families that make a group of their own; all others are the real ones."""
+
+CLEAN, PARALLEL, UNKNOWN, SECONDS = "clean", "parallel", "unknown", "seconds"
+
+
+class Scale(NamedTuple):
+    """How much is measured."""
+
+    seeds: int  # on the real tasks
+    noisy_seeds: int
+    other_seeds: int  # on the other groups
+    live_seeds: int  # through the scheduler, in Python
+    timed_seeds: int  # the same, with budgets in seconds
+    live_multiples: tuple[int, ...]
+    every: int  # of the tasks of the other groups, one in so many
+
+
+SCALES = {
+    "quick": Scale(2, 1, 1, 1, 1, (1, 5), 8),
+    "default": Scale(10, 4, 3, 3, 2, (1, 5, 20), 4),
+    "full": Scale(30, 5, 3, 3, 1, MULTIPLES, 2),
+}
+
+
+class Part(NamedTuple):
+    """Some methods on some tasks under the same conditions."""
+
+    name: str
+    tasks: Sequence[Task]
+    methods: Sequence[Method]
+    setting: Setting
+    multiples: Sequence[int]
+    seeds: range
+
+
+@dataclass(frozen=True)
+class Played:
+    """A part, and what came of it.
+
+    Parameters
+    ----------
+    part : Part
+        What was played.
+    outcomes : ndarray
+        Of shape (methods, tasks, multiples, seeds, fields of ``Outcome``); NaN where a
+        table does not hold the budget.
+    """
+
+    part: Part
+    outcomes: NDArray[np.float64]
+
+    @property
+    def names(self) -> list[str]:
+        """The methods."""
+        return [method.name for method in self.part.methods]
+
+    @property
+    def families(self) -> NDArray[np.str_]:
+        """The family of every task."""
+        return np.array([task.family for task in self.part.tasks])
+
+    @property
+    def regret(self) -> NDArray[np.float64]:
+        """Of shape (methods, tasks, multiples, seeds)."""
+        return self.field("regret")
+
+    def field(self, name: str) -> NDArray[np.float64]:
+        """Return one field of all outcomes."""
+        values: NDArray[np.float64] = self.outcomes[..., Outcome._fields.index(name)]
+        return values
+
+    def of(self, name: str) -> NDArray[np.float64]:
+        """Return the regret of one method."""
+        values: NDArray[np.float64] = self.regret[self.names.index(name)]
+        return values
+
+    def where(self, other: Part) -> Played:
+        """Return what another part has too: its methods, budgets and orders."""
+        methods = [self.names.index(method.name) for method in other.methods]
+        budgets = [self.part.multiples.index(multiple) for multiple in other.multiples]
+        orders = [self.part.seeds.index(seed) for seed in other.seeds]
+        chosen = self.outcomes[methods][:, :, budgets][:, :, :, orders]
+        return Played(other._replace(setting=self.part.setting), chosen)
+
+
+def group(tasks: Sequence[Task], name: str) -> list[Task]:
+    """Return the tasks of one group."""
+    return [task for task in tasks if GROUPS.get(task.family, REAL) == name]
+
+
+def parts(tasks: Sequence[Task], scale: Scale, seed: int) -> Iterator[Part]:
+    """Yield all parts for which there are tasks."""
+    everyone = hpo_methods.everyone()
+    rivals = [*hpo_methods.own(), *hpo_methods.BASELINES, hpo_methods.BANDITS[0]]
+    real = group(tasks, REAL) or tasks
+    seeds, noisy, other, live, timed_seeds = (
+        range(seed, seed + n) for n in scale[: Scale._fields.index("live_multiples")]
+    )
+    yield Part(CLEAN, real, everyone, Setting(), MULTIPLES, seeds)
+    for noise in NOISES:
+        setting = Setting(noise=noise)
+        yield Part(noisy_name(noise), real, rivals, setting, MULTIPLES, noisy)
+    for name in (LCDB, SURROGATE):
+        if (own := group(tasks, name)[:: scale.every]) and real is not tasks:
+            yield Part(name, own, rivals, Setting(), MULTIPLES, other)
+    for n_jobs in JOBS:
+        setting = Setting(n_jobs=n_jobs)
+        name = parallel_name(n_jobs)
+        yield Part(name, real, parallel(), setting, scale.live_multiples, live)
+    setting = Setting(known=False)
+    growing = hpo_methods.without_horizon()
+    yield Part(UNKNOWN, real, growing, setting, scale.live_multiples, live)
+    if timed := [task for task in tasks if task.cost is not None][:: scale.every]:
+        setting = Setting(unit="seconds")
+        by_cost = hpo_methods.by_cost()
+        yield Part(SECONDS, timed, by_cost, setting, scale.live_multiples, timed_seeds)
+
+
+def parallel() -> list[Method]:
+    """Return the methods that are compared with jobs in flight."""
+    names = (DEFAULT, "successive-halving-4", "asha-3", "hyperband", "epsilon-greedy")
+    return [one for one in hpo_methods.everyone() if one.name in names]
+
+
+def noisy_name(noise: float) -> str:
+    """Return the name of the part with this noise."""
+    return f"noise {noise:g}"
+
+
+def parallel_name(n_jobs: int) -> str:
+    """Return the name of the part with so many jobs in flight."""
+    return f"{n_jobs} in flight"
+
+
+def play(plan: Sequence[Part], jobs: int | None) -> dict[str, Played]:
+    """Play all parts, in so many processes; in this one if it is one."""
+    if jobs == 1:
+        return {
+            part.name: _gathered(part, (play_item(*item) for item in items(part)))
+            for part in plan
+        }
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
+        ahead = {
+            part.name: [pool.submit(play_item, *item) for item in items(part)]
+            for part in plan
+        }
+        return {
+            part.name: _gathered(part, (one.result() for one in ahead[part.name]))
+            for part in plan
+        }
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def items(part: Part) -> Iterator[tuple[Task, Method, Part]]:
+    """Yield what is played at a time: one method on one task.
+
+    First every method on the first task, so that no two processes compile the same:
+    what one has compiled is on disk for the others.
+    """
+    rest = part._replace(tasks=(), methods=())
+    for task, method in product(part.tasks, part.methods):
+        yield task, method, rest
+
+
+def play_item(task: Task, method: Method, part: Part) -> NDArray[np.float64]:
+    """Return the outcomes of one method on one task."""
+    shape = len(part.multiples), len(part.seeds), len(Outcome._fields)
+    outcomes = np.full(shape, np.nan)
+    for k, seed in enumerate(part.seeds):
+        run = begin(task, seed, part.setting.noise)
+        for b, multiple in enumerate(part.multiples):
+            outcome = search(run, method, multiple, part.setting)
+            if outcome is not None:
+                outcomes[b, k] = outcome
+    return outcomes
+
+
+def _gathered(part: Part, outcomes: Iterable[NDArray[np.float64]]) -> Played:
+    begin = time.perf_counter()
+    found = np.array(list(outcomes))
+    print(
+        f"hpo: {part.name}, {len(part.methods)} methods, {len(part.tasks)} tasks, "
+        f"{len(part.seeds)} orders: {time.perf_counter() - begin:.0f} s",
+        file=sys.stderr,
+    )
+    shape = len(part.tasks), len(part.methods), *found.shape[1:]
+    return Played(part, found.reshape(shape).swapaxes(0, 1))

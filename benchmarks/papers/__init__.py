@@ -1,0 +1,1 @@
+"""The experiments of four papers, played again."""

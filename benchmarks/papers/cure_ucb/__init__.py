@@ -1,0 +1,1 @@
+"""The CURE-UCB paper: two arms, linear-then-flat, concave, and IMDB."""

@@ -1,0 +1,1 @@
+"""Online model selection on IMDB, replayed and live: the suite ``imdb``."""

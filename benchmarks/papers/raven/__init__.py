@@ -1,0 +1,1 @@
+"""The RAVEN-UCB paper: the suite ``raven``."""

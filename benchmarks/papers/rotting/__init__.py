@@ -1,0 +1,1 @@
+"""The rotting bandits paper: the suite ``rotting``."""

@@ -1,0 +1,1 @@
+"""The smooth non-stationary bandits paper: the suite ``smooth``."""

@@ -1,0 +1,1 @@
+"""``RisingSearchCV`` beside the searches of other tools: the suite ``peers``."""

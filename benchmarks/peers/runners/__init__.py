@@ -1,0 +1,1 @@
+"""One script per tool; each runs in the environment of its tool."""

@@ -1,0 +1,105 @@
+"""The simulated cluster keeps the books of budget, workers' time and failures."""
+
+import csv
+
+import pytest
+
+from benchmarks.cost.scaling import suite as scaling
+from benchmarks.cost.scaling.cluster import (
+    REPAIR_SECONDS,
+    Cluster,
+    Curves,
+    free,
+    search,
+)
+from risingsearch import Scheduler
+
+
+def a_millisecond(seconds):
+    return 1e-3
+
+
+@pytest.mark.parametrize("policy", ["auto", "asha"])
+def test_the_budget_is_spent_exactly(policy):
+    run = search(policy, 20, 200, 4, seed=0, charge=free)
+    assert run.finished
+    assert run.n_epochs == 200
+    assert 0 <= run.regret < 0.5
+
+
+def test_one_worker_never_waits_for_a_free_controller():
+    run = search("auto", 5, 50, 1, seed=0, charge=free, failure_rate=0.0)
+    assert run.share(run.training) == pytest.approx(1.0)
+    assert run.waiting == run.down == 0
+
+
+def test_a_controller_that_costs_something_makes_its_workers_wait():
+    run = search(
+        "asha", 9, 27, 1, 0, charge=a_millisecond, failure_rate=0.0, spread=0.0
+    )
+    assert run.controller == pytest.approx(1e-3 * (2 * run.n_jobs + 1))
+    assert run.training == pytest.approx(27)
+    # nobody waits for the last tell, nor for the ask in vain
+    assert run.waiting == pytest.approx(1e-3 * (2 * run.n_jobs - 1))
+    assert run.seconds == pytest.approx(run.training + run.waiting)
+    assert run.utilisation_at_work == pytest.approx(run.share(run.training))
+
+
+def test_requests_queue_behind_each_other():
+    run = search(
+        "asha", 100, 100, 100, 0, charge=a_millisecond, failure_rate=0.0, spread=0.0
+    )
+    first_asks = 1e-3 * sum(range(1, 101))
+    assert run.waiting >= first_asks
+    assert run.seconds == pytest.approx(1.1)
+
+
+def test_failures_are_charged_and_their_arms_tried_again():
+    scheduler = Scheduler("asha", 6, 120, max_epochs=81, max_failures=3, seed=0)
+    curves = Curves.draw(6, 0)
+    run = Cluster(scheduler, curves, 2, 0, charge=free, failure_rate=0.05).run()
+    assert run.n_failures >= 1
+    assert run.n_epochs == scheduler.spent == 120
+    assert 0 < run.down <= run.n_failures * REPAIR_SECONDS
+    arms = scheduler.explain()
+    assert sum(arm.failures for arm in arms) == run.n_failures
+    assert sum(arm.epochs for arm in arms) < 120
+    assert any(arm.failures and arm.status != "failed" for arm in arms)
+
+
+def test_the_same_seed_gives_the_same_run():
+    def once():
+        return search("auto", 20, 100, 5, seed=3, charge=a_millisecond)
+
+    assert once() == once()
+
+
+def test_all_time_of_the_workers_is_accounted_for():
+    run = search("auto", 20, 200, 10, seed=1, charge=a_millisecond)
+    assert run.without_work > 0  # the last epochs belong to few arms
+    parts = (run.training, run.waiting, run.down, run.without_work)
+    assert sum(run.share(part) for part in parts) == pytest.approx(1.0)
+
+
+def test_a_search_that_is_cut_off_says_so():
+    run = search("auto", 20, 200, 4, seed=0, charge=a_millisecond, most_seconds=0.0)
+    assert not run.finished
+    assert run.n_jobs == 1
+
+
+def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(scaling, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
+    monkeypatch.setattr(scaling, "ARMS", (100, 200))
+    monkeypatch.setattr(scaling, "WORKERS", (1, 4))
+    tiny = scaling.Scale(0.05, budget=20, seeds=2, regret_arms=10, lines=3)
+    monkeypatch.setitem(scaling.SCALES, "quick", tiny)
+    scaling.run(tmp_path, scale="quick", seed=0, jobs=1)
+    with (tmp_path / "results.csv").open() as file:
+        tables = {row["table"] for row in csv.DictReader(file)}
+    assert tables == {"cluster", "decisions", "asynchrony", "kept", "around"}
+    summary = (tmp_path / "summary.md").read_text()
+    assert "asha, 1,000 workers, 20 arms" in summary
+    assert summary in capsys.readouterr().out
+    assert (tmp_path / "scaling.png").exists()
+    assert (tmp_path / "scaling.svg").exists()
+    assert not (tmp_path / "run").exists()

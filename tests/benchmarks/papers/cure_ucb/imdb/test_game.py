@@ -1,0 +1,80 @@
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from benchmarks.papers.cure_ucb.imdb import game as imdb_game
+from benchmarks.papers.cure_ucb.imdb import text as imdb_text
+from benchmarks.papers.cure_ucb.imdb.learners import PUBLISHED, SCIKIT_LEARN, TORCH
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(1.0, (600, 20)).astype(np.uint16)
+    labels = (counts @ rng.normal(size=20) > 0).astype(np.uint8)
+    path = tmp_path_factory.mktemp("imdb") / "features.npz"
+    np.savez(path, counts=counts, labels=labels)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("library", "batch", "reviews"),
+    [(PUBLISHED, 1, 60), (SCIKIT_LEARN, 100, 500), (TORCH, 100, 500)],
+)
+def test_arms_score_in_a_search_what_they_score_alone(
+    library, batch, reviews, features
+):
+    game = imdb_game.Game(library, ("lr0003", "nn2"), batch, reviews, 1)
+    played = imdb_game.play(game, 3, features)
+    policies = imdb_game.live_policies(batch)
+    assert played.same == len(policies)
+    assert played.alone.shape == (2, game.n_pulls)
+    assert played.pulls.sum(axis=1).tolist() == [game.n_pulls] * len(policies)
+    expected = [
+        sum(played.alone[arm, :n].sum() for arm, n in enumerate(pulls))
+        for pulls in played.pulls
+    ]
+    np.testing.assert_allclose(played.rewards, expected)
+    best = played.alone.sum(axis=1).max()
+    np.testing.assert_allclose(played.regret, best - np.array(expected))
+
+
+def test_a_single_arm_has_no_regret(features):
+    game = imdb_game.Game(PUBLISHED, ("ada005",), 1, 100, 1)
+    np.testing.assert_allclose(imdb_game.play(game, 0, features).regret, 0, atol=1e-9)
+
+
+def test_every_arm_reads_an_order_of_its_own_and_predicts_first(features):
+    reviews = imdb_text.load(features)
+    trainable = imdb_game.OnlineLearning(reviews, PUBLISHED, 4)
+    first, other = (trainable.start({"arm": "lr0003"}, seed) for seed in (0, 1))
+    assert sorted(first.order) == sorted(other.order) == list(range(600))
+    assert first.order.tolist() != other.order.tolist()
+    said = first.learner.predict(reviews.counts[first.order[:4]].astype(float))
+    score = trainable.train(first)
+    assert score == np.mean(said == reviews.labels[first.order[:4]])
+    assert first.seen == 4
+
+
+def test_an_arm_ends_with_its_reviews(features):
+    trainable = imdb_game.OnlineLearning(imdb_text.load(features), PUBLISHED, 250)
+    state = trainable.start({"arm": "lr0003"}, 0)
+    for _ in range(2):
+        trainable.train(state)
+    with pytest.raises(StopIteration):
+        trainable.train(state)
+
+
+def test_several_at_a_time_play_what_one_plays(features, monkeypatch):
+    def threads(jobs, mp_context):
+        return ThreadPoolExecutor(jobs)
+
+    monkeypatch.setattr(imdb_game, "ProcessPoolExecutor", threads)
+    game = imdb_game.Game(PUBLISHED, ("lr0003", "ogd01"), 1, 100, 2)
+    assert pickle.loads(pickle.dumps(game)) == game
+    one, two = (imdb_game.play_all([game], 0, features, jobs)[game] for jobs in (1, 2))
+    for a, b in zip(one, two, strict=True):
+        assert a.rewards.tolist() == b.rewards.tolist()
+    assert one[0].rewards.tolist() != one[1].rewards.tolist()

@@ -1,0 +1,152 @@
+import csv
+from functools import partial
+
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.papers.smooth import clicks as smooth_clicks
+from benchmarks.papers.smooth import sinusoid as smooth_sinusoid
+from benchmarks.papers.smooth import suite as smooth
+from benchmarks.papers.smooth.sinusoid import REFERENCES, instance
+from risingsearch.curves.clicks import click_log, make_click_log
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import make_policy
+from risingsearch.simulation import Comparison
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    much = smooth.Scale(3, (2000, 6000), (2000, 4000), 3, (3000, 9000), 3)
+    monkeypatch.setattr(smooth, "SCALES", {"quick": much})
+    monkeypatch.setattr(smooth_sinusoid, "REFERENCES", {2000: {"be-s": 50.0}})
+    monkeypatch.setattr(
+        smooth, "make_click_log", partial(make_click_log, n_entries=5000)
+    )
+
+
+def comparison(regret, n_runs=30):
+    """Return one whose policies have these mean regrets, by horizon."""
+    rng = np.random.default_rng(0)
+    rows = np.array(
+        [
+            [m + rng.uniform(-1, 1, n_runs) for m in of.values()]
+            for of in regret.values()
+        ]
+    )[None]
+    names = list(next(iter(regret.values())))
+    return Comparison(names, ["sinusoid"], list(regret), rows, rows)
+
+
+class TestSinusoid:
+    def test_an_instance_is_the_same_at_every_horizon(self):
+        short, long = (instance(horizon, 1.0, 3) for horizon in (10**4, 10**6))
+        assert short.amplitude == long.amplitude
+        assert short.mean(1, 1, 1234) == pytest.approx(long.mean(1, 1, 123_400))
+
+    def test_runs_follow_from_the_seed_whatever_the_threads(self):
+        def play(jobs):
+            study = smooth_sinusoid.Study(4, (2000, 5000), (2000,), 7, jobs)
+            return study.play(1.0)
+
+        one, many = play(1), play(3)
+        assert one.regret.shape == (1, 2, 3, 4)
+        assert np.array_equal(one.regret, many.regret)
+        assert one.policies == ["be-ns", "be-s", "rexp3"]
+
+    def test_the_constant_arm_is_known(self):
+        arms = instance(5000, 1.0, 0)
+        for name in ("be-ns", "be-s"):
+            policy, parameters = smooth_sinusoid.policies(arms)[name]
+            assert make_policy(policy, 2, 5000, **parameters).known_reward == (
+                arms.amplitude
+            )
+
+    def test_bars_are_computed(self):
+        def verdicts(changes):
+            regret = {h: of | changes for h, of in REFERENCES.items()}
+            return [row["verdict"] for row in smooth_sinusoid.bars(comparison(regret))]
+
+        assert verdicts({}) == ["holds", "holds"]
+        assert verdicts({"be-s": 290_000}) == ["does not hold", "does not hold"]
+
+    def test_claims_are_computed(self):
+        def verdicts(be_ns, be_s):
+            return [
+                claim.holds
+                for claim in smooth_sinusoid.check(
+                    comparison(
+                        {
+                            h: {"be-ns": h**be_ns, "be-s": h**be_s, "rexp3": h**0.7}
+                            for h in REFERENCES
+                        }
+                    )
+                )
+            ]
+
+        assert verdicts(0.69, 0.63) == [True] * 4
+        assert verdicts(0.69, 0.71) == [False, True, False, False]
+
+
+class TestClicks:
+    def test_a_short_log_has_shorter_horizons(self):
+        log = make_click_log(0, n_entries=2000, seconds=6400)
+        study = smooth_clicks.Study(log, 1, (), 1, 0, 1)
+        assert 6300 < study.horizons[-1] <= 6400
+        assert study.horizons[0] == study.horizons[-1] // 32
+
+    def test_a_day_of_a_longer_log_is_played(self):
+        log = make_click_log(0, n_entries=2000, seconds=200_000)
+        study = smooth_clicks.Study(log, 1, (), 1, 0, 1)
+        assert study.horizons == (2700, 5400, 10_800, 21_600, 43_200, 86_400)
+
+    def test_published_policies_have_the_one_armed_parameters(self):
+        log = make_click_log(0, n_entries=2000)
+        tried = smooth_clicks.policies(log, 20, 86_400)
+        made = {
+            name: make_policy(tried[name][0], 20, 86_400, **tried[name][1])
+            for name in ("be-ns", "be-s", "be-ns, noise")
+        }
+        assert made["be-ns"].epoch_length == made["be-ns, noise"].epoch_length == 4394
+        assert round(made["be-ns"].loss_budget) == 223
+        assert round(made["be-s"].loss_budget) == 405
+        # 0.22 sqrt(2 (4394 / 20) ln 86,400), with the deviation of a click near 0.22.
+        assert made["be-ns, noise"].loss_budget == pytest.approx(15.6, abs=0.5)
+
+
+@pytest.mark.usefixtures("tiny")
+class TestSuite:
+    def test_without_a_log_it_says_that_clicks_are_synthetic(self, tmp_path, capsys):
+        main(["smooth", "--quick", "--out", str(tmp_path)])
+        summary = (tmp_path / "smooth" / "summary.md").read_text()
+        assert summary in capsys.readouterr().out
+        assert "**The log is synthetic** (5,000 entries, 20 items" in summary
+        for figure in ("sinusoid", "clicks", "click-rates", "instances"):
+            assert (tmp_path / "smooth" / f"{figure}.png").stat().st_size > 10_000
+        with (tmp_path / "smooth" / "results.csv").open() as lines:
+            environments = {row["environment"] for row in csv.DictReader(lines)}
+        assert environments == {
+            "sinusoid, N(0, 1) noise",
+            "sinusoid, Bernoulli noise",
+            "clicks, counterfactual",
+            "clicks, LOWESS-fitted",
+        }
+
+    def test_a_log_of_ones_own_is_played(self, tmp_path):
+        made = make_click_log(5, n_items=4, n_entries=5000, seconds=9000)
+        file = tmp_path / "mine.csv"
+        with file.open("w", newline="") as lines:
+            rows = csv.writer(lines)
+            rows.writerow(["timestamp", "item", "click"])
+            for when, item, click in zip(*made[:3], strict=True):
+                rows.writerow([when, made.names[item], int(click)])
+        assert np.array_equal(click_log(file).clicks, made.clicks)
+        main(["smooth", "--quick", "--out", str(tmp_path), "--clicks", str(file)])
+        summary = (tmp_path / "smooth" / "summary.md").read_text()
+        assert "The log is `mine.csv`: 5,000 entries, 4 items, 2.5 hours" in summary
+        assert "synthetic" not in summary
+
+    def test_a_log_that_is_not_there_fails_before_anything_is_played(self, tmp_path):
+        with pytest.raises(InvalidParameterError, match="cannot read the click log"):
+            main(["smooth", "--quick", "--out", str(tmp_path), "--clicks", "no.csv"])
+        assert not list((tmp_path / "smooth").iterdir())
