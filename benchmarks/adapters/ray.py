@@ -19,7 +19,7 @@ import numpy as np
 import ray
 from ray import tune
 
-from benchmarks.peers import audit as peers_audit
+from benchmarks.peers import audit
 from benchmarks.peers.jobs import Job, Task
 from benchmarks.shared import report
 from benchmarks.shared.problems import BUDGET, MAX_EPOCHS, load
@@ -118,7 +118,7 @@ def in_ray(task: Task) -> dict[str, Any]:
     trained = sum(result.metrics.get("time_total_s", 0.0) for result in results)
     return {
         "score": scheduler.best_score,
-        "audited epochs": peers_audit.n_epochs(task.log),
+        "audited epochs": audit.n_epochs(task.log),
         "own count": scheduler.n_epochs,
         "seconds": round(seconds, 1),
         "overhead": round(seconds - trained / N_JOBS, 1),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from benchmarks.hpo import methods as hpo_methods
+from benchmarks.hpo import methods
 from benchmarks.hpo.decision_times import Decisions
 from benchmarks.hpo.methods import DEFAULT, GATED, SIMPLE
 from benchmarks.hpo.parts import (
@@ -149,7 +149,7 @@ def below(what: str, played: Played, bar: float, *, exact: bool = False) -> dict
 def not_above_the_best(noise: float, played: Played) -> dict:
     """Check the default against the best baseline under noise, order by order."""
     regret = {name: overall(played.of(name), played.families) for name in played.names}
-    baselines = [method.name for method in hpo_methods.BASELINES]
+    baselines = [method.name for method in methods.BASELINES]
     best = min(baselines, key=lambda name: float(regret[name].mean()))
     more = over_seeds(regret[DEFAULT] - regret[best])
     measured = (

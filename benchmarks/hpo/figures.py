@@ -8,8 +8,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from benchmarks.hpo import methods as hpo_methods
-from benchmarks.hpo.methods import DEFAULT, ORACLE, Method
+from benchmarks.hpo.methods import (
+    BANDITS,
+    DEFAULT,
+    ORACLE,
+    Method,
+    ablations,
+    everyone,
+)
 from benchmarks.hpo.parts import CLEAN, NOISES, Played, noisy_name
 from benchmarks.hpo.replay import Setting, begin, own_epochs, scheduled
 from benchmarks.hpo.statistics import (
@@ -56,13 +62,13 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
 
 def main_methods(played: Played) -> list[str]:
     """Return all methods but the ablations, the lowest mean regret first."""
-    ablations = {method.name for method in hpo_methods.ablations()}
-    return [name for name in ascending(played) if name not in ablations]
+    left_out = {method.name for method in ablations()}
+    return [name for name in ascending(played) if name not in left_out]
 
 
 def in_lines(played: Played) -> list[str]:
     """Return the methods that are drawn as lines: few enough to tell apart."""
-    bandits = {method.name for method in hpo_methods.BANDITS[1:]}
+    bandits = {method.name for method in BANDITS[1:]}
     return [name for name in main_methods(played) if name not in bandits]
 
 
@@ -198,4 +204,4 @@ def strips(task: Task, methods: Sequence[Method], out: Path, multiple: int = 5) 
 def shown_in_strips() -> list[Method]:
     """Return the methods whose allocations are drawn."""
     names = (DEFAULT, *STRIPS)
-    return [one for one in hpo_methods.everyone() if one.name in names]
+    return [one for one in everyone() if one.name in names]

@@ -14,8 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.hpo import methods as hpo_methods
-from benchmarks.hpo.methods import DEFAULT, Method
+from benchmarks.hpo.methods import (
+    BANDITS,
+    BASELINES,
+    DEFAULT,
+    Method,
+    by_cost,
+    everyone,
+    own,
+    without_horizon,
+)
 from benchmarks.hpo.replay import Outcome, Setting, begin, search
 from benchmarks.hpo.tasks import Task
 
@@ -117,36 +125,35 @@ def group(tasks: Sequence[Task], name: str) -> list[Task]:
 
 def parts(tasks: Sequence[Task], scale: Scale, seed: int) -> Iterator[Part]:
     """Yield all parts for which there are tasks."""
-    everyone = hpo_methods.everyone()
-    rivals = [*hpo_methods.own(), *hpo_methods.BASELINES, hpo_methods.BANDITS[0]]
+    rivals = [*own(), *BASELINES, BANDITS[0]]
     real = group(tasks, REAL) or tasks
     seeds, noisy, other, live, timed_seeds = (
         range(seed, seed + n) for n in scale[: Scale._fields.index("live_multiples")]
     )
-    yield Part(CLEAN, real, everyone, Setting(), MULTIPLES, seeds)
+    yield Part(CLEAN, real, everyone(), Setting(), MULTIPLES, seeds)
     for noise in NOISES:
         setting = Setting(noise=noise)
         yield Part(noisy_name(noise), real, rivals, setting, MULTIPLES, noisy)
     for name in (LCDB, SURROGATE):
-        if (own := group(tasks, name)[:: scale.every]) and real is not tasks:
-            yield Part(name, own, rivals, Setting(), MULTIPLES, other)
+        if (others := group(tasks, name)[:: scale.every]) and real is not tasks:
+            yield Part(name, others, rivals, Setting(), MULTIPLES, other)
     for n_jobs in JOBS:
         setting = Setting(n_jobs=n_jobs)
         name = parallel_name(n_jobs)
         yield Part(name, real, parallel(), setting, scale.live_multiples, live)
     setting = Setting(known=False)
-    growing = hpo_methods.without_horizon()
+    growing = without_horizon()
     yield Part(UNKNOWN, real, growing, setting, scale.live_multiples, live)
     if timed := [task for task in tasks if task.cost is not None][:: scale.every]:
         setting = Setting(unit="seconds")
-        by_cost = hpo_methods.by_cost()
-        yield Part(SECONDS, timed, by_cost, setting, scale.live_multiples, timed_seeds)
+        live_multiples = scale.live_multiples
+        yield Part(SECONDS, timed, by_cost(), setting, live_multiples, timed_seeds)
 
 
 def parallel() -> list[Method]:
     """Return the methods that are compared with jobs in flight."""
     names = (DEFAULT, "successive-halving-4", "asha-3", "hyperband", "epsilon-greedy")
-    return [one for one in hpo_methods.everyone() if one.name in names]
+    return [one for one in everyone() if one.name in names]
 
 
 def noisy_name(noise: float) -> str:

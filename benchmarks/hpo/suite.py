@@ -18,10 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.hpo import bars as hpo_bars
-from benchmarks.hpo import figures as hpo_figures
-from benchmarks.hpo import methods as hpo_methods
-from benchmarks.hpo import tables as hpo_tables
+from benchmarks.hpo import bars, figures, methods, tables
 from benchmarks.hpo.decision_times import Decisions, measure
 from benchmarks.hpo.parts import (
     CLEAN,
@@ -59,7 +56,7 @@ def run(
     times = decision_times(tasks)  # before other processes compete
     plan = list(parts(tasks, SCALES[scale], seed))
     played = play(plan, jobs)
-    rows = [row for name, part in played.items() for row in hpo_tables.rows(name, part)]
+    rows = [row for name, part in played.items() for row in tables.rows(name, part)]
     report.write_results(out, rows)
     report.write_summary(
         out,
@@ -67,11 +64,11 @@ def run(
         [
             setting(played[CLEAN]),
             "## The bars",
-            report.table([*hpo_bars.bars(played, times)]),
+            report.table([*bars.bars(played, times)]),
             *clean_parts(played[CLEAN]),
             *other_parts(played),
             "## Decision time",
-            hpo_tables.decisions(times),
+            tables.decisions(times),
             *figure_parts(played, tasks, out),
         ],
     )
@@ -82,8 +79,8 @@ def decision_times(tasks: Sequence[Task]) -> list[Decisions]:
     largest = max(tasks, key=lambda task: len(task.curves))
     return [
         measure(largest, method, n_arms)
-        for n_arms in hpo_bars.DECISION_BARS
-        for method in (*hpo_methods.own(), *hpo_methods.BASELINES)
+        for n_arms in bars.DECISION_BARS
+        for method in (*methods.own(), *methods.BASELINES)
     ]
 
 
@@ -120,20 +117,20 @@ def setting(clean: Played) -> str:
 
 def clean_parts(clean: Played) -> Iterator[str]:
     """Yield the tables of the searches without noise."""
-    if hpo_bars.as_reference(clean):
+    if bars.as_reference(clean):
         yield "## Ours / the reference's"
-        yield hpo_bars.reference_table(clean)
+        yield bars.reference_table(clean)
     yield "## Without noise"
-    yield hpo_tables.regrets(clean)
+    yield tables.regrets(clean)
     yield "`auto` against each, differences below 0 in its favour:"
-    yield hpo_tables.against(clean)
+    yield tables.against(clean)
     budgets = ", ".join(f"{multiple}x" for multiple in clean.part.multiples)
     yield (
         f"What the searches do, at {budgets}: share of the epochs that the picked "
         "configuration got, changes from one that could train on to another, "
         "configurations opened, share of the budget used."
     )
-    yield hpo_tables.behaviour(clean)
+    yield tables.behaviour(clean)
 
 
 def other_parts(played: Mapping[str, Played]) -> Iterator[str]:
@@ -141,22 +138,22 @@ def other_parts(played: Mapping[str, Played]) -> Iterator[str]:
     for name in (*(noisy_name(noise) for noise in NOISES), LCDB, SURROGATE):
         if name in played:
             yield f"## {name[0].upper()}{name[1:]}"
-            yield hpo_tables.regrets(played[name])
-            yield hpo_tables.against(played[name])
+            yield tables.regrets(played[name])
+            yield tables.against(played[name])
     yield "## Jobs in flight"
     yield (
         "The same budget in epochs; every epoch takes one unit of time, and jobs come "
         "back when they end. Idle: the share of the workers' time in which they wait."
     )
     several = {n_jobs: played[parallel_name(n_jobs)] for n_jobs in JOBS}
-    yield hpo_tables.in_flight(played[CLEAN].where(several[JOBS[0]].part), several)
+    yield tables.in_flight(played[CLEAN].where(several[JOBS[0]].part), several)
     yield "## Budget unknown"
     yield (
         "R epochs at first, extended by factors of 1.5; the search is broken off when "
         "the true budget is spent. Methods that can do that, with the whole table to "
         "open from."
     )
-    yield hpo_tables.regrets(played[UNKNOWN])
+    yield tables.regrets(played[UNKNOWN])
     if SECONDS in played:
         yield "## Budgets in seconds"
         yield (
@@ -164,7 +161,7 @@ def other_parts(played: Mapping[str, Played]) -> Iterator[str]:
             "comes after the last second does not count. Methods that plan their "
             "rounds beforehand cannot do that."
         )
-        yield hpo_tables.regrets(played[SECONDS])
+        yield tables.regrets(played[SECONDS])
 
 
 def figure_parts(
@@ -172,9 +169,9 @@ def figure_parts(
 ) -> Iterator[str]:
     """Draw all figures."""
     yield "## Figures"
-    yield hpo_figures.regret(played, out)
-    yield hpo_figures.ranks(played[CLEAN], out)
-    yield hpo_figures.families(played[CLEAN], out)
+    yield figures.regret(played, out)
+    yield figures.ranks(played[CLEAN], out)
+    yield figures.families(played[CLEAN], out)
     real = played[CLEAN].part.tasks
     task = next((task for task in real if task.name == DRAWN), real[0])
-    yield hpo_figures.strips(task, hpo_figures.shown_in_strips(), out)
+    yield figures.strips(task, figures.shown_in_strips(), out)

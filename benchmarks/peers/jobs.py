@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.peers import audit as peers_audit
+from benchmarks.peers import audit
 from benchmarks.peers.audit import AuditedClassifier
 from benchmarks.shared.problems import BUDGET, candidates, load, make_model, space
 
@@ -69,7 +69,7 @@ class Task(NamedTuple):
 
     @property
     def budget_spent(self) -> bool:
-        return peers_audit.n_epochs(self.log) >= BUDGET
+        return audit.n_epochs(self.log) >= BUDGET
 
     def trainer(self, settings: Mapping[str, Any]) -> Callable[[], float]:
         """Return a function that trains a configuration one epoch and scores it."""

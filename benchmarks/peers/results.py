@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.peers import audit as peers_audit
+from benchmarks.peers import audit
 from benchmarks.peers.audit import Event
 from benchmarks.peers.jobs import Run
 from benchmarks.shared.problems import BUDGET, PROBLEMS
@@ -53,7 +53,7 @@ class Result(NamedTuple):
 
 def read(runs: Iterable[Run]) -> list[Result]:
     """Return the runs with their logs."""
-    return [Result(run, peers_audit.read(Path(run.log))) for run in runs]
+    return [Result(run, audit.read(Path(run.log))) for run in runs]
 
 
 def searches(results: Sequence[Result], problem: str) -> dict[str, list[Result]]:
@@ -136,8 +136,8 @@ def margins(own: Sequence[Result], peer: Sequence[Result]) -> NDArray[np.float64
     return np.array(differences)
 
 
-class Standing(NamedTuple):
-    """How ``RisingSearchCV`` stands on a problem."""
+class AgainstPeers(NamedTuple):
+    """``RisingSearchCV`` against the other searches on a problem."""
 
     problem: str
     differences: dict[str, NDArray[np.float64]]  # by peer, those with a seed in common
@@ -176,7 +176,7 @@ class Standing(NamedTuple):
         )
 
     def row(self) -> dict[str, str]:
-        """Return a row of the table of standings."""
+        """Return a row of the table of comparisons."""
         ahead = [peer for peer in self.differences if self._mean(peer) >= 0.0]
         return {
             "problem": self.problem,
@@ -197,8 +197,8 @@ def _with_interval(differences: NDArray[np.float64]) -> str:
     return text if np.isnan(half) else f"{text} ± {half:.4f}"
 
 
-def standings(results: Sequence[Result]) -> list[Standing]:
-    """Return a standing per problem that the own search and a peer have finished."""
+def compare_with_peers(results: Sequence[Result]) -> list[AgainstPeers]:
+    """Return a comparison per problem that our search and a peer have finished."""
     found = []
     for problem in PROBLEMS:
         by_search = searches(results, problem)
@@ -206,11 +206,11 @@ def standings(results: Sequence[Result]) -> list[Standing]:
         differences = {name: margins(own, peer) for name, peer in by_search.items()}
         kept = {name: each for name, each in differences.items() if len(each)}
         if kept:
-            found.append(Standing(problem, kept))
+            found.append(AgainstPeers(problem, kept))
     return found
 
 
-def verdicts(found: Sequence[Standing]) -> Iterator[dict[str, str]]:
+def verdicts(found: Sequence[AgainstPeers]) -> Iterator[dict[str, str]]:
     """Yield the bars, what came out, and whether they hold."""
     n, best = len(found), [s.problem for s in found if s.at_least_best]
     yield _bar(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.cure_ucb.imdb import text as imdb_text
+from benchmarks.papers.cure_ucb.imdb import text
 
 N_REVIEWS = 7_500
 
 
 def write(data_dir: Path | None, path: Path) -> None:
     """Write X and y of some reviews, the same ones always; see ``load_texts``."""
-    texts, labels = imdb_text.load_texts(data_dir)
+    texts, labels = text.load_texts(data_dir)
     drawn = np.random.default_rng(0).choice(len(texts), N_REVIEWS, replace=False)
-    counts = imdb_text.count([texts[i] for i in drawn], None)
+    counts = text.count([texts[i] for i in drawn], None)
     np.savez_compressed(path, X=np.log1p(counts.astype(np.float32)), y=labels[drawn])

@@ -15,9 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.peers import figures as peers_figures
-from benchmarks.peers import results as peers_results
-from benchmarks.peers import reviews as peers_reviews
+from benchmarks.peers import figures, results, reviews
 from benchmarks.peers.environments import (
     COMMON,
     TORCH,
@@ -98,30 +96,28 @@ def run(out: Path, *, scale: str, seed: int, data_dir: Path | None) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             job = Job(problem, peer.searches, seeds, str(folder.absolute()), data)
             runs += measure(peer, pythons[peer.runner], job)
-    results = peers_results.read(runs)
-    report.write_results(out, peers_results.rows(results))
+    found = results.read(runs)
+    report.write_results(out, results.rows(found))
     title = (
         f"60 configurations of at most {MAX_EPOCHS} epochs, {BUDGET} epochs, "
         f"seeds {seeds[0]} to {seeds[-1]}"
     )
-    report.write_summary(out, title, _parts(results, absent, out))
+    report.write_summary(out, title, _parts(found, absent, out))
 
 
-def _parts(
-    results: list[peers_results.Result], absent: list[str], out: Path
-) -> Iterator[str]:
-    standings = peers_results.standings(results)
-    yield report.table(list(peers_results.verdicts(standings)))
-    if standings:
-        yield report.table([standing.row() for standing in standings])
-    yield report.table(peers_results.table(results))
+def _parts(found: list[results.Result], absent: list[str], out: Path) -> Iterator[str]:
+    compared = results.compare_with_peers(found)
+    yield report.table(list(results.verdicts(compared)))
+    if compared:
+        yield report.table([against.row() for against in compared])
+    yield report.table(results.table(found))
     yield "\n".join([NOTES, *absent])
-    done = [result for result in results if not result.run.error]
+    done = [result for result in found if not result.run.error]
     if done:
-        yield peers_figures.against_epochs(done, out)
-        yield peers_figures.against_time(done, out)
-    if any(result.run.problem == peers_figures.LATE for result in done):
-        yield peers_figures.where_epochs_went(done, out)
+        yield figures.against_epochs(done, out)
+        yield figures.against_time(done, out)
+    if any(result.run.problem == figures.LATE for result in done):
+        yield figures.where_epochs_went(done, out)
 
 
 def _python(peer: Peer, cache: Path) -> Path | NotInstalledError:
@@ -138,7 +134,7 @@ def _data(problem: str, out: Path, data_dir: Path | None) -> str:
     """Return the file with the rows of a problem, where it has one."""
     if problem == "imdb":
         path = out / "imdb.npz"
-        peers_reviews.write(data_dir, path)
+        reviews.write(data_dir, path)
         return str(path.absolute())
     if problem == "late-bloomers" and importlib.util.find_spec("torch") is None:
         msg = "torch is not installed (pip install risingsearch[torch])"

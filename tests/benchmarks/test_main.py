@@ -4,7 +4,7 @@ import pytest
 
 import benchmarks.__main__ as command
 from benchmarks.papers.cure_ucb import ltf, two_arm
-from benchmarks.peers import suite as peers
+from benchmarks.peers import suite
 
 
 @pytest.mark.parametrize(("name", "module"), [("two-arm", two_arm), ("ltf", ltf)])
@@ -28,7 +28,7 @@ def test_data_folder_comes_from_the_environment(monkeypatch, tmp_path):
     def run(out: Path, *, scale: str, seed: int, data_dir: Path | None) -> None:
         taken.append(data_dir)
 
-    monkeypatch.setattr(peers, "run", run)
+    monkeypatch.setattr(suite, "run", run)
     monkeypatch.setenv("RISINGSEARCH_DATA", "/data")
     command.main(["peers", "--out", str(tmp_path)])
     command.main(["peers", "--out", str(tmp_path), "--data-dir", "/other"])

@@ -27,7 +27,7 @@ from benchmarks.adapters.optuna.studies import (
     Studied,
     study,
 )
-from benchmarks.hpo import bars as hpo_bars
+from benchmarks.hpo import bars
 from benchmarks.hpo.statistics import balanced, over_seeds, overall, per_task
 from benchmarks.hpo.tasks import Task, load_tasks
 from benchmarks.shared import figures, report
@@ -84,8 +84,7 @@ def public(tasks: Sequence[Task]) -> list[Task]:
     return [
         task
         for task in tasks
-        if task.features is not None
-        and task.name in hpo_bars.TASKS.get(task.family, ())
+        if task.features is not None and task.name in bars.TASKS.get(task.family, ())
     ]
 
 
@@ -137,7 +136,7 @@ def _means(
         yield {
             "method": name,
             **{f"{m} R": f"{by_budget[i]:.3f}" for i, m in enumerate(MULTIPLES)},
-            "mean": hpo_bars.with_half(over_seeds(overall(own, families))),
+            "mean": bars.with_half(over_seeds(overall(own, families))),
             **{
                 family: f"{per_task(own[families == family]).mean():.3f}"
                 for family in np.unique(families)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.papers.cure_ucb import synthetic as rising
+from benchmarks.papers.cure_ucb import synthetic
 from benchmarks.papers.cure_ucb.synthetic import LONG, NON_STATIONARY, RISING, SHORT
 from benchmarks.shared import claims
 from benchmarks.shared.claims import Claim
@@ -20,14 +20,14 @@ REFERENCES = {
 
 def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
     """Play the paper's policies and check its claims."""
-    study = rising.Study("concave", ET_SWGTS, rising.SCALES[scale], seed, jobs)
-    rising.run(study, out, "CURE-UCB paper, concave arms", check, REFERENCES)
+    study = synthetic.Study("concave", ET_SWGTS, synthetic.SCALES[scale], seed, jobs)
+    synthetic.run(study, out, "CURE-UCB paper, concave arms", check, REFERENCES)
 
 
 def check(main: Comparison) -> list[Claim]:
     """Return what section 6.2 and the captions say, and what came out."""
     return [
-        *rising.cure_claims(main, "Fig. 5a", "Fig. 5b, c", "Fig. 11"),
+        *synthetic.cure_claims(main, "Fig. 5a", "Fig. 5b, c", "Fig. 11"),
         claims.group_ahead(
             main,
             RISING,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.papers.cure_ucb import synthetic as rising
+from benchmarks.papers.cure_ucb import synthetic
 from benchmarks.papers.cure_ucb.synthetic import LONG, SHORT
 from benchmarks.shared import claims, results
 from benchmarks.shared.claims import Claim
@@ -20,9 +20,9 @@ REFERENCES = {
 
 def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
     """Play the paper's policies, check its claims and Theorem 5.2."""
-    study = rising.Study("ltf", ET_SWGTS, rising.SCALES[scale], seed, jobs)
-    exact = study.play(rising.exact_policies(), noise=0.0)
-    rising.run(
+    study = synthetic.Study("ltf", ET_SWGTS, synthetic.SCALES[scale], seed, jobs)
+    exact = study.play(synthetic.exact_policies(), noise=0.0)
+    synthetic.run(
         study,
         out,
         "CURE-UCB paper, linear-then-flat arms",
@@ -35,7 +35,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
 def check(main: Comparison) -> list[Claim]:
     """Return what section 6.1 and the captions say, and what came out."""
     return [
-        *rising.cure_claims(main, "Fig. 4a", "Fig. 4b, c", "Fig. 10"),
+        *synthetic.cure_claims(main, "Fig. 4a", "Fig. 4b, c", "Fig. 10"),
         claims.order_changes(
             main,
             "cure-ucb",

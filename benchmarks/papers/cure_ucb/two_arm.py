@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.cure_ucb import synthetic as rising
+from benchmarks.papers.cure_ucb import synthetic
 from benchmarks.papers.cure_ucb.synthetic import LONG, MIDDLE, SHORT
 from benchmarks.shared import claims, figures, results
 from benchmarks.shared.claims import Claim
@@ -33,11 +33,11 @@ EXACT_REFERENCES = {
 
 def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
     """Play the paper's policies in its example, with noise and without."""
-    study = rising.Study("two-arm", ET_SWGTS, rising.SCALES[scale], seed, jobs)
+    study = synthetic.Study("two-arm", ET_SWGTS, synthetic.SCALES[scale], seed, jobs)
     exact = study.play(
-        rising.exact_policies(), tuple(EXACT_REFERENCES), noise=0.0, instances=1
+        synthetic.exact_policies(), tuple(EXACT_REFERENCES), noise=0.0, instances=1
     )
-    rising.run(
+    synthetic.run(
         study,
         out,
         "CURE-UCB paper, the two-arm example",

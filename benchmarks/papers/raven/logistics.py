@@ -11,8 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from benchmarks.papers.raven import study as raven_study
-from benchmarks.papers.raven.study import PAPER, Study, standard_error
+from benchmarks.papers.raven.study import PAPER, Study, result_row, standard_error
 from benchmarks.papers.raven.trials import (
     DYNAMIC,
     HORIZON,
@@ -94,7 +93,7 @@ def rows(part: str, trials: Trials) -> Iterator[dict[str, Any]]:
     for name in trials.policies:
         for measured in MEASURES:
             samples = trials.ends(measured, name)
-            yield raven_study.row(part, "logistics", HORIZON, name, measured, samples)
+            yield result_row(part, "logistics", HORIZON, name, measured, samples)
 
 
 def parts(trials: Trials, out: Path) -> Iterator[str]:

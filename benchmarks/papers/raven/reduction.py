@@ -13,8 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.raven import study as raven_study
-from benchmarks.papers.raven.study import SCRIPT, Study, standard_error
+from benchmarks.papers.raven.study import (
+    SCRIPT,
+    Study,
+    announce,
+    result_row,
+    standard_error,
+)
 from benchmarks.shared import figures, report
 from benchmarks.shared.claims import Claim
 from benchmarks.shared.figures import Look
@@ -66,7 +71,7 @@ def measure(study: Study) -> list[Point]:
     """Tune at every horizon, then play the runs seen and fresh ones."""
     points = []
     for horizon in study.scale.horizons:
-        raven_study.tell(f"tuning at {horizon:,} rounds")
+        announce(f"tuning at {horizon:,} rounds")
         seen = Bernoulli(horizon, TUNING_RUNS, SEED + study.seed, study.jobs)
         fresh = seen._replace(runs=study.scale.fresh_runs, seed=seen.seed + 1)
         baselines = [runs.regret("ucb1", SCRIPT) for runs in (seen, fresh)]
@@ -157,7 +162,7 @@ def rows(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     for point in points:
         for runs, samples in (("seen", point.seen), ("fresh", point.fresh)):
             name, measured = point.tuning.name, f"regret saved, {runs} runs"
-            yield raven_study.row(
+            yield result_row(
                 "reduction", "bernoulli", point.horizon, name, measured, samples
             )
 

@@ -69,7 +69,7 @@ class Study(NamedTuple):
         runs: int,
     ) -> Comparison:
         """Compare policies on the same runs of several environments."""
-        tell(f"{len(policies)} policies, {runs} runs of {', '.join(environments)}")
+        announce(f"{len(policies)} policies, {runs} runs of {', '.join(environments)}")
         return compare(policies, environments, horizons, runs, self.seed, self.jobs)
 
 
@@ -80,12 +80,12 @@ def everyone() -> dict[str, Any]:
     return {name: (name, given) for name, given in named.items()}
 
 
-def tell(what: str) -> None:
+def announce(what: str) -> None:
     """Say what is being done."""
     print(f"raven: {what}", file=sys.stderr)
 
 
-def row(
+def result_row(
     part: str,
     environment: str,
     horizon: int,
@@ -106,11 +106,11 @@ def row(
     }
 
 
-def rows(part: str, comparison: Comparison) -> list[dict[str, Any]]:
+def result_rows(part: str, comparison: Comparison) -> list[dict[str, Any]]:
     """Return a row for every mean regret of a comparison."""
     grid = np.ndindex(comparison.regret.shape[:3])
     return [
-        row(
+        result_row(
             part,
             comparison.environments[e],
             comparison.horizons[h],

@@ -12,12 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.raven import logistics as raven_logistics
-from benchmarks.papers.raven import reduction as raven_reduction
-from benchmarks.papers.raven import sensitivity as raven_sensitivity
-from benchmarks.papers.raven import study as raven_study
+from benchmarks.papers.raven import logistics, reduction, sensitivity
 from benchmarks.papers.raven.sensitivity import LONG, TABLE_1
-from benchmarks.papers.raven.study import PAPER, SCALES, Study, everyone
+from benchmarks.papers.raven.study import PAPER, SCALES, Study, everyone, result_rows
 from benchmarks.papers.raven.trials import DYNAMIC, Trials, play
 from benchmarks.shared import report
 from benchmarks.shared.results import with_interval
@@ -28,28 +25,28 @@ from risingsearch.simulation.statistics import average_ranks
 def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
     """Repeat the three experiments of the paper, then play all other policies."""
     study = Study(SCALES[scale], seed, jobs)
-    reduction = raven_reduction.measure(study)
-    grid = raven_sensitivity.measure(study)
-    trials = raven_logistics.measure(study)
+    reduced = reduction.measure(study)
+    grid = sensitivity.measure(study)
+    trials = logistics.measure(study)
     rows = [
-        *raven_reduction.rows(reduction),
-        *raven_study.rows("sensitivity", grid),
-        *raven_logistics.rows("logistics", trials),
+        *reduction.rows(reduced),
+        *result_rows("sensitivity", grid),
+        *logistics.rows("logistics", trials),
     ]
     parts = [
         "## Regret reduction",
-        *raven_reduction.parts(reduction, out),
+        *reduction.parts(reduced, out),
         "## Sensitivity",
-        *raven_sensitivity.parts(grid, out),
+        *sensitivity.parts(grid, out),
         "## Logistics",
-        *raven_logistics.parts(trials, out),
+        *logistics.parts(trials, out),
     ]
     if runs := study.scale.other_runs:
         scenarios = study.play(everyone(), TABLE_1, [LONG], runs)
         rest = {name: given for name, given in everyone().items() if name not in PAPER}
         others = play(rest, runs, seed, jobs)
-        rows += raven_study.rows("scenarios", scenarios)
-        rows += raven_logistics.rows("other policies", others)
+        rows += result_rows("scenarios", scenarios)
+        rows += logistics.rows("other policies", others)
         parts += ["## Beyond the paper", *beyond_parts(scenarios, trials, others)]
     report.write_results(out, rows)
     report.write_summary(out, "RAVEN-UCB paper, section 4", parts)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.raven import study as raven_study
+from benchmarks.papers.raven.study import announce
 from risingsearch.curves import DriftingMeans, make_environment
 from risingsearch.simulation import Comparison, SimulationResult, simulate
 
@@ -60,7 +60,7 @@ def play(
     horizon: int = HORIZON,
 ) -> Trials:
     """Play policies in the same environments, one per trial."""
-    raven_study.tell(f"{len(named)} policies, {n_trials} trials of logistics")
+    announce(f"{len(named)} policies, {n_trials} trials of logistics")
     checkpoints = np.linspace(0, horizon, N_CHECKPOINTS + 1).astype(np.int64)[1:]
 
     def trial(k: int) -> list[NDArray[np.float64]]:

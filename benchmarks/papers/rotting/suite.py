@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.rotting import grids as rotting_grids
-from benchmarks.papers.rotting import table as rotting_table
+from benchmarks.papers.rotting import grids, table
 from benchmarks.papers.rotting.paper import CASES, HORIZON, PAPER_RUNS, SIGMA, Case
 from benchmarks.papers.rotting.study import SCALES, Scale, Study
 from benchmarks.papers.rotting.table import P_BAR, p_value, wins
@@ -35,7 +34,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
     """Play the paper's policies, fill in its Table 1, and repeat its grid searches."""
     study = Study(SCALES[scale], seed, jobs)
     main = {case: study.play(case, policies(case)) for case in CASES}
-    padded = rotting_grids.play_paddings(study)
+    padded = grids.play_paddings(study)
     measured = {"main": main, "xi": padded}
     parts = [
         setting(study.scale),
@@ -44,17 +43,17 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
         "## The paper's claims",
         report.table([claim.row() for claim in check(main)]),
         "## Table 1",
-        *rotting_table.parts(main),
+        *table.parts(main),
         "## The constant in the index",
-        *rotting_grids.padding_parts(padded),
+        *grids.padding_parts(padded),
         "## Mean regret",
         *mean_parts(main),
     ]
     if study.scale.full:
-        searched = rotting_grids.search(study)
+        searched = grids.search(study)
         beyond = {case: others(study, case) for case in CASES}
         measured |= {"grid": searched, "beyond": beyond}
-        parts += ["## The grid searches", *rotting_grids.parts(searched, out)]
+        parts += ["## The grid searches", *grids.parts(searched, out)]
         parts += ["## Beyond the paper", *beyond_parts(beyond)]
     parts += ["## Figures", draw_regret(study, out), draw_wins(main, out)]
     report.write_results(

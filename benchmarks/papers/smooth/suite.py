@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.papers.smooth import clicks as smooth_clicks
-from benchmarks.papers.smooth import sinusoid as smooth_sinusoid
+from benchmarks.papers.smooth import articles, sinusoid
 from benchmarks.shared import report, results
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 
@@ -50,25 +49,23 @@ def run(
     """Play the sinusoids and the clicks."""
     log = click_log(clicks) if clicks else make_click_log(seed)
     much = SCALES[scale]
-    sinusoids = smooth_sinusoid.Study(
+    sinusoids = sinusoid.Study(
         much.instances, much.horizons, much.bernoulli_horizons, seed, jobs
     )
-    articles = smooth_clicks.Study(
+    article_clicks = articles.Study(
         log, much.click_runs, much.fitted_horizons, much.fitted_runs, seed, jobs
     )
     gaussian, bernoulli = (sinusoids.play(noise) for noise in (1.0, "bernoulli"))
-    counterfactual, fitted = map(articles.play, smooth_clicks.EXPERIMENTS)
+    counterfactual, fitted = map(article_clicks.play, articles.EXPERIMENTS)
     parts = [
         "## The bars",
-        report.table(
-            [*smooth_sinusoid.bars(gaussian), *smooth_sinusoid.costs(sinusoids)]
-        ),
+        report.table([*sinusoid.bars(gaussian), *sinusoid.costs(sinusoids)]),
         "## The one-armed sinusoid (section 7.2)",
         setting(much),
-        *smooth_sinusoid.parts(gaussian, bernoulli, out, seed),
+        *sinusoid.parts(gaussian, bernoulli, out, seed),
         "## Clicks on articles (section 7.3)",
         source(log, clicks),
-        *smooth_clicks.parts(log, counterfactual, fitted, out),
+        *articles.parts(log, counterfactual, fitted, out),
     ]
     report.write_results(
         out,

@@ -3,8 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.hpo import decision_times as hpo_decisions
-from benchmarks.hpo import replay as hpo_replay
+from benchmarks.hpo import decision_times, replay
 from benchmarks.hpo.methods import BASELINES, ORACLE, Method, everyone
 from benchmarks.hpo.replay import Setting, begin, judge, search, simulated, train
 from benchmarks.hpo.tasks import make_task
@@ -30,7 +29,7 @@ def task():
 
 @pytest.fixture
 def interpreted(monkeypatch):
-    monkeypatch.setattr(hpo_replay, "simulate", partial(simulate, compiled=False))
+    monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=False))
 
 
 @pytest.mark.parametrize(
@@ -47,9 +46,9 @@ def test_a_simulation_does_what_the_scheduler_does(name, task, interpreted):
 
 def test_compiled_is_the_same(task, monkeypatch):
     run = begin(task, 0, 0.01)
-    monkeypatch.setattr(hpo_replay, "simulate", partial(simulate, compiled=True))
+    monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=True))
     compiled = simulated(run, RULE, 50)
-    monkeypatch.setattr(hpo_replay, "simulate", partial(simulate, compiled=False))
+    monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=False))
     assert np.array_equal(compiled, simulated(run, RULE, 50))
 
 
@@ -104,7 +103,7 @@ def test_a_budget_that_is_not_known_is_spent_to_the_epoch(task):
 def test_seconds_are_not_overrun(task):
     run = begin(task, 0, 0.0)
     budget = 3 * task.max_epochs
-    arms, _ = hpo_replay.scheduled(run, RULE, budget, Setting(unit="seconds"))
+    arms, _ = replay.scheduled(run, RULE, budget, Setting(unit="seconds"))
     average = np.nanmean(np.where(np.isnan(task.curves), np.nan, task.cost))
     assert 0.8 < task.cost[arms, 0].sum() / (budget * average) < 1.1
 
@@ -141,7 +140,7 @@ def test_a_proposer_is_made_from_the_features_of_all_configurations(task, monkey
             taken.append(proposer)
             super().__init__(*args, **kwargs)
 
-    monkeypatch.setattr(hpo_replay, "Scheduler", Proposed)
+    monkeypatch.setattr(replay, "Scheduler", Proposed)
     method = RULE._replace(proposer=np.copy)
     run = begin(task, 0, 0.0)
     assert search(run, method, 2, Setting()).used == 1.0
@@ -169,6 +168,6 @@ def test_ends_are_not_told_before_they_are_seen():
 
 
 def test_decisions_are_timed_on_as_many_arms_as_asked_for(task):
-    timed = hpo_decisions.measure(task, RULE, 100)
+    timed = decision_times.measure(task, RULE, 100)
     assert (timed.method, timed.n_arms) == ("rule", 100)
     assert 0.0 < timed.mean <= timed.slowest_percent * 100

@@ -3,35 +3,35 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.hpo import statistics as hpo_numbers
+from benchmarks.hpo import statistics
 
 FAMILIES = np.array(["few", "many", "many", "many"])
 
 
 def test_every_family_counts_alike():
-    assert hpo_numbers.balanced(np.array([1.0, 0.0, 0.0, 0.0]), FAMILIES) == 0.5
+    assert statistics.balanced(np.array([1.0, 0.0, 0.0, 0.0]), FAMILIES) == 0.5
 
 
 def test_what_is_missing_is_left_out():
     values = np.array([[1.0, math.nan], [0.0, 0.2], [0.6, 0.4], [math.nan, 0.6]])
-    found = hpo_numbers.balanced(values, FAMILIES)
+    found = statistics.balanced(values, FAMILIES)
     assert found == pytest.approx([0.65, 0.4])
-    assert math.isnan(hpo_numbers.mean_known(np.full(3, math.nan), axis=0))
+    assert math.isnan(statistics.mean_known(np.full(3, math.nan), axis=0))
 
 
 def test_intervals_are_over_the_orders():
     regret = np.zeros((4, 2, 3))
     regret[...] = [0.1, 0.2, 0.3]
-    found = hpo_numbers.over_seeds(hpo_numbers.overall(regret, FAMILIES))
+    found = statistics.over_seeds(statistics.overall(regret, FAMILIES))
     assert found.mean == pytest.approx(0.2)
     assert found.high - found.mean == pytest.approx(0.1 / 3**0.5 * 4.303, rel=1e-3)
 
 
 def test_a_bootstrap_draws_tasks_within_their_family():
-    found = hpo_numbers.over_tasks(np.array([1.0, 0.0, 0.3, 0.6]), FAMILIES)
+    found = statistics.over_tasks(np.array([1.0, 0.0, 0.3, 0.6]), FAMILIES)
     assert found.mean == pytest.approx(0.65)
     assert 0.5 <= found.low < found.mean < found.high <= 0.8
-    alone = hpo_numbers.over_tasks(np.array([1.0, 0.2, 0.2, 0.2]), FAMILIES)
+    alone = statistics.over_tasks(np.array([1.0, 0.2, 0.2, 0.2]), FAMILIES)
     assert (alone.low, alone.high) == pytest.approx((0.6, 0.6))
 
 
@@ -39,26 +39,26 @@ def test_pairs_are_compared_task_by_task():
     families = np.repeat("one", 12)
     rng = np.random.default_rng(0)
     first = rng.uniform(0, 0.2, (12, 2, 3))
-    found = hpo_numbers.paired(first, first + 0.1, families)
+    found = statistics.paired(first, first + 0.1, families)
     assert found.won == 1.0
     assert found.difference == pytest.approx((-0.1, -0.1, -0.1))
     assert found.p_value == pytest.approx(2 / 2**12)
-    same = hpo_numbers.paired(first, first, families)
+    same = statistics.paired(first, first, families)
     assert (same.won, same.p_value) == (0.0, 1.0)
 
 
 def test_ranks_share_ties_and_leave_out_cells_without_all():
     regret = np.array([[0.1, 0.5], [0.1, math.nan], [0.9, 0.5]])[:, :, None, None]
-    assert hpo_numbers.cell_ranks(regret).tolist() == [1.5, 1.5, 3.0]
+    assert statistics.cell_ranks(regret).tolist() == [1.5, 1.5, 3.0]
 
 
 def test_ranks_over_tasks_are_by_the_mean_over_budgets():
     regret = np.array([[[0.1, 0.4]], [[0.3, 0.1]]])[:, :, :, None]
-    assert hpo_numbers.task_ranks(regret).tolist() == [2.0, 1.0]
+    assert statistics.task_ranks(regret).tolist() == [2.0, 1.0]
 
 
 def test_the_critical_difference_is_that_of_the_literature():
     # Demsar 2006, JMLR, Table 5: 2.343 for 3 classifiers.
     expected = 2.343 * math.sqrt(2)
-    found = hpo_numbers.critical_difference(3, 1)
+    found = statistics.critical_difference(3, 1)
     assert found == pytest.approx(expected, rel=1e-3)

@@ -5,14 +5,10 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.hpo import bars as hpo_bars
-from benchmarks.hpo import methods as hpo_methods
-from benchmarks.hpo import parts as hpo_parts
-from benchmarks.hpo import replay as hpo_replay
-from benchmarks.hpo import suite as hpo
+from benchmarks.hpo import bars, methods, parts, replay, suite
 from benchmarks.hpo.decision_times import Decisions
 from benchmarks.hpo.methods import Method
-from benchmarks.hpo.parts import Part, Played, parts
+from benchmarks.hpo.parts import Part, Played
 from benchmarks.hpo.replay import Outcome, Setting
 from benchmarks.hpo.tasks import make_task
 from risingsearch.simulation import simulate
@@ -29,7 +25,7 @@ def tasks():
     table = curves(0)
     made = [
         make_task(family, name, table, cost=np.ones((40, 6)))
-        for family, names in hpo_bars.TASKS.items()
+        for family, names in bars.TASKS.items()
         for name in names
     ]
     return [*made, make_task("lcdb", "x", table)]
@@ -38,8 +34,8 @@ def tasks():
 def played(tasks, regret, seeds=range(30)):
     """Return a part in which methods have these mean regrets, the same everywhere."""
     rng = np.random.default_rng(0)
-    methods = [Method(name, "auto") for name in regret]
-    part = Part("clean", tasks, methods, Setting(), (1, 2), seeds)
+    made = [Method(name, "auto") for name in regret]
+    part = Part("clean", tasks, made, Setting(), (1, 2), seeds)
     outcomes = np.zeros((len(regret), len(tasks), 2, len(seeds), len(Outcome._fields)))
     noise = rng.uniform(-0.01, 0.01, outcomes.shape[1:-1])
     for m, mean in enumerate(regret.values()):
@@ -48,7 +44,8 @@ def played(tasks, regret, seeds=range(30)):
 
 
 def test_parts_cover_what_there_is(tasks):
-    plan = {part.name: part for part in parts(tasks, hpo_parts.SCALES["full"], 0)}
+    full = parts.SCALES["full"]
+    plan = {part.name: part for part in parts.parts(tasks, full, 0)}
     assert list(plan) == [
         *("clean", "noise 0.01", "noise 0.03", "LCDB", "4 in flight", "16 in flight"),
         *("unknown", "seconds"),
@@ -57,7 +54,7 @@ def test_parts_cover_what_there_is(tasks):
     assert plan["clean"].seeds == range(30)
     assert [task.family for task in plan["LCDB"].tasks] == ["lcdb"]
     assert all(not method.plans_rounds for method in plan["seconds"].methods)
-    only = {part.name: part for part in parts(tasks[-1:], hpo_parts.SCALES["full"], 0)}
+    only = {part.name: part for part in parts.parts(tasks[-1:], full, 0)}
     assert len(only["clean"].tasks) == 1
     assert "LCDB" not in only
 
@@ -73,7 +70,7 @@ def test_a_part_gives_what_another_has_too(tasks):
 
 
 def test_methods_have_names_of_their_own():
-    names = [method.name for method in hpo_methods.everyone()]
+    names = [method.name for method in methods.everyone()]
     assert len(set(names)) == len(names)
 
 
@@ -82,18 +79,18 @@ class TestBars:
         return {row["bar"]: row["verdict"] for row in rows}
 
     def test_the_reference_is_compared_on_its_own_tasks_alone(self, tasks):
-        regret = {name: row.mean for name, row in hpo_bars.REFERENCE.items()}
+        regret = {name: row.mean for name, row in bars.REFERENCE.items()}
         same = played(tasks[:-1], regret)
-        assert hpo_bars.as_reference(same)
-        assert not hpo_bars.as_reference(played(tasks, regret))
-        assert not hpo_bars.as_reference(played(tasks[:-1], regret, range(10)))
-        found = self.verdicts(hpo_bars.reproduced(same))
+        assert bars.as_reference(same)
+        assert not bars.as_reference(played(tasks, regret))
+        assert not bars.as_reference(played(tasks[:-1], regret, range(10)))
+        found = self.verdicts(bars.reproduced(same))
         assert set(found.values()) == {"holds"}
-        line = hpo_bars.reference_table(same).splitlines()[2]
+        line = bars.reference_table(same).splitlines()[2]
         assert "0.220 / 0.220" in line
         assert "/ 0.277" in line
         off = self.verdicts(
-            hpo_bars.reproduced(played(tasks[:-1], regret | {"asha-3": 0.25}))
+            bars.reproduced(played(tasks[:-1], regret | {"asha-3": 0.25}))
         )
         assert [bar for bar, holds in off.items() if holds != "holds"] == [
             "reproduced: asha-3 0.285 ± 0.011"
@@ -104,17 +101,17 @@ class TestBars:
     )
     def test_the_default_against_the_bar_and_the_rivals(self, mean, holds, tasks):
         part = played(tasks, {"auto": mean, "asha-3": 0.27, "epsilon-greedy": 0.25})
-        below = hpo_bars.below("mean", part, 0.22)
+        below = bars.below("mean", part, 0.22)
         assert below["verdict"] == holds
         assert "(here at 1x, 2x alone)" in below["bar"]
-        assert hpo_bars.better(part, "asha-3")["verdict"] == holds
+        assert bars.better(part, "asha-3")["verdict"] == holds
 
     def test_noise_allows_for_the_interval_of_the_difference(self, tasks):
-        names = [method.name for method in hpo_methods.BASELINES]
+        names = [method.name for method in methods.BASELINES]
         level = dict.fromkeys(names, 0.4)
         close = played(tasks, {"auto": 0.4} | level)
         worse = played(tasks, {"auto": 0.41} | level)
-        verdict = hpo_bars.not_above_the_best
+        verdict = bars.not_above_the_best
         assert verdict(0.01, worse)["verdict"] == "does not hold"
         assert "not above the best baseline" in verdict(0.01, close)["bar"]
 
@@ -122,21 +119,21 @@ class TestBars:
         one = played(tasks, {"auto": 0.2})
         for mean, holds in ((0.208, "holds"), (0.215, "does not hold")):
             four = played(tasks, {"auto": mean})
-            assert hpo_bars.parallel(one, four)["verdict"] == holds
+            assert bars.parallel(one, four)["verdict"] == holds
 
     def test_decisions_have_a_limit(self):
-        assert hpo_bars.in_time(Decisions("auto", 200, 4.9, 9.0))["verdict"] == "holds"
-        slow = hpo_bars.in_time(Decisions("auto", 2_000, 51.0, 60.0))
+        assert bars.in_time(Decisions("auto", 200, 4.9, 9.0))["verdict"] == "holds"
+        slow = bars.in_time(Decisions("auto", 2_000, 51.0, 60.0))
         assert slow["verdict"] == "does not hold"
 
 
 def test_the_whole_suite_at_a_small_scale(tmp_path, monkeypatch, capsys):
-    much = hpo_parts.Scale(2, 2, 2, 2, 2, (1, 2), 1)
-    monkeypatch.setattr(hpo, "SCALES", {"quick": much})
-    monkeypatch.setattr(hpo_parts, "MULTIPLES", (1, 2))
-    monkeypatch.setattr(hpo_methods, "BANDITS", hpo_methods.BANDITS[:1])
-    monkeypatch.setattr(hpo_bars, "DECISION_BARS", {20: 5.0})
-    monkeypatch.setattr(hpo_replay, "simulate", partial(simulate, compiled=False))
+    much = parts.Scale(2, 2, 2, 2, 2, (1, 2), 1)
+    monkeypatch.setattr(suite, "SCALES", {"quick": much})
+    monkeypatch.setattr(parts, "MULTIPLES", (1, 2))
+    monkeypatch.setattr(methods, "BANDITS", methods.BANDITS[:1])
+    monkeypatch.setattr(bars, "DECISION_BARS", {20: 5.0})
+    monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=False))
     for k, name in enumerate(("one/a", "one/b", "two/c", "lcdb/d")):
         path = tmp_path / f"{name}.npz"
         path.parent.mkdir(exist_ok=True)
@@ -162,5 +159,5 @@ def test_processes_find_the_same(tasks):
     part = Part(
         "p", tasks[:2], [Method("a", "asha")], Setting(live=True), (1,), range(2)
     )
-    here, there = (hpo_parts.play([part], jobs)["p"].outcomes for jobs in (1, 2))
+    here, there = (parts.play([part], jobs)["p"].outcomes for jobs in (1, 2))
     assert np.array_equal(here, there)

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from benchmarks.peers import audit as peers_audit
+from benchmarks.peers import audit
 from benchmarks.peers.audit import AuditedClassifier
 
 X, Y = load_digits(return_X_y=True)
@@ -32,7 +32,7 @@ def train_some(log, n_epochs):
 def test_every_epoch_and_every_score_is_an_event(log):
     model = classifier(log).partial_fit(X, Y).partial_fit(X, Y)
     accuracy = model.score(X, Y)
-    events = peers_audit.read(log)
+    events = audit.read(log)
     assert [(event.epoch, event.score) for event in events] == [
         (1, None),
         (2, None),
@@ -41,29 +41,29 @@ def test_every_epoch_and_every_score_is_an_event(log):
     assert {event.configuration for event in events} == {
         "alpha=0.0001,kind=linear,penalty=l2,rate=0.1"
     }
-    assert peers_audit.n_epochs(log) == 2
+    assert audit.n_epochs(log) == 2
 
 
 def test_fit_starts_afresh(log):
     model = classifier(log, epochs=2)
     first = model.fit(X, Y).predict(X)
     assert np.array_equal(model.fit(X, Y).predict(X), first)
-    assert [event.epoch for event in peers_audit.read(log)] == [1, 2, 1, 2]
+    assert [event.epoch for event in audit.read(log)] == [1, 2, 1, 2]
 
 
 def test_clones_write_to_the_same_log(log):
     clone(classifier(log)).partial_fit(X, Y)
-    assert peers_audit.n_epochs(log) == 1
+    assert audit.n_epochs(log) == 1
 
 
 def test_processes_are_counted_together(log):
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         list(pool.map(train_some, [log] * 4, [10] * 4))
-    events = peers_audit.read(log)
+    events = audit.read(log)
     assert len(events) == 80
-    assert peers_audit.n_epochs(log) == 40
+    assert audit.n_epochs(log) == 40
 
 
 def test_nothing_trained_is_no_epochs(log):
-    assert peers_audit.read(log) == []
-    assert peers_audit.n_epochs(log) == 0
+    assert audit.read(log) == []
+    assert audit.n_epochs(log) == 0

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.peers import environments as peers_environments
+from benchmarks.peers import environments
 from benchmarks.peers.environments import NotInstalledError, python_of
 
 
@@ -64,4 +64,4 @@ def test_no_environment_says_why(monkeypatch, tmp_path):
     ("text", "last"), [("a\nb\n\n", "b"), ("  one  ", "one"), ("\n", ""), ("", "")]
 )
 def test_last_line(text, last):
-    assert peers_environments.last_line(text) == last
+    assert environments.last_line(text) == last

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers import audit as peers_audit
-from benchmarks.peers import jobs as peers_runner
+from benchmarks.peers import audit, jobs
 from benchmarks.peers.jobs import Job, Task
-from benchmarks.peers.runners import rising as peers_rising
-from benchmarks.peers.runners import sklearn as peers_sklearn
+from benchmarks.peers.runners import rising, sklearn
 from benchmarks.shared.problems import BUDGET, load
 
 LOUD = """
@@ -40,9 +38,7 @@ def test_every_search_runs_with_every_seed(tmp_path):
         task.trainer(task.candidates[task.seed])()
         return 1
 
-    runs = list(
-        peers_runner.runs(job(tmp_path, "a", "b"), dict.fromkeys("ab", one_epoch))
-    )
+    runs = list(jobs.runs(job(tmp_path, "a", "b"), dict.fromkeys("ab", one_epoch)))
     assert [(run.search, run.seed) for run in runs] == [
         ("a", 3),
         ("b", 3),
@@ -52,7 +48,7 @@ def test_every_search_runs_with_every_seed(tmp_path):
     assert len({run.log for run in runs}) == 4
     for run in runs:
         assert (run.own_epochs, run.error) == (1, "")
-        trained, scored = peers_audit.read(Path(run.log))
+        trained, scored = audit.read(Path(run.log))
         assert run.begin <= trained.time <= scored.time <= run.begin + run.seconds
 
 
@@ -61,16 +57,16 @@ def test_a_search_that_fails_says_why_and_the_others_go_on(tmp_path):
         raise ValueError("first line\nsecond")
 
     searches = {"fails": fails, "works": lambda task: None}
-    runs = list(peers_runner.runs(job(tmp_path, *searches), searches))
+    runs = list(jobs.runs(job(tmp_path, *searches), searches))
     assert [run.error for run in runs] == ["ValueError: first line second", ""] * 2
 
 
 def test_logs_of_an_earlier_run_are_replaced(tmp_path):
     for _ in range(2):
-        [run, _] = peers_runner.runs(
+        [run, _] = jobs.runs(
             job(tmp_path, "a"), {"a": lambda task: task.trainer(task.candidates[0])()}
         )
-    assert peers_audit.n_epochs(Path(run.log)) == 1
+    assert audit.n_epochs(Path(run.log)) == 1
 
 
 def test_only_runs_go_to_standard_output(tmp_path):
@@ -88,7 +84,7 @@ def test_only_runs_go_to_standard_output(tmp_path):
 
 
 def test_budget_is_spent_when_the_audit_says_so(task, monkeypatch):
-    monkeypatch.setattr(peers_runner, "BUDGET", 2)
+    monkeypatch.setattr(jobs, "BUDGET", 2)
     train = task.trainer(task.candidates[0])
     spent = []
     for _ in range(2):
@@ -99,8 +95,8 @@ def test_budget_is_spent_when_the_audit_says_so(task, monkeypatch):
 
 def test_searches_of_this_environment_stay_within_the_budget(task):
     counts = []
-    for search in (peers_rising.auto, peers_sklearn.halving, peers_sklearn.in_full):
+    for search in (rising.auto, sklearn.halving, sklearn.in_full):
         task.log.unlink(missing_ok=True)
         search(task)
-        counts.append(peers_audit.n_epochs(task.log))
+        counts.append(audit.n_epochs(task.log))
     assert counts == [BUDGET, 264, BUDGET]

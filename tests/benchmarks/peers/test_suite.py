@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.peers import figures as peers_figures
-from benchmarks.peers import reviews as peers_reviews
-from benchmarks.peers import suite as peers
+from benchmarks.peers import figures, reviews, suite
 from benchmarks.peers.audit import Event
 from benchmarks.peers.environments import NotInstalledError
 from benchmarks.peers.figures import LOOKS
@@ -41,7 +39,7 @@ def runner(monkeypatch):
 
 def test_runs_are_what_the_runner_prints(runner):
     answer = runner("".join(line(s, n, seconds=1.5) for n in (0, 1) for s in "ab"))
-    runs = peers.measure(PEER, Path("python"), JOB)
+    runs = suite.measure(PEER, Path("python"), JOB)
     assert [(run.search, run.seed) for run in runs] == [
         ("a", 0),
         ("a", 1),
@@ -55,14 +53,14 @@ def test_runs_are_what_the_runner_prints(runner):
 
 
 def test_what_else_is_printed_is_left_out():
-    assert peers.parse("welcome\n\n" + line("a", 0) + "{1: 2}\n") == [
+    assert suite.parse("welcome\n\n" + line("a", 0) + "{1: 2}\n") == [
         Run("a", "digits", 0, "log")
     ]
 
 
 def test_a_runner_that_dies_keeps_what_it_had(runner):
     runner(line("a", 0), "Traceback\nMemoryError: too much\n", returncode=1)
-    runs = peers.measure(PEER, Path("python"), JOB)
+    runs = suite.measure(PEER, Path("python"), JOB)
     assert [run.error for run in runs] == [
         "",
         *["exit code 1: MemoryError: too much"] * 3,
@@ -74,31 +72,31 @@ def test_a_runner_that_hangs_keeps_what_it_had(monkeypatch):
         raise subprocess.TimeoutExpired(command, timeout, line("a", 0).encode())
 
     monkeypatch.setattr(subprocess, "run", run)
-    runs = peers.measure(PEER, Path("python"), JOB)
+    runs = suite.measure(PEER, Path("python"), JOB)
     assert [run.error for run in runs] == ["", *["not done after 2400 s"] * 3]
 
 
 def test_a_peer_that_is_not_installed_says_why():
-    runs = peers.measure(PEER, NotInstalledError("no such package"), JOB)
+    runs = suite.measure(PEER, NotInstalledError("no such package"), JOB)
     assert [run.error for run in runs] == ["not installed: no such package"] * 4
 
 
 def test_every_search_has_a_look_and_a_runner():
-    searches = [search for peer in peers.PEERS for search in peer.searches]
+    searches = [search for peer in suite.PEERS for search in peer.searches]
     assert list(LOOKS) == searches
-    folder = Path(peers.__file__).parent
+    folder = Path(suite.__file__).parent
     assert all(
-        (folder / "runners" / f"{peer.runner}.py").is_file() for peer in peers.PEERS
+        (folder / "runners" / f"{peer.runner}.py").is_file() for peer in suite.PEERS
     )
 
 
 def test_reviews_are_written_as_logarithms(monkeypatch, tmp_path):
     texts = ["good good", "bad", "good bad bad", "bad!"]
     monkeypatch.setattr(
-        peers_reviews.imdb_text, "load_texts", lambda data_dir: (texts, np.arange(4))
+        reviews.text, "load_texts", lambda data_dir: (texts, np.arange(4))
     )
-    monkeypatch.setattr(peers_reviews, "N_REVIEWS", 3)
-    peers_reviews.write(None, tmp_path / "rows.npz")
+    monkeypatch.setattr(reviews, "N_REVIEWS", 3)
+    reviews.write(None, tmp_path / "rows.npz")
     with np.load(tmp_path / "rows.npz") as kept:
         X, y = kept["X"], kept["y"]
     assert X.dtype == np.float32
@@ -110,14 +108,14 @@ def test_reviews_are_written_as_logarithms(monkeypatch, tmp_path):
 @pytest.fixture
 def stand_ins(monkeypatch):
     """Let every search have trained the first networks for an epoch each."""
-    names = [peers_figures.label(c) for c in peers_figures.candidates("late-bloomers")]
+    names = [figures.label(c) for c in figures.candidates("late-bloomers")]
 
     def measure(peer, python, job):
         if isinstance(python, NotInstalledError):
-            return peers.complete([], job, f"not installed: {python}")
+            return suite.complete([], job, f"not installed: {python}")
         if job.problem == "synth":
-            return peers.complete([], job, "it broke")
-        return peers.complete(
+            return suite.complete([], job, "it broke")
+        return suite.complete(
             [
                 Run(s, job.problem, n, s, 0.0, 9.0)
                 for s in job.searches
@@ -138,9 +136,9 @@ def stand_ins(monkeypatch):
     def absent(data_dir, path):
         raise MissingDependencyError("datasets is not installed")
 
-    monkeypatch.setattr(peers, "measure", measure)
-    monkeypatch.setattr(peers.peers_results, "read", read)
-    monkeypatch.setattr(peers.peers_reviews, "write", absent)
+    monkeypatch.setattr(suite, "measure", measure)
+    monkeypatch.setattr(suite.results, "read", read)
+    monkeypatch.setattr(suite.reviews, "write", absent)
 
     def python_of(name, packages, cache):
         if name == "ray":
@@ -152,9 +150,9 @@ def stand_ins(monkeypatch):
 
 def test_quick_compares_without_installing(stand_ins, monkeypatch, tmp_path):
     monkeypatch.setattr(
-        peers, "python_of", lambda *_: pytest.fail("quick installs nothing")
+        suite, "python_of", lambda *_: pytest.fail("quick installs nothing")
     )
-    peers.run(tmp_path, scale="quick", seed=5, data_dir=None)
+    suite.run(tmp_path, scale="quick", seed=5, data_dir=None)
     summary = (tmp_path / "summary.md").read_text()
     assert "seeds 5 to 6" in summary
     assert "HalvingRandomSearchCV" in summary
@@ -164,8 +162,8 @@ def test_quick_compares_without_installing(stand_ins, monkeypatch, tmp_path):
 
 
 def test_what_fails_is_in_the_summary(stand_ins, monkeypatch, tmp_path):
-    monkeypatch.setattr(peers, "python_of", stand_ins)
-    peers.run(tmp_path, scale="default", seed=0, data_dir=None)
+    monkeypatch.setattr(suite, "python_of", stand_ins)
+    suite.run(tmp_path, scale="default", seed=0, data_dir=None)
     summary = (tmp_path / "summary.md").read_text()
     assert "imdb was not measured: datasets is not installed." in summary
     assert summary.count("5 of 5: it broke") == 8
@@ -176,18 +174,18 @@ def test_what_fails_is_in_the_summary(stand_ins, monkeypatch, tmp_path):
 
 
 def test_without_torch_the_late_bloomers_are_not_measured(monkeypatch):
-    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(suite.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match="torch is not installed"):
-        peers._data("late-bloomers", Path(), None)
+        suite._data("late-bloomers", Path(), None)
 
 
 def test_shares_are_those_of_the_budgets_epochs():
-    kinds = peers_figures.networks()
+    kinds = figures.networks()
     slow = next(name for name, kind in kinds.items() if kind == "deep, 24")
     early = next(name for name, kind in kinds.items() if kind == "shallow")
-    trained = [slow] * 3 + [early] * 2 * peers.BUDGET
+    trained = [slow] * 3 + [early] * 2 * suite.BUDGET
     events = [Event(0.0, name, 1, None) for name in trained]
-    found = peers_figures.shares([Result(Run("a", "late-bloomers", 0, ""), events)])
-    assert found["deep, 24"] == pytest.approx(3 / peers.BUDGET)
-    assert found["shallow"] == pytest.approx(1 - 3 / peers.BUDGET)
+    found = figures.shares([Result(Run("a", "late-bloomers", 0, ""), events)])
+    assert found["deep, 24"] == pytest.approx(3 / suite.BUDGET)
+    assert found["shallow"] == pytest.approx(1 - 3 / suite.BUDGET)
     assert list(found) == ["shallow", *(f"deep, {n}" for n in (0, 3, 9, 15, 20, 24))]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.cure_ucb.imdb import text as imdb_text
+from benchmarks.papers.cure_ucb.imdb import text
 from benchmarks.papers.cure_ucb.imdb.learners import Learner, make_learner
 from benchmarks.papers.cure_ucb.imdb.settings import paper_policies, spoken
 from risingsearch import RisingSearch
@@ -62,7 +62,7 @@ class Reading:
 class OnlineLearning:
     """What ``RisingSearch`` trains: a pull predicts first, then learns."""
 
-    def __init__(self, reviews: imdb_text.Reviews, library: str, batch: int) -> None:
+    def __init__(self, reviews: text.Reviews, library: str, batch: int) -> None:
         self.reviews = reviews
         self.library = library
         self.batch = batch
@@ -175,5 +175,5 @@ def play_all(
 
 
 @cache
-def _reviews(features: Path) -> imdb_text.Reviews:
-    return imdb_text.load(features)
+def _reviews(features: Path) -> text.Reviews:
+    return text.load(features)

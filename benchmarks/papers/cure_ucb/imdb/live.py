@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.cure_ucb.imdb import figures as imdb_figures
-from benchmarks.papers.cure_ucb.imdb import text as imdb_text
+from benchmarks.papers.cure_ucb.imdb import figures, text
 from benchmarks.papers.cure_ucb.imdb.game import Game, Played, live_policies, play_all
 from benchmarks.papers.cure_ucb.imdb.learners import (
     ARMS,
@@ -97,8 +96,8 @@ def measure(study: Study, out: Path) -> Found:
         "### Searches",
         *search_parts(searched, compared),
         "### Figures of the searches",
-        imdb_figures.alone({g.name: by_review(g, f) for g, f in searched.items()}, out),
-        imdb_figures.bars(compared, out),
+        figures.alone({g.name: by_review(g, f) for g, f in searched.items()}, out),
+        figures.bars(compared, out),
     ]
     rows = [row for c in compared for row in results.rows("live, search", c)]
     rows += [{"part": "live, alone"} | row for row in learners]
@@ -127,7 +126,7 @@ def setting(data_dir: Path | None, searched: Collection[Game]) -> str:
     """Return what is played, in words."""
     words = (
         "the first 1,000 words of the data set's vocabulary, as published"
-        if imdb_text.has_vocabulary(data_dir)
+        if text.has_vocabulary(data_dir)
         else "their 1,000 most frequent words (the published list was not at hand)"
     )
     played = [

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.cure_ucb import synthetic as rising
-from benchmarks.papers.cure_ucb.imdb import figures as imdb_figures
-from benchmarks.papers.cure_ucb.imdb import ties as imdb_ties
+from benchmarks.papers.cure_ucb import synthetic
+from benchmarks.papers.cure_ucb.imdb import figures, ties
 from benchmarks.papers.cure_ucb.imdb.learners import ARMS
 from benchmarks.papers.cure_ucb.imdb.settings import (
     BATCH,
@@ -133,9 +132,9 @@ class Study:
 def measure(study: Study, out: Path) -> Found:
     """Play and draw."""
     main = {game: study.play(game, horizons=study.scale.horizons) for game in GAMES}
-    ties = study.play(SINGLE, imdb_ties.policies())
+    tied = study.play(SINGLE, ties.policies())
     swept = {game: study.play(game, sweep_policies(game)) for game in (SINGLE, BATCHES)}
-    played = {"main": main, "ties": {SINGLE: ties}, "sweep": swept}
+    played = {"main": main, "ties": {SINGLE: tied}, "sweep": swept}
     curves = recorded_curves(study.data_dir, IMDB_ARMS)
     parts = [
         setting(study.scale),
@@ -144,7 +143,7 @@ def measure(study: Study, out: Path) -> Found:
         "### Mean regret and average rank",
         *regret_parts(main, (study.scale.horizons[0], HORIZON)),
         "### What the tie rule decides",
-        *imdb_ties.parts(ties),
+        *ties.parts(tied),
         lock_in(study),
         "### What sigma and eps decide",
         *sweep_parts(swept, main),
@@ -155,10 +154,10 @@ def measure(study: Study, out: Path) -> Found:
         parts += ["### Beyond the paper", *beyond_parts(others)]
     parts += [
         "### Figures 6 and 7",
-        imdb_figures.recorded(curves, out),
+        figures.recorded(curves, out),
         leaders(curves),
-        imdb_figures.regret([main[game] for game in GAMES[:2]], out, "regret"),
-        imdb_figures.regret([main[game] for game in GAMES[2:]], out, "regret-all-arms"),
+        figures.regret([main[game] for game in GAMES[:2]], out, "regret"),
+        figures.regret([main[game] for game in GAMES[2:]], out, "regret-all-arms"),
     ]
     rows = [
         row
@@ -197,12 +196,12 @@ def bars(main: Mapping[Game, Comparison]) -> Iterator[dict[str, str]]:
     """Yield what is to come out, what did, and whether it holds."""
     for name in ("cure-ucb", "r-ed-ucb"):
         regret = of(main[SINGLE], name)
-        mean, error = imdb_ties.REFERENCES[name]
+        mean, error = ties.REFERENCES[name]
         combined = math.hypot(standard_error(regret), error)
         distance = abs(regret.mean() - mean) / combined
         yield bar_row(
             f"{name}, {SINGLE.name}, T = {HORIZON:,}: mean regret within 3 combined "
-            f"standard errors of {imdb_ties.spoken_reference(name)}",
+            f"standard errors of {ties.spoken_reference(name)}",
             f"{with_error(regret)}, {distance:.1f} away",
             distance <= 3,
         )
@@ -225,7 +224,7 @@ def check(game: Game, main: Comparison) -> list[Claim]:
     return [
         strongest_baseline(main, f"R-ed-UCB is the strongest baseline; {game.name}"),
         strongest_baseline(
-            rising.without_reconstructed(main),
+            synthetic.without_reconstructed(main),
             f"R-ed-UCB is the strongest baseline; {game.name}; reconstructions left "
             "out",
         ),
@@ -270,7 +269,7 @@ def regret_parts(
         yield results.regret_table(comparison, horizons)
     yield (
         "Reconstructed, because their papers' formulas were not at hand: "
-        f"{', '.join(rising.reconstructed(main[SINGLE]))}."
+        f"{', '.join(synthetic.reconstructed(main[SINGLE]))}."
     )
 
 
@@ -331,14 +330,14 @@ def beyond(game: Game) -> dict[str, Any]:
         "cure-ucb": paper_policies(game.batch)["cure-ucb"],
         "cure-ucb (defaults)": "cure-ucb",
     }
-    return cure | rising.other_policies()
+    return cure | synthetic.other_policies()
 
 
 def beyond_parts(others: Mapping[Game, Comparison]) -> Iterator[str]:
     """Yield how the other policies fare."""
     yield "All other policies that play to the end, with their defaults."
     for game, comparison in others.items():
-        yield f"{game.name}. {rising.below_cure(comparison, HORIZON)}"
+        yield f"{game.name}. {synthetic.below_cure(comparison, HORIZON)}"
         yield results.regret_table(comparison, (HORIZON,))
 
 

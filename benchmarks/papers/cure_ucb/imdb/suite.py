@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.papers.cure_ucb.imdb import live as imdb_live
-from benchmarks.papers.cure_ucb.imdb import replay as imdb_replay
-from benchmarks.papers.cure_ucb.imdb import text as imdb_text
+from benchmarks.papers.cure_ucb.imdb import live, replay, text
 from benchmarks.papers.cure_ucb.imdb.settings import Found, has_curves
 from benchmarks.shared import report
 from risingsearch.errors import InvalidParameterError
@@ -31,20 +29,21 @@ def run(
     chosen = modes(data_dir, mode)
     found: dict[str, Found] = {}
     # Loaded first, so that what is missing fails before anything is played.
-    features = imdb_text.features(data_dir, out / "cache") if LIVE in chosen else None
+    features = text.features(data_dir, out / "cache") if LIVE in chosen else None
     if REPLAY in chosen:
-        replay = imdb_replay.Study(data_dir, imdb_replay.SCALES[scale], seed, jobs)
-        found["## Recorded curves, replayed"] = imdb_replay.measure(replay, out)
+        replayed = replay.Study(data_dir, replay.SCALES[scale], seed, jobs)
+        found["## Recorded curves, replayed"] = replay.measure(replayed, out)
     if features is not None:
-        much = imdb_live.SCALES[scale]
-        live = imdb_live.Study(features, data_dir, much, seed, jobs)
-        found["## Learners trained live"] = imdb_live.measure(live, out)
+        trained = live.Study(features, data_dir, live.SCALES[scale], seed, jobs)
+        found["## Learners trained live"] = live.measure(trained, out)
     rows = [row for part in found.values() for row in part.rows]
     columns = dict.fromkeys(column for row in rows for column in row)
     report.write_results(out, [dict.fromkeys(columns, "") | row for row in rows])
     bars = [bar for part in found.values() for bar in part.bars]
     parts = [
-        text for title, part in found.items() for text in (title, *part.paragraphs)
+        paragraph
+        for title, part in found.items()
+        for paragraph in (title, *part.paragraphs)
     ]
     title = "CURE-UCB paper, online model selection on IMDB"
     report.write_summary(out, title, ["## The bars", report.table(bars), *parts])
@@ -61,7 +60,7 @@ def modes(data_dir: Path | None, mode: str | None = None) -> list[str]:
     if mode == LIVE:
         return [LIVE]
     found = [REPLAY] if has_curves(data_dir) else []
-    if mode is None and imdb_text.is_local(data_dir):
+    if mode is None and text.is_local(data_dir):
         found.append(LIVE)
     if not found:
         needed = "imdb_curves" if mode else "imdb_curves or imdb_text"

@@ -5,10 +5,9 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.adapters.optuna import studies as optuna_studies
-from benchmarks.adapters.optuna import suite as optuna
+from benchmarks.adapters.optuna import studies, suite
 from benchmarks.adapters.optuna.studies import METHODS, OURS, study
-from benchmarks.hpo import bars as hpo_bars
+from benchmarks.hpo import bars
 from benchmarks.hpo.tasks import make_task
 
 
@@ -23,7 +22,7 @@ def a_task(family="deepobs", name="mnist_vae", seed=0):
 def test_a_study_trains_its_budget_and_finds_something(method):
     studied = study(method, a_task(), 5, 0)
     assert studied.epochs == 40
-    assert len(studied.regrets) == optuna_studies.POINTS
+    assert len(studied.regrets) == studies.POINTS
     assert studied.regrets == sorted(studied.regrets, reverse=True)
     assert studied.regrets[-1] < 1.0
     assert study(method, a_task(), 5, 0) == studied
@@ -34,9 +33,9 @@ def test_ours_pauses_and_revives():
 
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(optuna, "load_tasks", lambda data_dir: [a_task(), a_task("x")])
-    monkeypatch.setitem(hpo_bars.TASKS, "deepobs", ("mnist_vae",))
-    optuna.run(tmp_path, scale="quick", seed=0, jobs=1)
+    monkeypatch.setattr(suite, "load_tasks", lambda data_dir: [a_task(), a_task("x")])
+    monkeypatch.setitem(bars.TASKS, "deepobs", ("mnist_vae",))
+    suite.run(tmp_path, scale="quick", seed=0, jobs=1)
     with (tmp_path / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(METHODS) * 2
@@ -49,7 +48,7 @@ def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
 def test_ties_are_halved():
     regret = np.full((len(METHODS), 4, 2, 1), 0.5)
     regret[list(METHODS).index(OURS), 0] = 0.1
-    rows = {row["against"]: row for row in optuna._wins(regret)}
+    rows = {row["against"]: row for row in suite._wins(regret)}
     assert rows["MedianPruner"] == {
         "against": "MedianPruner",
         "5 R": "62%",

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from benchmarks.cost.scaling import suite as scaling
+from benchmarks.cost.scaling import suite
 from benchmarks.cost.scaling.cluster import (
     REPAIR_SECONDS,
     Cluster,
@@ -88,12 +88,12 @@ def test_a_search_that_is_cut_off_says_so():
 
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(scaling, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
-    monkeypatch.setattr(scaling, "ARMS", (100, 200))
-    monkeypatch.setattr(scaling, "WORKERS", (1, 4))
-    tiny = scaling.Scale(0.05, budget=20, seeds=2, regret_arms=10, lines=3)
-    monkeypatch.setitem(scaling.SCALES, "quick", tiny)
-    scaling.run(tmp_path, scale="quick", seed=0, jobs=1)
+    monkeypatch.setattr(suite, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
+    monkeypatch.setattr(suite, "ARMS", (100, 200))
+    monkeypatch.setattr(suite, "WORKERS", (1, 4))
+    tiny = suite.Scale(0.05, budget=20, seeds=2, regret_arms=10, lines=3)
+    monkeypatch.setitem(suite.SCALES, "quick", tiny)
+    suite.run(tmp_path, scale="quick", seed=0, jobs=1)
     with (tmp_path / "results.csv").open() as file:
         tables = {row["table"] for row in csv.DictReader(file)}
     assert tables == {"cluster", "decisions", "asynchrony", "kept", "around"}

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.cost.speed import processes, rivals, transcription
-from benchmarks.cost.speed import suite as speed
+from benchmarks.cost.speed import processes, rivals, suite, transcription
 from benchmarks.cost.speed.processes import CACHED, GROWTH, MACHINE, THREADS, Measured
 from benchmarks.cost.speed.stepping import (
     HORIZON,
@@ -48,15 +47,15 @@ def times():
 
 
 def test_ratios_are_medians_over_the_rounds(times):
-    assert speed.ratio(times, "cure-ucb", OURS, C) == 1.25
-    assert speed.ratio(times, "ucb1", SMPYBANDITS, OURS) == 400
-    assert speed.ratio(times, "cure-ucb", SMPYBANDITS, OURS) is None
-    assert speed.nanoseconds(times, "cure-ucb", OURS) == 48
-    assert speed.nanoseconds(times, "ucb1", C) is None
+    assert suite.ratio(times, "cure-ucb", OURS, C) == 1.25
+    assert suite.ratio(times, "ucb1", SMPYBANDITS, OURS) == 400
+    assert suite.ratio(times, "cure-ucb", SMPYBANDITS, OURS) is None
+    assert suite.nanoseconds(times, "cure-ucb", OURS) == 48
+    assert suite.nanoseconds(times, "ucb1", C) is None
 
 
 def test_bars_are_computed_from_what_was_measured(times):
-    each, together, c, start, threads, memory = speed.bars(times, OTHERS)
+    each, together, c, start, threads, memory = suite.bars(times, OTHERS)
     assert each["measured"] == "90 times (random)"
     assert each["verdict"] == "holds"
     assert together["measured"] == "190 times (2 policies)"
@@ -68,7 +67,7 @@ def test_bars_are_computed_from_what_was_measured(times):
 
 def test_bars_of_absent_tools_are_not_measured(times):
     ours = {key: found for key, found in times.items() if key[1] == OURS}
-    each, together, c, *_ = speed.bars(ours, OTHERS)
+    each, together, c, *_ = suite.bars(ours, OTHERS)
     assert {row["verdict"] for row in (each, together, c)} == {"not measured"}
 
 
@@ -87,14 +86,14 @@ def test_threads_are_judged_on_an_idle_machine(times, ours, machine, verdict):
         Measured(MACHINE, machine, "times"),
         Measured(GROWTH, 0.1, "kB"),
     ]
-    row = speed.bars(times, others)[4]
+    row = suite.bars(times, others)[4]
     assert row["verdict"] == verdict
     if verdict == "not measured":
         assert row["measured"] == "machine not idle: SHA-256 1.10 times"
 
 
 def test_summary_says_why_a_tool_is_absent(times):
-    text = speed.notes(times, {C: "no compiler found"}, "a machine")
+    text = suite.notes(times, {C: "no compiler found"}, "a machine")
     assert "- C: not measured, no compiler found." in text
     assert "3 of 3 runs" in text
 
@@ -195,12 +194,12 @@ def test_growth_is_memory_per_further_run(monkeypatch):
 
 def test_suite_leaves_results_a_figure_and_a_summary(times, monkeypatch, tmp_path):
     absent = dict.fromkeys((SMPYBANDITS, MABWISER), "too old")
-    monkeypatch.setattr(speed, "contestants", lambda steps: ([], absent))
-    monkeypatch.setattr(speed, "race", lambda players, rounds, seed: times)
+    monkeypatch.setattr(suite, "contestants", lambda steps: ([], absent))
+    monkeypatch.setattr(suite, "race", lambda players, rounds, seed: times)
     parts = {"starts": OTHERS[:1], "threads": OTHERS[1:3], "memory": OTHERS[3:]}
     for part, found in parts.items():
         monkeypatch.setattr(processes, part, lambda *_, found=found: found)
-    speed.run(tmp_path, scale="quick", seed=0)
+    suite.run(tmp_path, scale="quick", seed=0)
     with (tmp_path / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert rows[0] == {

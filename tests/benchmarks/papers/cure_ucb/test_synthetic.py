@@ -5,12 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.papers.cure_ucb import concave, ltf, two_arm
-from benchmarks.papers.cure_ucb import synthetic as rising
+from benchmarks.papers.cure_ucb import concave, ltf, synthetic, two_arm
 from risingsearch.policies import make_policy
 from risingsearch.simulation import Comparison
 
-TINY = rising.Scale(4, rising.HORIZONS, 6, beyond=True)
+TINY = synthetic.Scale(4, synthetic.HORIZONS, 6, beyond=True)
 
 
 @pytest.fixture
@@ -24,8 +23,8 @@ def drawn_regret(monkeypatch):
         names = list(policies), list(environments), list(horizons)
         return Comparison(*names, regret, regret)
 
-    monkeypatch.setattr(rising, "compare", compare)
-    monkeypatch.setitem(rising.SCALES, "quick", TINY)
+    monkeypatch.setattr(synthetic, "compare", compare)
+    monkeypatch.setitem(synthetic.SCALES, "quick", TINY)
 
 
 def test_suite_leaves_results_figures_and_summary(drawn_regret, tmp_path):
@@ -42,7 +41,7 @@ def test_suite_leaves_results_figures_and_summary(drawn_regret, tmp_path):
 
 @pytest.mark.parametrize("suite", [ltf, concave])
 def test_verdicts_follow_the_regrets(suite, drawn_regret):
-    study = rising.Study(suite.__name__, suite.ET_SWGTS, TINY)
+    study = synthetic.Study(suite.__name__, suite.ET_SWGTS, TINY)
     good = study.play()
     bad = replace(good, regret=good.regret[:, :, ::-1])
     for comparison, holds in ((good, True), (bad, False)):
@@ -53,8 +52,8 @@ def test_verdicts_follow_the_regrets(suite, drawn_regret):
 
 @pytest.mark.parametrize("suite", [two_arm, ltf, concave])
 def test_policies_of_the_paper_can_be_built(suite):
-    policies = rising.paper_policies(0.01, suite.ET_SWGTS)
-    assert set(policies) == {*rising.RISING, *rising.NON_STATIONARY}
+    policies = synthetic.paper_policies(0.01, suite.ET_SWGTS)
+    assert set(policies) == {*synthetic.RISING, *synthetic.NON_STATIONARY}
     for name, parameters in policies.values():
         make_policy(name, 3, 100, **parameters)
 
@@ -66,7 +65,11 @@ def test_late_bloomer_is_better_from_16000_rounds_on():
 
 
 def test_play_without_noise_is_that_of_the_paper(monkeypatch):
-    monkeypatch.setattr(rising, "compare", partial(rising.compare, compiled=False))
-    study = rising.Study("two-arm", two_arm.ET_SWGTS, TINY)
-    exact = study.play(rising.exact_policies(), (5_000, 10_000), noise=0.0, instances=1)
+    monkeypatch.setattr(
+        synthetic, "compare", partial(synthetic.compare, compiled=False)
+    )
+    study = synthetic.Study("two-arm", two_arm.ET_SWGTS, TINY)
+    exact = study.play(
+        synthetic.exact_policies(), (5_000, 10_000), noise=0.0, instances=1
+    )
     np.testing.assert_allclose(exact.regret[0, :, :, 0], [[0.8, 0.8], [0.8, 701]], 0.01)

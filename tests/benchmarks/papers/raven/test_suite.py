@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.papers.raven import logistics as raven_logistics
-from benchmarks.papers.raven import reduction as raven_reduction
-from benchmarks.papers.raven import sensitivity as raven_sensitivity
-from benchmarks.papers.raven import study as raven_study
-from benchmarks.papers.raven import suite as raven
-from benchmarks.papers.raven import trials as raven_trials
+from benchmarks.papers.raven import (
+    logistics,
+    reduction,
+    sensitivity,
+    study,
+    suite,
+    trials,
+)
 from benchmarks.papers.raven.logistics import TABLE_4
 from benchmarks.papers.raven.reduction import AS_SCRIPT, AS_TEXT, UNTUNED, Bernoulli
 from benchmarks.papers.raven.sensitivity import LONG, PAIRS, SHORT, VARIANCE, label
@@ -28,17 +30,16 @@ class TestReduction:
         rng = np.random.default_rng(0)
         ucb1 = rng.normal(100, 10, 20_000)
         raven = 0.2 * ucb1 + rng.normal(0, 1, 20_000)
-        found = raven_reduction.shares(raven, ucb1)
+        found = reduction.shares(raven, ucb1)
         assert found.mean() == pytest.approx(1 - raven.mean() / ucb1.mean())
         assert found.std() == pytest.approx(1 / 100, rel=0.02)
 
     def test_only_the_text_tunes_eps(self, monkeypatch):
         tuned = {"alpha0": 0.2, "beta0": 3.0, "eps": 0.4}
-        monkeypatch.setattr(raven_reduction, "tune", lambda tried, trials, seed: tuned)
+        monkeypatch.setattr(reduction, "tune", lambda tried, trials, seed: tuned)
         runs = Bernoulli(100, 5, 0, 1)
         script, text, untuned = (
-            raven_reduction.chosen(tuning, runs)
-            for tuning in (AS_SCRIPT, AS_TEXT, UNTUNED)
+            reduction.chosen(tuning, runs) for tuning in (AS_SCRIPT, AS_TEXT, UNTUNED)
         )
         assert script == tuned | {"eps": 1e-6, "variance": "alg1"}
         assert text == tuned | {"variance": "eq5"}
@@ -68,7 +69,7 @@ class TestReduction:
         )
         monkeypatch.setitem(sys.modules, "optuna", optuna)
         tried = []
-        found = raven_reduction.tune(lambda **given: tried.append(given) or 1.0, 3, 7)
+        found = reduction.tune(lambda **given: tried.append(given) or 1.0, 3, 7)
         assert found == {"alpha0": 7}
         assert tried == [{"alpha0": 0.01, "beta0": 0.01, "eps": 0.001}] * 3
         assert asked["beta0"] == (0.01, 10.0, True)
@@ -77,22 +78,22 @@ class TestReduction:
     def test_without_optuna_it_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "optuna", None)
         with pytest.raises(MissingDependencyError, match=r"risingsearch\[bench\]"):
-            raven_reduction.tune(lambda **given: 1.0, 3, 7)
+            reduction.tune(lambda **given: 1.0, 3, 7)
 
     def test_claims_follow_the_shares(self):
         good = {100: 0.81, 5_000: 0.83, 10_000: 0.86}
-        assert raven_reduction.all_above(good, "").holds
-        assert raven_reduction.near_limit(good, "").holds
-        low = raven_reduction.all_above(good | {100: 0.22}, "")
+        assert reduction.all_above(good, "").holds
+        assert reduction.near_limit(good, "").holds
+        low = reduction.all_above(good | {100: 0.22}, "")
         assert not low.holds
         assert low.ours == "at 2 of 3 horizons; not at 100 (22%)"
-        assert not raven_reduction.near_limit(good | {10_000: 0.88}, "").holds
+        assert not reduction.near_limit(good | {10_000: 0.88}, "").holds
 
 
 def grid(best):
     """Return a grid in which a pair is best at each (environment, horizon)."""
-    environments = [*raven_sensitivity.STUDIED, *raven_sensitivity.TABLE_1]
-    horizons = list(raven_sensitivity.HORIZONS)
+    environments = [*sensitivity.STUDIED, *sensitivity.TABLE_1]
+    horizons = list(sensitivity.HORIZONS)
     noise = np.random.default_rng(0).uniform(size=(len(environments), 2, 16, 160))
     regret = 50 + noise
     for e, environment in enumerate(environments):
@@ -104,14 +105,12 @@ def grid(best):
 
 class TestSensitivity:
     def test_claims_follow_the_regrets(self):
-        said = {place: best[:2] for place, best in raven_sensitivity.PAPER.items()}
-        as_said = raven_sensitivity.check(
-            grid(lambda *place: said.get(place, (0.5, 0.5)))
-        )
+        said = {place: best[:2] for place, best in sensitivity.PAPER.items()}
+        as_said = sensitivity.check(grid(lambda *place: said.get(place, (0.5, 0.5))))
         assert [claim.holds for claim in as_said[:6]] == [True] * 6
         # What the paper concludes does not follow from its own pairs.
         assert not as_said[7].holds
-        other = raven_sensitivity.check(grid(lambda *place: (10.0, 10.0)))
+        other = sensitivity.check(grid(lambda *place: (10.0, 10.0)))
         assert not any(claim.holds for claim in other)
         assert "lowest is (10, 10)" in other[0].ours
 
@@ -119,34 +118,34 @@ class TestSensitivity:
         def best(environment, horizon):
             return (0.5, 0.5) if horizon == SHORT else (5.0, 0.5)
 
-        assert raven_sensitivity.check(grid(best))[6].holds
+        assert sensitivity.check(grid(best))[6].holds
 
     def test_repetitions_choose_on_runs_of_their_own(self):
         regret = np.ones((16, 170))
         regret[3] = 0.5
-        assert raven_sensitivity.repeated(regret).tolist() == [3] * 17
+        assert sensitivity.repeated(regret).tolist() == [3] * 17
         # Lucky in one block alone: chosen in one repetition.
         regret[5, 20:30] = 0.0
-        assert (raven_sensitivity.repeated(regret) == 5).sum() == 1
+        assert (sensitivity.repeated(regret) == 5).sum() == 1
         # Two lucky in the same runs meet in no repetition.
         regret[6, 20:30] = 0.0
-        chosen = raven_sensitivity.repeated(regret).tolist()
+        chosen = sensitivity.repeated(regret).tolist()
         assert (chosen.count(5), chosen.count(6)) == (1, 1)
 
     def test_choices_of_the_paper_stand_beside_the_best(self):
         found = grid(lambda environment, horizon: (1.0, 5.0))
-        first, second, *_ = raven_sensitivity.choices(found)
+        first, second, *_ = sensitivity.choices(found)
         assert (first["the paper's"], first["best here"]) == ("(0.5, 0.5)", "(1, 5)")
         assert (first["p"], first["chosen again"]) == ("< 0.001", "0%")
         assert (second["p"], second["best chosen"]) == ("the same", "100%")
-        rows = list(raven_sensitivity.optima(found))
+        rows = list(sensitivity.optima(found))
         assert len(rows) == 20
         assert rows[0]["environment"] == VARIANCE
         assert rows[1]["T"] == f"{LONG:,}"
         assert rows[0]["as good as the best but for chance"] == "0 of 15"
 
 
-def trials(regret, n_trials=50, error=30.0):
+def made_trials(regret, n_trials=50, error=30.0):
     """Return trials in which policies have these mean static regrets."""
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(n_trials, len(regret)))
@@ -155,18 +154,16 @@ def trials(regret, n_trials=50, error=30.0):
     static = np.array(list(regret.values())) + noise
     sums = np.stack([static, static - 200, 40_000 - static, static], axis=2)
     marks = np.array([25_000, 50_000])
-    return raven_trials.Trials(
-        list(regret), marks, sums[..., None] * np.array([0.5, 1.0])
-    )
+    return trials.Trials(list(regret), marks, sums[..., None] * np.array([0.5, 1.0]))
 
 
 AGAIN = {name: row.again_regret for name, row in TABLE_4.items()}
-OTHERS = {name: regret for name, (regret, _) in raven_logistics.INDEPENDENT.items()}
+OTHERS = {name: regret for name, (regret, _) in logistics.INDEPENDENT.items()}
 
 
 class TestLogistics:
     def test_policies_can_be_built(self):
-        for name, parameters in raven_logistics.policies().values():
+        for name, parameters in logistics.policies().values():
             make_policy(name, 100, 1000, **parameters)
         assert list(PAPER) == list(TABLE_4)
 
@@ -177,9 +174,9 @@ class TestLogistics:
 
     def test_sums_are_those_of_the_simulation(self, monkeypatch):
         interpreted = partial(simulate, compiled=False)
-        monkeypatch.setattr(raven_trials, "simulate", interpreted)
+        monkeypatch.setattr(trials, "simulate", interpreted)
         named = {"ucb1": ("ucb1", {}), "sweeps": ("round-robin", {})}
-        found = raven_trials.play(named, 2, seed=4, jobs=1, horizon=300)
+        found = trials.play(named, 2, seed=4, jobs=1, horizon=300)
         for k in range(2):
             arms = make_environment("logistics", 300, 4 + k)
             run = interpreted("ucb1", arms, 300, seed=4 + k, trace=True)
@@ -193,16 +190,16 @@ class TestLogistics:
 
     def test_dynamic_regret_is_against_the_best_mean_of_the_round(self, monkeypatch):
         interpreted = partial(simulate, compiled=False)
-        monkeypatch.setattr(raven_trials, "simulate", interpreted)
+        monkeypatch.setattr(trials, "simulate", interpreted)
         arms = make_environment("logistics", 200, 3, every=50, reference="dynamic")
         run = interpreted("round-robin", arms, 200, seed=3, trace=True)
-        found = raven_trials.sums(arms, run, np.array([200]))
+        found = trials.sums(arms, run, np.array([200]))
         assert found[MEASURES.index(DYNAMIC), 0] == pytest.approx(run.regret[0, 0])
 
     def test_bars_are_computed(self):
         def verdicts(**changed):
             changed = {name.replace("_", "-"): v for name, v in changed.items()}
-            found = raven_logistics.bars(trials(AGAIN | changed))
+            found = logistics.bars(made_trials(AGAIN | changed))
             return [row["verdict"] for row in found]
 
         assert verdicts() == ["holds", "holds"]
@@ -214,12 +211,12 @@ class TestLogistics:
         ]
 
     def test_claims_follow_the_regrets(self):
-        good = list(raven_logistics.check(trials(AGAIN | OTHERS)))
+        good = list(logistics.check(made_trials(AGAIN | OTHERS)))
         # With Algorithm 1's own recursion it is no more than level with CCB.
         assert [claim.holds for claim in good] == [True] * 6
         assert "not beyond chance" in good[-1].ours
-        bad = trials(AGAIN | OTHERS | {"raven-ucb": 3_100, "ccb": 3_200})
-        assert not any(claim.holds for claim in list(raven_logistics.check(bad))[:4])
+        bad = made_trials(AGAIN | OTHERS | {"raven-ucb": 3_100, "ccb": 3_200})
+        assert not any(claim.holds for claim in list(logistics.check(bad))[:4])
 
 
 def test_suite_leaves_results_figures_and_summary(monkeypatch, tmp_path):
@@ -231,7 +228,7 @@ def test_suite_leaves_results_figures_and_summary(monkeypatch, tmp_path):
         return Comparison(list(policies), environments, list(horizons), regret, regret)
 
     def play(named, n_trials, seed, jobs):
-        return trials({name: 5000 * rng.random() for name in named}, n_trials)
+        return made_trials({name: 5000 * rng.random() for name in named}, n_trials)
 
     def drawn(policy, environment, horizon, n_runs, seed, **options):
         return SimpleNamespace(regret=rng.uniform(1, 9, (n_runs, 1)))
@@ -241,13 +238,13 @@ def test_suite_leaves_results_figures_and_summary(monkeypatch, tmp_path):
         assert tried(**found) > 0
         return found
 
-    monkeypatch.setattr(raven_study, "compare", compare)
-    monkeypatch.setattr(raven_logistics, "play", play)
-    monkeypatch.setattr(raven, "play", play)
-    monkeypatch.setattr(raven_reduction, "simulate", drawn)
-    monkeypatch.setattr(raven_reduction, "tune", tune)
+    monkeypatch.setattr(study, "compare", compare)
+    monkeypatch.setattr(logistics, "play", play)
+    monkeypatch.setattr(suite, "play", play)
+    monkeypatch.setattr(reduction, "simulate", drawn)
+    monkeypatch.setattr(reduction, "tune", tune)
     monkeypatch.setitem(SCALES, "quick", Scale((100, 5_000), 20, 160, 5, 5))
-    raven.run(tmp_path, scale="quick", seed=0)
+    suite.run(tmp_path, scale="quick", seed=0)
     with (tmp_path / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["part"] for row in rows} == {

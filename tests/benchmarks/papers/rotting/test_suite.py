@@ -4,10 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.papers.rotting import grids as rotting_grids
-from benchmarks.papers.rotting import study as rotting_study
-from benchmarks.papers.rotting import suite as rotting
-from benchmarks.papers.rotting import table as rotting_table
+from benchmarks.papers.rotting import grids, study, suite, table
 from benchmarks.papers.rotting.paper import ANV, AV, CASES, HORIZON, NP
 from benchmarks.papers.rotting.study import Scale
 from risingsearch.policies import make_policy
@@ -37,7 +34,7 @@ def with_wins(shares, n_runs=100):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_paper_compares_every_pair_once(case):
-    names = [name for name in rotting.policies(case) if name not in rotting.LATER]
+    names = [name for name in suite.policies(case) if name not in suite.LATER]
     assert list(case.means) == names
     expected = [(a, b) for i, a in enumerate(names) for b in names[:i]]
     assert sorted(case.wins) == sorted(expected)
@@ -45,9 +42,9 @@ def test_paper_compares_every_pair_once(case):
 
 
 def test_policies_can_be_built():
-    named = [policy for case in CASES for policy in rotting.policies(case).values()]
-    named += [p for values in rotting_grids.grids().values() for p in values.values()]
-    named += [p for p in rotting_grids.padded(AV).values() if p != "ucb1"]
+    named = [policy for case in CASES for policy in suite.policies(case).values()]
+    named += [p for values in grids.grids().values() for p in values.values()]
+    named += [p for p in grids.padded(AV).values() if p != "ucb1"]
     for name, parameters in named:
         make_policy(name, 3, 50, **parameters)
 
@@ -55,7 +52,7 @@ def test_policies_can_be_built():
 def test_bars_are_computed():
     def verdicts(means):
         found = comparison(NP, {name: spread(mean) for name, mean in means.items()})
-        return [row["verdict"] for row in rotting.bars({NP: found})]
+        return [row["verdict"] for row in suite.bars({NP: found})]
 
     assert verdicts(NP.means) == ["holds", "holds"]
     assert verdicts(NP.means | {"wswa": 80}) == ["holds", "does not hold"]
@@ -70,7 +67,7 @@ def test_claims_follow_the_regrets():
         )
         for case in CASES
     }
-    assert [claim.holds for claim in rotting.check(good)] == [True] * 3
+    assert [claim.holds for claim in suite.check(good)] == [True] * 3
     best = {"d-ucb": 1.0, "wswa": 2.0}
     bad = {
         case: comparison(
@@ -78,7 +75,7 @@ def test_claims_follow_the_regrets():
         )
         for case in CASES
     }
-    leader, wswa, informed = rotting.check(bad)
+    leader, wswa, informed = suite.check(bad)
     assert not leader.holds
     assert leader.ours == "NP: d-ucb, AV: d-ucb, ANV: d-ucb"
     assert not wswa.holds
@@ -88,7 +85,7 @@ def test_claims_follow_the_regrets():
 
 def test_table_has_wins_below_and_p_values_above_the_diagonal():
     given = with_wins({"sw-ucb": 10, "d-ucb": 40, "wswa": 99, "cto-sim": 100})
-    text = rotting_table.table_1(AV, comparison(AV, given | {"fewa": spread(1)}))
+    text = table.table_1(AV, comparison(AV, given | {"fewa": spread(1)}))
     cells = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in text.split("\n")
     ]
@@ -104,7 +101,7 @@ def test_table_has_wins_below_and_p_values_above_the_diagonal():
 def test_counts_say_whether_ours_and_the_papers_differ_by_chance():
     shares = {"sw-ucb": 1, "d-ucb": 50, "wswa": 99, "cto-sim": 100}
     found = comparison(AV, with_wins(shares, 1000))
-    rows = {(r["wins of"], r["over"]): r for r in rotting_table.counts(AV, found)}
+    rows = {(r["wins of"], r["over"]): r for r in table.counts(AV, found)}
     assert rows["sw-ucb", "ucb1"]["ours and the paper's"].startswith("differ, p = ")
     assert rows["d-ucb", "ucb1"]["ours and the paper's"] == "agree"
     assert rows["d-ucb", "ucb1"]["all"] == "50.0"
@@ -113,29 +110,29 @@ def test_counts_say_whether_ours_and_the_papers_differ_by_chance():
 
 def test_a_pair_that_never_differs_is_not_significant():
     same = comparison(NP, {"ucb1": [1, 2], "d-ucb": [1, 2]})
-    assert rotting_table.p_value(same, "ucb1", "d-ucb") == 1.0
+    assert table.p_value(same, "ucb1", "d-ucb") == 1.0
 
 
 def test_grids_name_the_best_value_and_what_the_papers_costs():
     names = [
         f"{name} {value:g}"
-        for name, values in rotting_grids.grids().items()
+        for name, values in grids.grids().items()
         for value in values
     ]
     means = dict.fromkeys(names, 100.0) | {"d-ucb 0.999": 80.0, "sw-ucb 3000": 90.0}
     found = comparison(NP, {name: spread(mean) for name, mean in means.items()})
-    d_ucb, sw_ucb, _ = rotting_grids.choices(NP, found)
+    d_ucb, sw_ucb, _ = grids.choices(NP, found)
     assert (d_ucb["best here"], d_ucb["p"]) == ("0.999", "the same value")
     assert (sw_ucb["best here"], sw_ucb["the paper's"]) == ("3000", "4000")
     assert (sw_ucb["mean regret"], sw_ucb["its mean regret"]) == ("90", "100")
 
 
 def test_constant_of_the_papers_counts_lies_between_two():
-    falling = dict(zip(rotting_grids.PADDINGS, [100, 90, 70, 60, 30, 10], strict=True))
+    falling = dict(zip(grids.PADDINGS, [100, 90, 70, 60, 30, 10], strict=True))
     shares = {f"sw-ucb {xi:g}": share for xi, share in falling.items()}
     shares |= {f"d-ucb {xi:g}": 100 for xi in falling}
     found = comparison(ANV, with_wins(shares))
-    sw_ucb, d_ucb = rotting_grids.paddings(ANV, found)
+    sw_ucb, d_ucb = grids.paddings(ANV, found)
     assert sw_ucb["which lies"] == "between c = 1.7 and 2"
     assert (sw_ucb["c = 1.5"], sw_ucb["paper"]) == ("70", 50)
     assert d_ucb["which lies"] == "outside"
@@ -152,10 +149,10 @@ def test_suite_leaves_results_figures_and_summary(monkeypatch, tmp_path):
         marks = np.linspace(500, HORIZON, 60)
         return SimpleNamespace(checkpoints=marks, regret=rng.random((n_runs, 60)))
 
-    monkeypatch.setattr(rotting_study, "compare", compare)
-    monkeypatch.setattr(rotting, "simulate", simulate)
-    monkeypatch.setitem(rotting.SCALES, "full", Scale(120, 3, full=True))
-    rotting.run(tmp_path, scale="full", seed=0)
+    monkeypatch.setattr(study, "compare", compare)
+    monkeypatch.setattr(suite, "simulate", simulate)
+    monkeypatch.setitem(suite.SCALES, "full", Scale(120, 3, full=True))
+    suite.run(tmp_path, scale="full", seed=0)
     with (tmp_path / "results.csv").open() as file:
         parts = {row["part"] for row in csv.DictReader(file)}
     assert parts == {"main", "xi", "grid", "beyond"}

@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.papers.smooth import clicks as smooth_clicks
-from benchmarks.papers.smooth import sinusoid as smooth_sinusoid
-from benchmarks.papers.smooth import suite as smooth
+from benchmarks.papers.smooth import articles, sinusoid, suite
 from benchmarks.papers.smooth.sinusoid import REFERENCES, instance
 from risingsearch.curves.clicks import click_log, make_click_log
 from risingsearch.errors import InvalidParameterError
@@ -17,11 +15,11 @@ from risingsearch.simulation import Comparison
 
 @pytest.fixture
 def tiny(monkeypatch):
-    much = smooth.Scale(3, (2000, 6000), (2000, 4000), 3, (3000, 9000), 3)
-    monkeypatch.setattr(smooth, "SCALES", {"quick": much})
-    monkeypatch.setattr(smooth_sinusoid, "REFERENCES", {2000: {"be-s": 50.0}})
+    much = suite.Scale(3, (2000, 6000), (2000, 4000), 3, (3000, 9000), 3)
+    monkeypatch.setattr(suite, "SCALES", {"quick": much})
+    monkeypatch.setattr(sinusoid, "REFERENCES", {2000: {"be-s": 50.0}})
     monkeypatch.setattr(
-        smooth, "make_click_log", partial(make_click_log, n_entries=5000)
+        suite, "make_click_log", partial(make_click_log, n_entries=5000)
     )
 
 
@@ -46,7 +44,7 @@ class TestSinusoid:
 
     def test_runs_follow_from_the_seed_whatever_the_threads(self):
         def play(jobs):
-            study = smooth_sinusoid.Study(4, (2000, 5000), (2000,), 7, jobs)
+            study = sinusoid.Study(4, (2000, 5000), (2000,), 7, jobs)
             return study.play(1.0)
 
         one, many = play(1), play(3)
@@ -57,7 +55,7 @@ class TestSinusoid:
     def test_the_constant_arm_is_known(self):
         arms = instance(5000, 1.0, 0)
         for name in ("be-ns", "be-s"):
-            policy, parameters = smooth_sinusoid.policies(arms)[name]
+            policy, parameters = sinusoid.policies(arms)[name]
             assert make_policy(policy, 2, 5000, **parameters).known_reward == (
                 arms.amplitude
             )
@@ -65,7 +63,7 @@ class TestSinusoid:
     def test_bars_are_computed(self):
         def verdicts(changes):
             regret = {h: of | changes for h, of in REFERENCES.items()}
-            return [row["verdict"] for row in smooth_sinusoid.bars(comparison(regret))]
+            return [row["verdict"] for row in sinusoid.bars(comparison(regret))]
 
         assert verdicts({}) == ["holds", "holds"]
         assert verdicts({"be-s": 290_000}) == ["does not hold", "does not hold"]
@@ -74,7 +72,7 @@ class TestSinusoid:
         def verdicts(be_ns, be_s):
             return [
                 claim.holds
-                for claim in smooth_sinusoid.check(
+                for claim in sinusoid.check(
                     comparison(
                         {
                             h: {"be-ns": h**be_ns, "be-s": h**be_s, "rexp3": h**0.7}
@@ -91,18 +89,18 @@ class TestSinusoid:
 class TestClicks:
     def test_a_short_log_has_shorter_horizons(self):
         log = make_click_log(0, n_entries=2000, seconds=6400)
-        study = smooth_clicks.Study(log, 1, (), 1, 0, 1)
+        study = articles.Study(log, 1, (), 1, 0, 1)
         assert 6300 < study.horizons[-1] <= 6400
         assert study.horizons[0] == study.horizons[-1] // 32
 
     def test_a_day_of_a_longer_log_is_played(self):
         log = make_click_log(0, n_entries=2000, seconds=200_000)
-        study = smooth_clicks.Study(log, 1, (), 1, 0, 1)
+        study = articles.Study(log, 1, (), 1, 0, 1)
         assert study.horizons == (2700, 5400, 10_800, 21_600, 43_200, 86_400)
 
     def test_published_policies_have_the_one_armed_parameters(self):
         log = make_click_log(0, n_entries=2000)
-        tried = smooth_clicks.policies(log, 20, 86_400)
+        tried = articles.policies(log, 20, 86_400)
         made = {
             name: make_policy(tried[name][0], 20, 86_400, **tried[name][1])
             for name in ("be-ns", "be-s", "be-ns, noise")

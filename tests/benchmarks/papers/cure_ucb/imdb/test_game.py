@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.cure_ucb.imdb import game as imdb_game
-from benchmarks.papers.cure_ucb.imdb import text as imdb_text
+from benchmarks.papers.cure_ucb.imdb import text
 from benchmarks.papers.cure_ucb.imdb.learners import PUBLISHED, SCIKIT_LEARN, TORCH
 
 
@@ -47,7 +47,7 @@ def test_a_single_arm_has_no_regret(features):
 
 
 def test_every_arm_reads_an_order_of_its_own_and_predicts_first(features):
-    reviews = imdb_text.load(features)
+    reviews = text.load(features)
     trainable = imdb_game.OnlineLearning(reviews, PUBLISHED, 4)
     first, other = (trainable.start({"arm": "lr0003"}, seed) for seed in (0, 1))
     assert sorted(first.order) == sorted(other.order) == list(range(600))
@@ -59,7 +59,7 @@ def test_every_arm_reads_an_order_of_its_own_and_predicts_first(features):
 
 
 def test_an_arm_ends_with_its_reviews(features):
-    trainable = imdb_game.OnlineLearning(imdb_text.load(features), PUBLISHED, 250)
+    trainable = imdb_game.OnlineLearning(text.load(features), PUBLISHED, 250)
     state = trainable.start({"arm": "lr0003"}, 0)
     for _ in range(2):
         trainable.train(state)

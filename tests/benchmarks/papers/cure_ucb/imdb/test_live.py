@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from benchmarks.papers.cure_ucb.imdb import live as imdb_live
+from benchmarks.papers.cure_ucb.imdb import live
 from benchmarks.papers.cure_ucb.imdb.game import Played
 
-TINY = imdb_live.Scale(2, 20, 100)
+TINY = live.Scale(2, 20, 100)
 
 
 @pytest.fixture
@@ -15,14 +15,14 @@ def study(monkeypatch, tmp_path):
     labels = (counts @ rng.normal(size=20) > 0).astype(np.uint8)
     features = tmp_path / "features.npz"
     np.savez(features, counts=counts, labels=labels)
-    rules = imdb_live.RULES._replace(reviews=300, orders=2)
-    monkeypatch.setattr(imdb_live, "RULES", rules)
-    monkeypatch.setattr(imdb_live, "HORIZON", 300)
-    return imdb_live.Study(features, None, TINY, jobs=1)
+    rules = live.RULES._replace(reviews=300, orders=2)
+    monkeypatch.setattr(live, "RULES", rules)
+    monkeypatch.setattr(live, "HORIZON", 300)
+    return live.Study(features, None, TINY, jobs=1)
 
 
 def test_leaves_rows_bars_report_and_figures(study, tmp_path):
-    found = imdb_live.measure(study, tmp_path)
+    found = live.measure(study, tmp_path)
     parts = [row["part"] for row in found.rows]
     assert parts.count("live, search") == 15
     assert parts.count("live, alone") == 3 + 7 + 8 + 8
@@ -40,40 +40,40 @@ def finished(alone):
 
 
 def test_pytorch_is_left_out_where_it_is_not_installed(monkeypatch):
-    assert imdb_live.TORCH in [game.library for game in imdb_live.games(TINY)]
-    monkeypatch.setattr(imdb_live, "find_spec", lambda name: None)
-    games = imdb_live.games(TINY)
-    assert imdb_live.TORCH not in [game.library for game in games]
-    assert "PyTorch: not measured" in imdb_live.setting(None, games)
+    assert live.TORCH in [game.library for game in live.games(TINY)]
+    monkeypatch.setattr(live, "find_spec", lambda name: None)
+    games = live.games(TINY)
+    assert live.TORCH not in [game.library for game in games]
+    assert "PyTorch: not measured" in live.setting(None, games)
 
 
 @pytest.mark.parametrize(
     ("right", "verdict"), [(0.83, "holds"), (0.8, "does not hold")]
 )
 def test_bars_follow_the_last_tenth(right, verdict):
-    n_arms, n = len(imdb_live.RULES.arms), imdb_live.HORIZON
+    n_arms, n = len(live.RULES.arms), live.HORIZON
     alone = np.zeros((n_arms, n))
     alone[:, -n // 10 :] = right
-    played = {imdb_live.RULES: [finished(alone)]}
-    bars = list(imdb_live.bars(played, TINY, 0.0))
+    played = {live.RULES: [finished(alone)]}
+    bars = list(live.bars(played, TINY, 0.0))
     assert [bar["verdict"] for bar in bars] == [verdict] * 2
 
 
 def test_time_is_a_bar_at_its_own_scale_alone():
-    found = {imdb_live.RULES: [finished(np.ones((3, imdb_live.HORIZON)))]}
-    scale = imdb_live.SCALES["default"]
+    found = {live.RULES: [finished(np.ones((3, live.HORIZON)))]}
+    scale = live.SCALES["default"]
     for seconds, verdict in ((599.0, "holds"), (601.0, "does not hold")):
-        *_, last = imdb_live.bars(found, scale, seconds)
+        *_, last = live.bars(found, scale, seconds)
         assert last["verdict"] == verdict
-    assert len(list(imdb_live.bars(found, imdb_live.SCALES["full"], 1.0))) == 2
+    assert len(list(live.bars(found, live.SCALES["full"], 1.0))) == 2
 
 
 def test_silent_networks_are_counted_where_there_was_time_to_learn():
-    game = imdb_live.games(imdb_live.SCALES["full"])[2]._replace(reviews=10_000)
+    game = live.games(live.SCALES["full"])[2]._replace(reviews=10_000)
     alone = np.full((len(game.arms), 100), 0.5)
     alone[game.arms.index("nn2")] = 0.9
     found = [finished(alone)]
-    assert "Of 5 networks" in imdb_live.silent_networks({game: found})
-    assert "4 end with" in imdb_live.silent_networks({game: found})
+    assert "Of 5 networks" in live.silent_networks({game: found})
+    assert "4 end with" in live.silent_networks({game: found})
     short = game._replace(reviews=1000)
-    assert "No network" in imdb_live.silent_networks({short: found})
+    assert "No network" in live.silent_networks({short: found})

@@ -3,15 +3,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.papers.cure_ucb.imdb import replay as imdb_replay
-from benchmarks.papers.cure_ucb.imdb import ties as imdb_ties
+from benchmarks.papers.cure_ucb.imdb import replay, ties
 from benchmarks.papers.cure_ucb.imdb.learners import ARMS
 from benchmarks.papers.cure_ucb.imdb.replay import BATCHES, GAMES, HORIZON, SINGLE
 from risingsearch.curves.rising import IMDB_ARMS, IMDB_FILE
 from risingsearch.policies import make_policy
 from risingsearch.simulation import Comparison
 
-TINY = imdb_replay.Scale(4, 3, (10_000, HORIZON), beyond=True)
+TINY = replay.Scale(4, 3, (10_000, HORIZON), beyond=True)
 
 
 @pytest.fixture
@@ -44,14 +43,14 @@ def asked(monkeypatch):
         pulls[n_runs // 2 :, 0] = 3 * horizon
         return SimpleNamespace(pulls=pulls)
 
-    monkeypatch.setattr(imdb_replay, "compare", compare)
-    monkeypatch.setattr(imdb_replay, "simulate", simulate)
+    monkeypatch.setattr(replay, "compare", compare)
+    monkeypatch.setattr(replay, "simulate", simulate)
     return calls
 
 
 def test_leaves_rows_bars_report_and_figures(asked, data_dir, tmp_path):
-    study = imdb_replay.Study(data_dir, TINY)
-    found = imdb_replay.measure(study, tmp_path)
+    study = replay.Study(data_dir, TINY)
+    found = replay.measure(study, tmp_path)
     kinds = ("main", "ties", "sweep", "beyond")
     assert {row["part"] for row in found.rows} == {f"replay, {kind}" for kind in kinds}
     assert len(found.bars) == 3
@@ -65,7 +64,7 @@ def test_leaves_rows_bars_report_and_figures(asked, data_dir, tmp_path):
 
 
 def test_batches_are_told_pulls_and_reported_in_reviews(asked, data_dir):
-    study = imdb_replay.Study(data_dir, TINY)
+    study = replay.Study(data_dir, TINY)
     single, batches = (study.play(game, None, (10_000,)) for game in (SINGLE, BATCHES))
     assert [horizons for _, horizons, _ in asked] == [[10_000], [100]]
     assert single.horizons == batches.horizons == [10_000]
@@ -73,7 +72,7 @@ def test_batches_are_told_pulls_and_reported_in_reviews(asked, data_dir):
 
 
 def test_all_arms_have_runs_of_their_own(asked, data_dir):
-    study = imdb_replay.Study(data_dir, TINY)
+    study = replay.Study(data_dir, TINY)
     for game in GAMES:
         study.play(game)
     assert [n_runs for *_, n_runs in asked] == [4, 4, 3, 3]
@@ -81,7 +80,7 @@ def test_all_arms_have_runs_of_their_own(asked, data_dir):
 
 @pytest.mark.parametrize("batch", [1, 100])
 def test_policies_can_be_built(batch):
-    for name, parameters in imdb_replay.paper_policies(batch).values():
+    for name, parameters in replay.paper_policies(batch).values():
         make_policy(name, 7, 500, **parameters)
 
 
@@ -97,32 +96,32 @@ def played(**means):
 def test_bars_follow_the_regrets():
     good = played(**{"cure-ucb": 3500, "r-ed-ucb": 3900})
     half = played(**{"cure-ucb": 400, "round-robin": 900})
-    verdicts = [b["verdict"] for b in imdb_replay.bars({SINGLE: good, BATCHES: half})]
+    verdicts = [b["verdict"] for b in replay.bars({SINGLE: good, BATCHES: half})]
     assert verdicts == ["holds"] * 3
     far = played(**{"cure-ucb": 1900, "r-ed-ucb": 6000})
     more = played(**{"cure-ucb": 500, "round-robin": 900})
-    verdicts = [b["verdict"] for b in imdb_replay.bars({SINGLE: far, BATCHES: more})]
+    verdicts = [b["verdict"] for b in replay.bars({SINGLE: far, BATCHES: more})]
     assert verdicts == ["does not hold"] * 3
 
 
 def test_claims_follow_the_regrets():
     near = played(**{"cure-ucb": 10.0, "r-ed-ucb": 10.4, "sw-ucb": 20.0})
-    assert all(claim.holds for claim in imdb_replay.check(SINGLE, near))
+    assert all(claim.holds for claim in replay.check(SINGLE, near))
     far = played(**{"cure-ucb": 20.0, "r-ed-ucb": 10.0, "sw-ucb": 5.0})
-    assert not any(claim.holds for claim in imdb_replay.check(SINGLE, far))
+    assert not any(claim.holds for claim in replay.check(SINGLE, far))
 
 
 def test_leaders_leave_short_spells_out():
     late = np.where(np.arange(1000) < 500, 0.1, 0.9)
     curves = {"ogd01": np.full(1000, 0.4), "nn2": late}
-    text = imdb_replay.leaders(curves)
+    text = replay.leaders(curves)
     assert f"{ARMS['ogd01'].name} from 1 to 799" in text
     assert f"{ARMS['nn2'].name} from 800 to 1,000" in text
 
 
 def test_tie_rules_differ_in_ties_alone():
     rng = np.random.default_rng(0)
-    (name, settings), (other, same) = imdb_ties.policies().values()
+    (name, settings), (other, same) = ties.policies().values()
     ours = make_policy(name, 3, 100, **settings)
     lowest = other.create(3, 100, **same)
     for policy in (ours, lowest):

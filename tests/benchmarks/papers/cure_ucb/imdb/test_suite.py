@@ -2,7 +2,7 @@ import csv
 
 import pytest
 
-from benchmarks.papers.cure_ucb.imdb import suite as imdb
+from benchmarks.papers.cure_ucb.imdb import suite
 from benchmarks.papers.cure_ucb.imdb.settings import Found
 from risingsearch.curves.rising import IMDB_FILE
 from risingsearch.errors import InvalidParameterError
@@ -16,24 +16,24 @@ def put(folder, *files):
 
 def test_modes_are_those_with_data(tmp_path):
     put(tmp_path, IMDB_FILE)
-    assert imdb.modes(tmp_path) == ["replay"]
+    assert suite.modes(tmp_path) == ["replay"]
     put(tmp_path, "imdb_text/train.parquet")
-    assert imdb.modes(tmp_path) == ["replay"]
+    assert suite.modes(tmp_path) == ["replay"]
     put(tmp_path, "imdb_text/test.parquet")
-    assert imdb.modes(tmp_path) == ["replay", "live"]
-    assert imdb.modes(tmp_path, "replay") == ["replay"]
-    assert imdb.modes(tmp_path, "live") == ["live"]
+    assert suite.modes(tmp_path) == ["replay", "live"]
+    assert suite.modes(tmp_path, "replay") == ["replay"]
+    assert suite.modes(tmp_path, "live") == ["live"]
 
 
 def test_live_reviews_may_come_from_the_hub():
-    assert imdb.modes(None, "live") == ["live"]
+    assert suite.modes(None, "live") == ["live"]
 
 
 @pytest.mark.parametrize("mode", [None, "replay"])
 def test_nothing_to_play_is_a_clear_error(mode, tmp_path):
     for data_dir in (None, tmp_path):
         with pytest.raises(InvalidParameterError, match="give --data-dir a folder"):
-            imdb.modes(data_dir, mode)
+            suite.modes(data_dir, mode)
 
 
 @pytest.fixture
@@ -49,15 +49,15 @@ def measured(monkeypatch):
 
         return measured
 
-    monkeypatch.setattr(imdb.imdb_replay, "measure", measure("replay"))
-    monkeypatch.setattr(imdb.imdb_live, "measure", measure("live"))
+    monkeypatch.setattr(suite.replay, "measure", measure("replay"))
+    monkeypatch.setattr(suite.live, "measure", measure("live"))
     return called
 
 
 def test_both_parts_share_results_and_summary(measured, monkeypatch, tmp_path):
     put(tmp_path, IMDB_FILE, "imdb_text/train.parquet", "imdb_text/test.parquet")
-    monkeypatch.setattr(imdb.imdb_text, "features", lambda *given: tmp_path)
-    imdb.run(tmp_path, scale="quick", seed=0, data_dir=tmp_path)
+    monkeypatch.setattr(suite.text, "features", lambda *given: tmp_path)
+    suite.run(tmp_path, scale="quick", seed=0, data_dir=tmp_path)
     assert measured == ["replay", "live"]
     with (tmp_path / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -78,7 +78,7 @@ def test_missing_reviews_fail_before_anything_is_played(
         raise InvalidParameterError("out of reach")
 
     put(tmp_path, IMDB_FILE, "imdb_text/train.parquet", "imdb_text/test.parquet")
-    monkeypatch.setattr(imdb.imdb_text, "features", features)
+    monkeypatch.setattr(suite.text, "features", features)
     with pytest.raises(InvalidParameterError, match="out of reach"):
-        imdb.run(tmp_path, scale="quick", seed=0, data_dir=tmp_path)
+        suite.run(tmp_path, scale="quick", seed=0, data_dir=tmp_path)
     assert measured == []
