@@ -2,69 +2,78 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
 import os
 import time
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Suite(NamedTuple):
+    """The module whose ``run`` plays a suite, and what the suite shows."""
+
+    module: str
+    shows: str
+
 
 SUITES = {
-    # the module that runs it, and what it shows
-    "concave": (
-        "papers.cure_ucb.concave",
+    "concave": Suite(
+        "benchmarks.papers.cure_ucb.concave",
         "CURE-UCB paper: late bloomers against early peakers (Figs. 5, 9, 11)",
     ),
-    "hpo": (
-        "hpo.suite",
+    "hpo": Suite(
+        "benchmarks.hpo.suite",
         "epoch schedulers replayed on recorded learning curves",
     ),
-    "imdb": (
-        "papers.cure_ucb.imdb.suite",
+    "imdb": Suite(
+        "benchmarks.papers.cure_ucb.imdb.suite",
         "CURE-UCB paper: online model selection on reviews (Figs. 6, 7)",
     ),
-    "ltf": (
-        "papers.cure_ucb.ltf",
+    "ltf": Suite(
+        "benchmarks.papers.cure_ucb.ltf",
         "CURE-UCB paper: linear-then-flat arms (Figs. 4, 8, 10)",
     ),
-    "optuna": (
-        "adapters.optuna.suite",
+    "optuna": Suite(
+        "benchmarks.adapters.optuna.suite",
         "RisingSampler beside Optuna's pruners, through study.optimize",
     ),
-    "overhead": (
-        "cost.overhead",
+    "overhead": Suite(
+        "benchmarks.cost.overhead",
         "what scheduling costs, and what a search costs above its training",
     ),
-    "peers": (
-        "peers.suite",
+    "peers": Suite(
+        "benchmarks.peers.suite",
         "RisingSearchCV beside scikit-learn, Optuna, dask-ml, Ray Tune, Syne Tune",
     ),
-    "raven": (
-        "papers.raven.suite",
+    "raven": Suite(
+        "benchmarks.papers.raven.suite",
         "RAVEN-UCB paper: regret reduction, sensitivity, logistics (Figs. 2-5)",
     ),
-    "ray": (
-        "adapters.ray",
+    "ray": Suite(
+        "benchmarks.adapters.ray",
         "RisingScheduler in Ray Tune beside RisingSearch, two at a time",
     ),
-    "rotting": (
-        "papers.rotting.suite",
+    "rotting": Suite(
+        "benchmarks.papers.rotting.suite",
         "rotting bandits paper: NP, AV, ANV (Fig. 1, Table 1, grid searches)",
     ),
-    "scaling": (
-        "cost.scaling.suite",
+    "scaling": Suite(
+        "benchmarks.cost.scaling.suite",
         "what one controller can drive: 10,000 workers, simulated",
     ),
-    "smooth": (
-        "papers.smooth.suite",
+    "smooth": Suite(
+        "benchmarks.papers.smooth.suite",
         "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",
     ),
-    "speed": (
-        "cost.speed.suite",
+    "speed": Suite(
+        "benchmarks.cost.speed.suite",
         "steps per second of every policy, beside other libraries and C",
     ),
-    "two-arm": (
-        "papers.cure_ucb.two_arm",
+    "two-arm": Suite(
+        "benchmarks.papers.cure_ucb.two_arm",
         "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",
     ),
 }
@@ -72,11 +81,43 @@ SUITES = {
 
 def main(argv: list[str] | None = None) -> None:
     """Run the suite that the arguments name."""
-    listing = "\n".join(f"  {name:10} {what}" for name, (_, what) in SUITES.items())
-    parser = argparse.ArgumentParser(
+    arguments = parser().parse_args(argv)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    out = arguments.out / arguments.suite
+    out.mkdir(parents=True, exist_ok=True)
+    module = importlib.import_module(SUITES[arguments.suite].module)
+    begin = time.perf_counter()
+    module.run(
+        out,
+        scale="quick" if arguments.quick else "full" if arguments.full else "default",
+        seed=arguments.seed,
+        **accepted(module.run, arguments),
+    )
+    print(f"{time.perf_counter() - begin:.0f} s; see {out}")
+
+
+def accepted(run: Callable[..., None], arguments: Namespace) -> dict[str, Any]:
+    """Return those of the optional arguments that a suite has a use for."""
+    data_dir = arguments.data_dir
+    if data_dir is None and "RISINGSEARCH_DATA" in os.environ:
+        data_dir = Path(os.environ["RISINGSEARCH_DATA"])
+    options = {
+        "data_dir": data_dir,
+        "jobs": arguments.jobs,
+        "mode": arguments.mode,
+        "clicks": arguments.clicks,
+    }
+    taken = inspect.signature(run).parameters
+    return {name: value for name, value in options.items() if name in taken}
+
+
+def parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    listing = "\n".join(f"  {name:10} {suite.shows}" for name, suite in SUITES.items())
+    parser = ArgumentParser(
         prog="python -m benchmarks",
         description=f"Suites:\n{listing}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("suite", choices=sorted(SUITES), metavar="SUITE")
     scale = parser.add_mutually_exclusive_group()
@@ -101,30 +142,7 @@ def main(argv: list[str] | None = None) -> None:
         metavar="FILE",
         help="smooth: a log with the columns timestamp,item,click; default: synthetic",
     )
-    arguments = parser.parse_args(argv)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if arguments.data_dir is None and "RISINGSEARCH_DATA" in os.environ:
-        arguments.data_dir = Path(os.environ["RISINGSEARCH_DATA"])
-    out = arguments.out / arguments.suite
-    out.mkdir(parents=True, exist_ok=True)
-    module, _ = SUITES[arguments.suite]
-    suite = importlib.import_module(f"benchmarks.{module}")
-    chosen = "quick" if arguments.quick else "full" if arguments.full else "default"
-    options = {
-        "data_dir": arguments.data_dir,
-        "jobs": arguments.jobs,
-        "mode": arguments.mode,
-        "clicks": arguments.clicks,
-    }
-    taken = inspect.signature(suite.run).parameters
-    begin = time.perf_counter()
-    suite.run(
-        out,
-        scale=chosen,
-        seed=arguments.seed,
-        **{name: value for name, value in options.items() if name in taken},
-    )
-    print(f"{time.perf_counter() - begin:.0f} s; see {out}")
+    return parser
 
 
 if __name__ == "__main__":

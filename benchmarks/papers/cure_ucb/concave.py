@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.papers.cure_ucb import synthetic
-from benchmarks.papers.cure_ucb.synthetic import LONG, NON_STATIONARY, RISING, SHORT
+from benchmarks.papers.cure_ucb.policies import NON_STATIONARY, RISING
+from benchmarks.papers.cure_ucb.synthetic import LONG, SHORT
 from benchmarks.shared import claims
 from benchmarks.shared.claims import Claim
 from risingsearch.simulation import Comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.papers.cure_ucb import synthetic
+from benchmarks.papers.cure_ucb import policies, synthetic
 from benchmarks.papers.cure_ucb.synthetic import LONG, SHORT
 from benchmarks.shared import claims, results
 from benchmarks.shared.claims import Claim
@@ -21,7 +21,7 @@ REFERENCES = {
 def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
     """Play the paper's policies, check its claims and Theorem 5.2."""
     study = synthetic.Study("ltf", ET_SWGTS, synthetic.SCALES[scale], seed, jobs)
-    exact = study.play(synthetic.exact_policies(), noise=0.0)
+    exact = study.play(policies.exact_policies(), noise=0.0)
     synthetic.run(
         study,
         out,

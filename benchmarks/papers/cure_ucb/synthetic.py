@@ -17,18 +17,22 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 
+from benchmarks.papers.cure_ucb.policies import (
+    below_cure,
+    other_policies,
+    paper_policies,
+    reconstructed,
+    without_reconstructed,
+)
 from benchmarks.shared import claims, figures, report, results
 from benchmarks.shared.claims import Claim
 from benchmarks.shared.results import at, means
 from risingsearch.curves import make_environment
-from risingsearch.policies import list_policies
 from risingsearch.simulation import Comparison, compare
 
 SHORT, MIDDLE, LONG = HORIZONS = 10_000, 30_000, 50_000
 NOISE = 0.01
 SWEEP = (0.001, 0.01, 0.03, 0.1)
-RISING = ("cure-ucb", "r-ed-ucb", "et-swgts", "ti-ucb", "r-ed-ae")
-NON_STATIONARY = ("sw-ucb", "sw-kl-ucb", "sw-ts", "rexp3", "ser4")
 
 
 class Scale(NamedTuple):
@@ -45,46 +49,6 @@ SCALES = {
     "default": Scale(40, tuple(range(10_000, LONG + 1, 10_000)), 400, beyond=True),
     "full": Scale(100, tuple(range(5_000, LONG + 1, 5_000)), 1000, beyond=True),
 }
-
-
-def paper_policies(
-    sigma: float, et_swgts: Mapping[str, int], eps: float = 0.25
-) -> dict[str, Any]:
-    """Return the policies of section 6 with the parameters of appendix E.2.
-
-    What depends on the horizon there (the windows of SW-UCB and SW-TS, Rexp3, Ser4) is
-    the default here. ``eps`` of CURE-UCB is not given; it gets R-ed-UCB's. The sigma in
-    SW-KL-UCB's window ``sigma ** -0.8`` bounds the drift, 0.001, which makes it 252.
-    """
-    parameters: dict[str, dict[str, Any]] = {
-        "cure-ucb": {"sigma": sigma, "eps": eps},
-        "r-ed-ucb": {"sigma": sigma, "eps": eps, "delta": 0.001},
-        "et-swgts": {"precision": 1.0, **et_swgts},
-        "ti-ucb": {"delta": 0.01, "omega": 100, "gamma": 0.3},
-        "r-ed-ae": {"sigma": sigma, "delta": 0.01},
-        "sw-ucb": {"xi": 1.5},
-        "sw-kl-ucb": {"window": 252},
-        "sw-ts": {},
-        "rexp3": {},
-        "ser4": {},
-    }
-    return {name: (name, given) for name, given in parameters.items()}
-
-
-def exact_policies() -> dict[str, Any]:
-    """Return the two policies of section 5.1, for rewards without noise."""
-    names = ("cure-ucb", "r-ed-ucb")
-    return {name: (name, {"deterministic": True}) for name in names}
-
-
-def other_policies() -> dict[str, Any]:
-    """Return every other policy that plays to the end, with its defaults."""
-    names = [
-        info.name
-        for info in list_policies()
-        if info.adaptive and info.name not in RISING + NON_STATIONARY
-    ]
-    return {name: (name, {}) for name in names}
 
 
 @dataclass(frozen=True)
@@ -161,20 +125,6 @@ def at_ends(comparison: Comparison) -> Comparison:
     )
 
 
-def reconstructed(comparison: Comparison) -> list[str]:
-    """Return the policies that are not the papers' own for want of their formulas."""
-    provenance = {info.name: info.provenance for info in list_policies()}
-    return [n for n in comparison.policies if provenance[n] == "reconstruction"]
-
-
-def without_reconstructed(comparison: Comparison) -> Comparison:
-    """Return the comparison of those policies whose published formula is known."""
-    left_out = reconstructed(comparison)
-    return results.only(
-        comparison, [name for name in comparison.policies if name not in left_out]
-    )
-
-
 def run(
     study: Study,
     out: Path,
@@ -192,11 +142,7 @@ def run(
     many = study.beside(references)
     rows = [
         *results.rows("main", main, noise=NOISE),
-        *(
-            r
-            for noise, c in sweep.items()
-            for r in results.rows("sweep", c, noise=noise)
-        ),
+        *(r for s, c in sweep.items() for r in results.rows("sweep", c, noise=s)),
         *results.rows("reference", many, noise=NOISE),
         *more_rows,
     ]
@@ -204,30 +150,15 @@ def run(
         setting(study),
         "## The paper's claims",
         report.table([claim.row() for claim in check(main)]),
-        "## Mean regret and average rank",
-        results.regret_table(main, HORIZONS),
-        "Reconstructed, because their papers' formulas were not at hand: "
-        f"{', '.join(reconstructed(main))}.",
-        "## The noise",
-        "The paper does not give it, and it decides. Mean regret by horizon and "
-        "noise, which is also the `sigma` of the policies; the lowest in bold:",
-        noise_table(sweep),
-        report.table([claim.row() for claim in noise_claims(sweep)]),
-        "## Beside an independent implementation",
-        f"The figures to compare with are means of 100 instances or fewer; ours of "
-        f"{study.scale.reference_instances:,}, noise {NOISE:g}.",
-        results.reference_table(many, references),
+        *regret_parts(main),
+        *noise_parts(sweep),
+        *reference_parts(study, many, references),
         *more_parts,
     ]
     if study.scale.beyond:
         beyond = study.beyond()
         rows += results.rows("beyond", beyond, noise=NOISE)
-        parts += [
-            "## Beyond the paper",
-            "All other policies that play to the end, with their defaults. "
-            + " ".join(below_cure(beyond, horizon) for horizon in (SHORT, LONG)),
-            results.regret_table(beyond, (SHORT, LONG)),
-        ]
+        parts += beyond_parts(beyond)
     parts += [
         "## Figures",
         figures.regret(main, out),
@@ -238,6 +169,52 @@ def run(
     ]
     report.write_results(out, rows)
     report.write_summary(out, title, parts)
+
+
+# --------------------------------------------------------------- parts of the summary
+
+
+def regret_parts(main: Comparison) -> Iterator[str]:
+    """Yield the regrets and ranks of the paper's policies."""
+    yield "## Mean regret and average rank"
+    yield results.regret_table(main, HORIZONS)
+    yield (
+        "Reconstructed, because their papers' formulas were not at hand: "
+        f"{', '.join(reconstructed(main))}."
+    )
+
+
+def noise_parts(sweep: Mapping[float, Comparison]) -> Iterator[str]:
+    """Yield what the noise decides."""
+    yield "## The noise"
+    yield (
+        "The paper does not give it, and it decides. Mean regret by horizon and "
+        "noise, which is also the `sigma` of the policies; the lowest in bold:"
+    )
+    yield noise_table(sweep)
+    yield report.table([claim.row() for claim in noise_claims(sweep)])
+
+
+def reference_parts(
+    study: Study, many: Comparison, references: Mapping[int, Mapping[str, float]]
+) -> Iterator[str]:
+    """Yield our regrets beside those of another implementation."""
+    yield "## Beside an independent implementation"
+    yield (
+        f"The figures to compare with are means of 100 instances or fewer; ours of "
+        f"{study.scale.reference_instances:,}, noise {NOISE:g}."
+    )
+    yield results.reference_table(many, references)
+
+
+def beyond_parts(beyond: Comparison) -> Iterator[str]:
+    """Yield the regrets of the policies that are not in the paper."""
+    yield "## Beyond the paper"
+    yield (
+        "All other policies that play to the end, with their defaults. "
+        + " ".join(below_cure(beyond, horizon) for horizon in (SHORT, LONG))
+    )
+    yield results.regret_table(beyond, (SHORT, LONG))
 
 
 def cure_claims(main: Comparison, lines: str, bars: str, wins: str) -> list[Claim]:
@@ -285,13 +262,6 @@ def setting(study: Study) -> str:
         "the sum of means of the best single arm, less that of the arms pulled. "
         "Intervals: 95 %, Student's t over the runs."
     )
-
-
-def below_cure(comparison: Comparison, horizon: int) -> str:
-    """Return which policies have less mean regret than CURE-UCB, in words."""
-    order = list(means(comparison, horizon))
-    below = order[: order.index("cure-ucb")]
-    return f"Below cure-ucb at T = {horizon:,}: {', '.join(below) or 'none'}."
 
 
 def noise_table(sweep: Mapping[float, Comparison]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.cure_ucb import synthetic
+from benchmarks.papers.cure_ucb import policies, synthetic
 from benchmarks.papers.cure_ucb.synthetic import LONG, MIDDLE, SHORT
 from benchmarks.shared import claims, figures, results
 from benchmarks.shared.claims import Claim
@@ -35,7 +35,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
     """Play the paper's policies in its example, with noise and without."""
     study = synthetic.Study("two-arm", ET_SWGTS, synthetic.SCALES[scale], seed, jobs)
     exact = study.play(
-        synthetic.exact_policies(), tuple(EXACT_REFERENCES), noise=0.0, instances=1
+        policies.exact_policies(), tuple(EXACT_REFERENCES), noise=0.0, instances=1
     )
     synthetic.run(
         study,

@@ -1,23 +1,15 @@
-"""Online learners of the IMDB experiment: each predicts, then learns, review by review.
+"""The arms of the IMDB experiment: which learners play, and what they have in common.
 
 The update rules and settings are those of the published experiment (Metelli et al.
-2022). ``make_learner`` builds each of them in up to three ways.
+2022).
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-LIMIT = math.log((1 - 1e-4) / 1e-4)
-"""Where the published code caps the logit: probabilities from 0.0001 to 0.9999."""
 BOUND = 2.0
 """Where online gradient descent caps its weights."""
-TINY = 1e-8
-"""What Adagrad adds under its root."""
 
 PUBLISHED, SCIKIT_LEARN, TORCH = "as published", "scikit-learn", "PyTorch"
 
@@ -42,130 +34,3 @@ ARMS = {
     "nn11": Arm("network 1-1-2", "network", hidden=(1, 1, 2)),
 }
 """By the codes of the recorded curves."""
-
-
-class Learner(Protocol):
-    """What a model must do; a batch has one row of word counts per review."""
-
-    def predict(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return for every review whether it is taken for a positive one."""
-        ...
-
-    def learn(self, counts: NDArray[np.float64], labels: NDArray[np.uint8]) -> None:
-        """Learn from one review after the other."""
-        ...
-
-
-def make_learner(library: str, code: str, n_words: int, seed: int) -> Learner:
-    """Return a learner that has seen nothing.
-
-    "as published": the linear rules in numpy, the networks by scikit-learn.
-    "scikit-learn" and "PyTorch": models of these libraries with the same settings; only
-    Adagrad stays as published in scikit-learn, which has none for linear models.
-    """
-    arm = ARMS[code]
-    if library == TORCH:
-        from benchmarks.papers.cure_ucb.imdb.torch_learners import make_torch_learner
-
-        return make_torch_learner(arm, n_words, seed)
-    if arm.rule == "network":
-        return EstimatorLearner(_network(arm, seed))
-    if library == SCIKIT_LEARN and arm.rule in RATES:
-        return EstimatorLearner(_linear(arm))
-    return RULES[arm.rule](n_words, arm.step)
-
-
-class LogisticRegression:
-    """Stochastic gradient descent on the logistic loss, with a constant step."""
-
-    def __init__(self, n_words: int, step: float) -> None:
-        self.weights = np.full(n_words, 1 / n_words)
-        self.step = step
-
-    def predict(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        positive: NDArray[np.bool_] = counts @ self.weights > 0
-        return positive
-
-    def learn(self, counts: NDArray[np.float64], labels: NDArray[np.uint8]) -> None:
-        for row, label in zip(counts, labels.tolist(), strict=True):
-            logit = min(max(float(row @ self.weights), -LIMIT), LIMIT)
-            self.move((1 / (1 + math.exp(-logit)) - label) * row)
-
-    def move(self, gradient: NDArray[np.float64]) -> None:
-        """Take one step against the gradient of a review."""
-        self.weights -= self.step * gradient
-
-
-class OnlineGradientDescent(LogisticRegression):
-    """Steps that shrink with the root of their number, and bounded weights."""
-
-    def __init__(self, n_words: int, step: float) -> None:
-        super().__init__(n_words, step)
-        self.t = 0
-
-    def move(self, gradient: NDArray[np.float64]) -> None:
-        self.t += 1
-        self.weights -= self.step / math.sqrt(self.t) * gradient
-        np.clip(self.weights, -BOUND, BOUND, out=self.weights)
-
-
-class Adagrad(LogisticRegression):
-    """Steps of every weight's own length, by the gradients that it has seen."""
-
-    def __init__(self, n_words: int, step: float) -> None:
-        super().__init__(n_words, step)
-        self.squares = np.zeros(n_words)
-
-    def move(self, gradient: NDArray[np.float64]) -> None:
-        self.squares += gradient * gradient
-        self.weights -= self.step * gradient / np.sqrt(self.squares + TINY)
-
-
-RULES = {
-    "logistic": LogisticRegression,
-    "gradient": OnlineGradientDescent,
-    "adagrad": Adagrad,
-}
-RATES = {"logistic": "constant", "gradient": "invscaling"}
-
-
-class EstimatorLearner:
-    """An estimator of scikit-learn; before its first review it says negative."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-
-    def predict(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        if not hasattr(self.estimator, "classes_"):
-            return np.zeros(len(counts), dtype=bool)
-        positive: NDArray[np.bool_] = self.estimator.predict_proba(counts)[:, 1] > 0.5
-        return positive
-
-    def learn(self, counts: NDArray[np.float64], labels: NDArray[np.uint8]) -> None:
-        self.estimator.partial_fit(counts, labels, classes=[0, 1])
-
-
-def _network(arm: Arm, seed: int) -> Any:
-    from sklearn.neural_network import MLPClassifier
-
-    return MLPClassifier(
-        arm.hidden,
-        learning_rate_init=arm.step,
-        batch_size=1,
-        shuffle=False,
-        random_state=seed,
-    )
-
-
-def _linear(arm: Arm) -> Any:
-    from sklearn.linear_model import SGDClassifier
-
-    return SGDClassifier(
-        loss="log_loss",
-        penalty=None,
-        fit_intercept=False,
-        shuffle=False,
-        learning_rate=RATES[arm.rule],
-        eta0=arm.step,
-        power_t=0.5,
-    )

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from benchmarks.papers.cure_ucb.imdb.learners import ARMS
+from benchmarks.papers.cure_ucb.imdb.arms import ARMS
 from benchmarks.shared import figures
 from benchmarks.shared.results import at
 from risingsearch.simulation import Comparison

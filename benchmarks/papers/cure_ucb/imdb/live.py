@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers.cure_ucb.imdb import figures, text
-from benchmarks.papers.cure_ucb.imdb.game import Game, Played, live_policies, play_all
-from benchmarks.papers.cure_ucb.imdb.learners import (
+from benchmarks.papers.cure_ucb.imdb.arms import (
     ARMS,
     PUBLISHED,
     SCIKIT_LEARN,
     TORCH,
 )
+from benchmarks.papers.cure_ucb.imdb.game import Game, Played, live_policies, play_all
 from benchmarks.papers.cure_ucb.imdb.settings import (
     BATCH,
     HORIZON,

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.cure_ucb import synthetic
 from benchmarks.papers.cure_ucb.imdb import figures, ties
-from benchmarks.papers.cure_ucb.imdb.learners import ARMS
+from benchmarks.papers.cure_ucb.imdb.arms import ARMS
 from benchmarks.papers.cure_ucb.imdb.settings import (
     BATCH,
     HORIZON,
@@ -31,6 +30,12 @@ from benchmarks.papers.cure_ucb.imdb.settings import (
     spoken,
     standard_error,
     with_error,
+)
+from benchmarks.papers.cure_ucb.policies import (
+    below_cure,
+    other_policies,
+    reconstructed,
+    without_reconstructed,
 )
 from benchmarks.shared import report, results
 from benchmarks.shared.claims import LEVEL, Claim
@@ -224,7 +229,7 @@ def check(game: Game, main: Comparison) -> list[Claim]:
     return [
         strongest_baseline(main, f"R-ed-UCB is the strongest baseline; {game.name}"),
         strongest_baseline(
-            synthetic.without_reconstructed(main),
+            without_reconstructed(main),
             f"R-ed-UCB is the strongest baseline; {game.name}; reconstructions left "
             "out",
         ),
@@ -269,7 +274,7 @@ def regret_parts(
         yield results.regret_table(comparison, horizons)
     yield (
         "Reconstructed, because their papers' formulas were not at hand: "
-        f"{', '.join(synthetic.reconstructed(main[SINGLE]))}."
+        f"{', '.join(reconstructed(main[SINGLE]))}."
     )
 
 
@@ -330,14 +335,14 @@ def beyond(game: Game) -> dict[str, Any]:
         "cure-ucb": paper_policies(game.batch)["cure-ucb"],
         "cure-ucb (defaults)": "cure-ucb",
     }
-    return cure | synthetic.other_policies()
+    return cure | other_policies()
 
 
 def beyond_parts(others: Mapping[Game, Comparison]) -> Iterator[str]:
     """Yield how the other policies fare."""
     yield "All other policies that play to the end, with their defaults."
     for game, comparison in others.items():
-        yield f"{game.name}. {synthetic.below_cure(comparison, HORIZON)}"
+        yield f"{game.name}. {below_cure(comparison, HORIZON)}"
         yield results.regret_table(comparison, (HORIZON,))
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers.cure_ucb import synthetic
+from benchmarks.papers.cure_ucb import policies
 from risingsearch.curves.rising import IMDB_FILE
 
 HORIZON = 50_000
@@ -43,7 +43,7 @@ def paper_policies(batch: int) -> dict[str, Any]:
     """Return the policies of section 6.3, and the order without any policy."""
     sigma, eps, et_swgts = SETTINGS[batch]
     order = {"round-robin": ("round-robin", {})}
-    return synthetic.paper_policies(sigma, et_swgts, eps) | order
+    return policies.paper_policies(sigma, et_swgts, eps) | order
 
 
 def has_curves(data_dir: Path | None) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from benchmarks.papers.cure_ucb.imdb.learners import BOUND, Arm
+from benchmarks.papers.cure_ucb.imdb.arms import BOUND, Arm
 
 
 class TorchLearner:

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.papers.cure_ucb import concave, ltf, synthetic, two_arm
+from benchmarks.papers.cure_ucb import concave, ltf, policies, synthetic, two_arm
 from risingsearch.policies import make_policy
 from risingsearch.simulation import Comparison
 
@@ -52,9 +52,9 @@ def test_verdicts_follow_the_regrets(suite, drawn_regret):
 
 @pytest.mark.parametrize("suite", [two_arm, ltf, concave])
 def test_policies_of_the_paper_can_be_built(suite):
-    policies = synthetic.paper_policies(0.01, suite.ET_SWGTS)
-    assert set(policies) == {*synthetic.RISING, *synthetic.NON_STATIONARY}
-    for name, parameters in policies.values():
+    given = policies.paper_policies(0.01, suite.ET_SWGTS)
+    assert set(given) == {*policies.RISING, *policies.NON_STATIONARY}
+    for name, parameters in given.values():
         make_policy(name, 3, 100, **parameters)
 
 
@@ -70,6 +70,6 @@ def test_play_without_noise_is_that_of_the_paper(monkeypatch):
     )
     study = synthetic.Study("two-arm", two_arm.ET_SWGTS, TINY)
     exact = study.play(
-        synthetic.exact_policies(), (5_000, 10_000), noise=0.0, instances=1
+        policies.exact_policies(), (5_000, 10_000), noise=0.0, instances=1
     )
     np.testing.assert_allclose(exact.regret[0, :, :, 0], [[0.8, 0.8], [0.8, 701]], 0.01)

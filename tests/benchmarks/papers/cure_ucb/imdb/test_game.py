@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.papers.cure_ucb.imdb import game as imdb_game
 from benchmarks.papers.cure_ucb.imdb import text
-from benchmarks.papers.cure_ucb.imdb.learners import PUBLISHED, SCIKIT_LEARN, TORCH
+from benchmarks.papers.cure_ucb.imdb.arms import PUBLISHED, SCIKIT_LEARN, TORCH
 
 
 @pytest.fixture(scope="module")

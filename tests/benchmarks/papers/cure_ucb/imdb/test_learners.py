@@ -4,13 +4,13 @@ import pickle
 import numpy as np
 import pytest
 
-from benchmarks.papers.cure_ucb.imdb.learners import (
+from benchmarks.papers.cure_ucb.imdb.arms import (
     ARMS,
     PUBLISHED,
     SCIKIT_LEARN,
     TORCH,
-    make_learner,
 )
+from benchmarks.papers.cure_ucb.imdb.learners import make_learner
 
 N_WORDS = 30
 LINEAR = [code for code, arm in ARMS.items() if arm.rule != "network"]

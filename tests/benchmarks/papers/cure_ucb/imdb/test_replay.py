@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.cure_ucb.imdb import replay, ties
-from benchmarks.papers.cure_ucb.imdb.learners import ARMS
+from benchmarks.papers.cure_ucb.imdb.arms import ARMS
 from benchmarks.papers.cure_ucb.imdb.replay import BATCHES, GAMES, HORIZON, SINGLE
 from risingsearch.curves.rising import IMDB_ARMS, IMDB_FILE
 from risingsearch.policies import make_policy
