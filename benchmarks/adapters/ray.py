@@ -88,7 +88,7 @@ def run(out: Path, *, scale: str, seed: int) -> None:
     notes = (
         f"- {near} of {len(rows)} scores are within {NEAR} of RisingSearch with "
         f"{N_JOBS} jobs in flight.\n"
-        "- `overhead`: seconds of `fit`, less half of those that both actors trained."
+        "- `overhead`: seconds of `fit`, minus half of those that the actors trained."
     )
     report.write(out, f"Ray Tune, {PROBLEM}, {BUDGET} epochs", rows, [notes])
 

@@ -1,4 +1,4 @@
-"""What the suite must show: the reference's figures, and the bars for the default."""
+"""What the suite must show: the reference's figures, and bars for the default."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def ours(played: Played, name: str) -> Interval | None:
 
 
 def below(what: str, played: Played, bar: float, *, exact: bool = False) -> dict:
-    """Check the default's mean; unless exact, its interval is allowed for."""
+    """Check the default's mean; unless exact, the bar is widened by its interval."""
     mean = over_seeds(overall(played.of(DEFAULT), played.families))
     allowed = bar if exact else bar + mean.high - mean.mean
     text = f"{DEFAULT}: {what} at most {bar:.3f}" + ("" if exact else " + its interval")

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.hpo.methods import Method
-from benchmarks.hpo.replay import begin, make_scheduler
+from benchmarks.hpo.replay import draw_search, make_scheduler
 from benchmarks.hpo.tasks import Task
 
 OPENED = 0.3
 """Share of the budget that opens arms."""
 FURTHER = 500
-"""Decisions that are timed once that many have been made."""
+"""Decisions that are timed beyond the first ``n_arms``."""
 
 
 class Decisions(NamedTuple):
@@ -30,10 +30,10 @@ class Decisions(NamedTuple):
 def measure(task: Task, method: Method, n_arms: int) -> Decisions:
     """Time a search among ``n_arms``; a table that has fewer is repeated.
 
-    Timed are all decisions of the first ``n_arms + FURTHER``; the budget is such that
-    so many arms can be opened.
+    The first ``n_arms + FURTHER`` decisions are timed; the budget is large enough to
+    open all arms.
     """
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     rows = np.arange(n_arms) % len(task.curves)
     features = None if task.features is None else task.features[rows]
     wide = task._replace(curves=task.curves[rows], features=features)

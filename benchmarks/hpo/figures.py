@@ -17,7 +17,7 @@ from benchmarks.hpo.methods import (
     everyone,
 )
 from benchmarks.hpo.parts import CLEAN, NOISES, Played, noisy_name
-from benchmarks.hpo.replay import Setting, begin, own_epochs, scheduled
+from benchmarks.hpo.replay import Setting, draw_search, own_epochs, scheduled
 from benchmarks.hpo.statistics import (
     balanced,
     cliques,
@@ -52,7 +52,7 @@ LOOKS = {
 }
 FEWEST = 5
 """Orders from which on a band is drawn around a line."""
-STRIPS = ("successive-halving-4", "asha-3", "epsilon-greedy", "cure-ucb")
+ALLOCATIONS = ("successive-halving-4", "asha-3", "epsilon-greedy", "cure-ucb")
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
@@ -95,7 +95,7 @@ def regret(played: Mapping[str, Played], out: Path) -> str:
 
 
 def ranks(played: Played, out: Path) -> str:
-    """Draw average ranks over tasks; a bar joins what Nemenyi's test cannot tell."""
+    """Draw average ranks over tasks; a bar joins ranks that Nemenyi cannot separate."""
     names = [name for name in main_methods(played) if name != ORACLE]
     rows = [played.names.index(name) for name in names]
     average = task_ranks(played.regret[rows])
@@ -167,10 +167,12 @@ def families(played: Played, out: Path) -> str:
     return figures.save(figure, out, "families")
 
 
-def strips(task: Task, methods: Sequence[Method], out: Path, multiple: int = 5) -> str:
-    """Draw who trained when, in one search of each method in the same order."""
+def allocations(
+    task: Task, methods: Sequence[Method], out: Path, multiple: int = 5
+) -> str:
+    """Draw which configuration trained when, in one search of each method."""
     figure, axes = figures.new(15, 4.2, len(methods), sharex=True, sharey=True)
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     budget = multiple * task.max_epochs
     place = np.argsort(run.order)
     for ax, method in zip(axes, methods, strict=True):
@@ -201,7 +203,7 @@ def strips(task: Task, methods: Sequence[Method], out: Path, multiple: int = 5) 
     return figures.save(figure, out, "allocation")
 
 
-def shown_in_strips() -> list[Method]:
+def shown_allocations() -> list[Method]:
     """Return the methods whose allocations are drawn."""
-    names = (DEFAULT, *STRIPS)
+    names = (DEFAULT, *ALLOCATIONS)
     return [one for one in everyone() if one.name in names]

@@ -1,4 +1,4 @@
-"""Who searches: every epoch scheduler there is, variants of our own, and an oracle."""
+"""The methods compared: epoch schedulers, variants of our own, and an oracle."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Method(NamedTuple):
         It gets this many arms per ``R`` epochs of budget. By default as many as its own
         rule recommends, and at least enough to use the budget up.
     proposer : callable, optional
-        Makes of the features of all configurations, in the order in which they may be
-        opened, the proposer that the ``Scheduler`` gets; all of them may be opened.
+        Makes the ``Scheduler``'s proposer from the features of all configurations, in
+        the order in which they may be opened; then all of them may be opened.
     """
 
     name: str
@@ -80,7 +80,7 @@ def own() -> list[Method]:
 
 
 def ablations() -> list[Method]:
-    """Return the simplest form with other shares and windows."""
+    """Return the simplest rule of our own with other shares and windows."""
     changes: tuple[dict[str, float], ...] = (
         {"promoted_share": 1.0},
         {"promoted_share": 0.2},

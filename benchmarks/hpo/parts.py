@@ -1,4 +1,4 @@
-"""The parts of the suite: which methods search which tasks, how often, under what."""
+"""The parts of the suite: which methods search which tasks under which conditions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmarks.hpo.methods import (
     own,
     without_horizon,
 )
-from benchmarks.hpo.replay import Outcome, Setting, begin, search
+from benchmarks.hpo.replay import Outcome, Setting, draw_search, search
 from benchmarks.hpo.tasks import Task
 
 MULTIPLES = (1, 2, 5, 10, 20)
@@ -110,7 +110,7 @@ class Played:
         return values
 
     def where(self, other: Part) -> Played:
-        """Return what another part has too: its methods, budgets and orders."""
+        """Return the outcomes of the methods, budgets and orders of another part."""
         methods = [self.names.index(method.name) for method in other.methods]
         budgets = [self.part.multiples.index(multiple) for multiple in other.multiples]
         orders = [self.part.seeds.index(seed) for seed in other.seeds]
@@ -167,7 +167,7 @@ def parallel_name(n_jobs: int) -> str:
 
 
 def play(plan: Sequence[Part], jobs: int | None) -> dict[str, Played]:
-    """Play all parts, in so many processes; in this one if it is one."""
+    """Play all parts in ``jobs`` processes; with one job, in this process."""
     if jobs == 1:
         return {
             part.name: _gathered(part, (play_item(*item) for item in items(part)))
@@ -190,8 +190,8 @@ def play(plan: Sequence[Part], jobs: int | None) -> dict[str, Played]:
 def items(part: Part) -> Iterator[tuple[Task, Method, Part]]:
     """Yield what is played at a time: one method on one task.
 
-    First every method on the first task, so that no two processes compile the same:
-    what one has compiled is on disk for the others.
+    All methods on the first task come first, so that no two processes compile the same
+    policy: the others find it in the cache on disk.
     """
     rest = part._replace(tasks=(), methods=())
     for task, method in product(part.tasks, part.methods):
@@ -203,7 +203,7 @@ def play_item(task: Task, method: Method, part: Part) -> NDArray[np.float64]:
     shape = len(part.multiples), len(part.seeds), len(Outcome._fields)
     outcomes = np.full(shape, np.nan)
     for k, seed in enumerate(part.seeds):
-        run = begin(task, seed, part.setting.noise)
+        run = draw_search(task, seed, part.setting.noise)
         for b, multiple in enumerate(part.multiples):
             outcome = search(run, method, multiple, part.setting)
             if outcome is not None:

@@ -60,12 +60,12 @@ class Setting(NamedTuple):
 
 
 class Search(NamedTuple):
-    """A table as one search meets it: in random order, with the noise of its scores."""
+    """A table for one search: in random order, with noise added to the scores."""
 
     task: Task
     seed: int
     order: NDArray[np.int64]  # in which configurations may be opened
-    seen: NDArray[np.float64]  # of the shape of the task's curves
+    seen: NDArray[np.float64]  # noisy scores, of the shape of the task's curves
     lengths: NDArray[np.int64]  # in that order
 
 
@@ -80,8 +80,8 @@ class Outcome(NamedTuple):
     idle: float = 0.0  # share of the workers' time
 
 
-def begin(task: Task, seed: int, noise: float) -> Search:
-    """Return what all methods meet in the run of this seed."""
+def draw_search(task: Task, seed: int, noise: float) -> Search:
+    """Return the order and the noise of a seed, the same for all methods."""
     rng = np.random.default_rng(FIRST_SEED + seed)
     order = rng.permutation(len(task.curves))
     seen = task.curves
@@ -102,15 +102,15 @@ def search(
     if budget > run.lengths.sum():
         return None
     if method.policy == ORACLE:
-        return foresee(run, budget)
+        return oracle(run, budget)
     if setting.compiled and not proposes(method, task):
         return judge(run, simulated(run, method, budget), budget)
     arms, idle = scheduled(run, method, budget, setting)
     return judge(run, arms, budget)._replace(idle=idle)
 
 
-def foresee(run: Search, budget: int) -> Outcome:
-    """Return the best that any search could find that opens arms in this order.
+def oracle(run: Search, budget: int) -> Outcome:
+    """Return the best outcome of any search that opens arms in this order.
 
     It knows every curve: it opens arms one by one, an epoch each, up to the one that
     gets all the rest of the budget and is the best for that.
@@ -183,7 +183,7 @@ def simulated(run: Search, method: Method, budget: int) -> NDArray[np.int64]:
 def scheduled(
     run: Search, method: Method, budget: int, setting: Setting
 ) -> tuple[NDArray[np.int64], float]:
-    """Return the same of a search by the ``Scheduler``, and how idle workers were."""
+    """Search with the ``Scheduler``; also return the share of idle workers' time."""
     task = run.task
     costs, share = None, run.lengths / budget
     total: int | Budget = budget
@@ -205,7 +205,7 @@ def scheduled(
         elapsed += train(scheduler, curves, setting.n_jobs, costs, budget)
     idle = 1.0 - scheduler.n_epochs / (setting.n_jobs * elapsed)
     arms = np.array([row["arm"] for row in scheduler.history], dtype=np.int64)
-    if setting.unit == "seconds":  # what came too late does not count
+    if setting.unit == "seconds":  # epochs after the last second do not count
         paid = np.cumsum([row["cost"] for row in scheduler.history])
         arms = arms[paid <= scheduler.budget * (1.0 + 1e-9)]
     return order[arms], idle
@@ -245,8 +245,8 @@ def train(
 ) -> int:
     """Run jobs until the scheduler is done, or has seen ``limit`` epochs.
 
-    An epoch takes one unit of time, and jobs come back in the order of their ends.
-    Returned is when the last one did.
+    An epoch takes one unit of time, and jobs are told in the order in which they end.
+    Returns the time at which the last one ended.
     """
     lengths = np.sum(~np.isnan(curves), axis=1)
     in_flight: list[tuple[int, int, Job]] = []

@@ -1,4 +1,4 @@
-"""What is read off the regrets of a part: means, intervals, ranks, tests.
+"""Statistics of the regrets of a part: means, intervals, ranks, tests.
 
 Arrays have the axes (methods,) tasks, multiples, seeds. A *balanced* mean counts every
 family alike: over the tasks of a family, then over the families. Where a table does

@@ -174,4 +174,4 @@ def figure_parts(
     yield figures.families(played[CLEAN], out)
     real = played[CLEAN].part.tasks
     task = next((task for task in real if task.name == DRAWN), real[0])
-    yield figures.strips(task, figures.shown_in_strips(), out)
+    yield figures.allocations(task, figures.shown_allocations(), out)

@@ -3,7 +3,7 @@
 The format is that of ``hpo_curves``: a folder per family, an npz file per task with
 ``valid`` (configurations, epochs), and if known ``length``, ``cost`` (seconds per
 epoch) and ``X``, ``hp_names``, ``hp_log`` and ``meta`` (the configurations). CSV files
-do as well, and a file of LCDB holds many tasks.
+are read as well, and a file of LCDB holds many tasks.
 """
 
 from __future__ import annotations

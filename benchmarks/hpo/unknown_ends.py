@@ -1,8 +1,8 @@
 """A policy that is not told where the curves end, as in a live search.
 
-A simulation tells a policy how many pulls every arm has left. A live search knows no
-more than the limit for all arms: where a run ends by itself, it sees a job come back
-with fewer epochs than asked for.
+A simulation tells a policy how many pulls every arm has left. A live search only knows
+the limit that all arms share: it learns that a run has ended when a job returns fewer
+epochs than were asked for.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class UnknownEnds(NamedTuple):
         )
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the policy's choice; one that has ended costs nothing but a look."""
+        """Return the policy's choice; where its curve has ended, note it and repeat."""
         while True:
             n_open = 0
             for i in range(len(self.ended)):
-                tell(self, i)
+                show(self, i)
                 n_open += self.policy.available[i]
             if n_open == 0:
                 return WAIT
@@ -52,7 +52,7 @@ class UnknownEnds(NamedTuple):
             self.ended[arm] = True
 
     def slice_length(self, arm: int) -> int:
-        """Return the policy's; more than the arm has left shows that it ends."""
+        """Return the policy's slice; one longer than the curve reveals its end."""
         length = slice_length(self.policy, arm)
         if length > self.pulls_left[arm]:
             self.ended[arm] = True
@@ -60,12 +60,12 @@ class UnknownEnds(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Pass the reward on."""
-        tell(self, arm)
+        show(self, arm)
         update(self.policy, t, arm, reward, rng)
 
 
-def tell(blind: UnknownEnds, arm: int) -> None:
-    """Tell the policy what a search would know of an arm."""
+def show(blind: UnknownEnds, arm: int) -> None:
+    """Show the policy what a live search would know of an arm."""
     left = 0
     if not blind.ended[arm]:
         left = blind.pulls_left[arm] + blind.missing[arm]

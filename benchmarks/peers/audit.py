@@ -27,7 +27,7 @@ class Event(NamedTuple):
 
 
 class AuditedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A configuration of a problem that logs what is done with it.
+    """A configuration of a problem that logs its epochs and scores.
 
     Parameters
     ----------

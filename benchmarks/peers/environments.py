@@ -20,7 +20,7 @@ class NotInstalledError(Exception):
 
 
 def python_of(name: str, packages: Sequence[str], cache: Path) -> Path:
-    """Return the interpreter that has the packages; install them where it is not there.
+    """Return the interpreter that has the packages; make it if it does not exist.
 
     The folder's name holds a digest of the packages, so that other versions are another
     environment.

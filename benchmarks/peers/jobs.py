@@ -1,4 +1,4 @@
-"""What runs in a peer's own environment: its searches, one after the other.
+"""The job of a runner: the searches of one peer, in an environment of its own.
 
 A runner is a script that gets a ``Job`` as JSON and prints a line of JSON per search.
 Whatever else the libraries print goes to standard error.
@@ -33,7 +33,7 @@ class Job(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a runner tells about one search."""
+    """What a runner reports about one search."""
 
     search: str
     problem: str
@@ -110,7 +110,7 @@ def runs(job: Job, searches: Mapping[str, Search]) -> Iterator[Run]:
 
 
 def warm_up(problem: str, X: Any, y: Any) -> None:
-    """Train each kind of model once: libraries load parts of themselves only then."""
+    """Train each kind of model once, since libraries load some parts only then."""
     kinds = {settings["kind"]: settings for settings in candidates(problem)}
     for settings in kinds.values():
         make_model(settings, 0).partial_fit(X[:500], y[:500], classes=np.unique(y))

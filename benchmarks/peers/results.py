@@ -1,4 +1,4 @@
-"""What is read off the logs of the searches, and the verdicts."""
+"""The results of the searches, from their logs, and the verdicts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read(runs: Iterable[Run]) -> list[Result]:
 
 
 def searches(results: Sequence[Result], problem: str) -> dict[str, list[Result]]:
-    """Return the results on a problem by search; those that failed are not there."""
+    """Return the results on a problem by search; without those that failed."""
     found: dict[str, list[Result]] = {}
     for result in results:
         if result.run.problem == problem and not result.run.error:
@@ -125,7 +125,7 @@ def _range(values: Sequence[int]) -> str:
 def margins(own: Sequence[Result], peer: Sequence[Result]) -> NDArray[np.float64]:
     """Return by how much the own score is above, per seed that both finished.
 
-    Both at the same audited epochs: the budget, or what the thriftier one used.
+    Both at the same audited epochs: the budget, or the fewer epochs that one used.
     """
     by_seed = {result.run.seed: result for result in own}
     differences = []

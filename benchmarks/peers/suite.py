@@ -1,7 +1,7 @@
 """``RisingSearchCV`` beside other tools: same problems, same epochs, one at a time.
 
 Every peer has a virtual environment of its own, which is made here; epochs are counted
-inside the model, whoever trains it.
+inside the model, whichever tool trains it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from risingsearch.errors import InvalidParameterError, MissingDependencyError
 
 SEEDS = {"quick": 2, "default": 5, "full": 10}
 QUICK = ("digits", "late-bloomers")
-SECONDS_PER_SEARCH = 600  # then a runner is stopped, and what it lacks has failed
+SECONDS_PER_SEARCH = 600  # then a runner is stopped; its missing runs count as failed
 
 
 class Peer(NamedTuple):
@@ -165,7 +165,7 @@ def measure(peer: Peer, python: Path | NotInstalledError, job: Job) -> list[Run]
 
 
 def _environment() -> dict[str, str]:
-    """Return what the runners are to find: this package, and one thread."""
+    """Return the environment variables of a runner: this package, and one thread."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return {
         **os.environ,

@@ -53,9 +53,9 @@ def lowest_everywhere(comparison: Comparison, policy: str, claim: str) -> Claim:
     for rival, horizons in lower.items():
         last, mean = horizons[-1], means(comparison, horizons[-1])
         parts.append(
-            f"{rival} lower at {_spoken(horizons, comparison.horizons)}: "
+            f"{rival} lower at {_horizons_text(horizons, comparison.horizons)}: "
             f"{mean[rival]:,.0f} against {mean[policy]:,.0f} at {last:,} "
-            f"({_p_spoken(_p_value(comparison, last, policy, rival))})"
+            f"({_p_text(_p_value(comparison, last, policy, rival))})"
         )
     reading = "lowest mean regret at every horizon"
     return Claim(claim, reading, "; ".join(parts), not lower)
@@ -176,7 +176,7 @@ def second_to(comparison: Comparison, policy: str, best: str, claim: str) -> Cla
         places.setdefault(place, []).append(horizon)
         holds &= place == 1 or (place == 2 and order[0] == best)
     ours = "; ".join(
-        f"place {place} at {_spoken(horizons, comparison.horizons)}"
+        f"place {place} at {_horizons_text(horizons, comparison.horizons)}"
         for place, horizons in sorted(places.items())
     )
     reading = f"mean regret below all but {best}'s at every horizon"
@@ -193,12 +193,12 @@ def flattens(comparison: Comparison, policy: str, claim: str) -> Claim:
         f"from {before[policy]:,.0f} to {last[policy]:,.0f}: {own:+,.0f}, the others "
         f"{others:+,.0f} on average"
     )
-    spoken = " to ".join(f"{horizon:,}" for horizon in comparison.horizons[-2:])
-    reading = f"from {spoken}, a tenth of the others' average growth or less"
+    span = " to ".join(f"{horizon:,}" for horizon in comparison.horizons[-2:])
+    reading = f"from {span}, a tenth of the others' average growth or less"
     return Claim(claim, reading, ours, own <= 0.1 * others)
 
 
-def _spoken(horizons: Sequence[int], grid: Sequence[int]) -> str:
+def _horizons_text(horizons: Sequence[int], grid: Sequence[int]) -> str:
     """Return horizons in words, those in a row as a range."""
     first = list(grid).index(horizons[0])
     if len(horizons) > 2 and list(grid[first : first + len(horizons)]) == list(
@@ -215,7 +215,7 @@ def _p_value(comparison: Comparison, horizon: int, policy: str, other: str) -> f
     return 1.0 if math.isnan(p) else p
 
 
-def _p_spoken(p: float) -> str:
+def _p_text(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 

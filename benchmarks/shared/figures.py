@@ -65,7 +65,7 @@ _OTHERS = [
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return a look per name: its own, or for the others the next that is free."""
+    """Return a look per name: its own, or else the next unused one."""
     names = list(names)
     others = [name for name in names if name not in LOOKS]
     return LOOKS | dict(zip(others, _OTHERS, strict=False))

@@ -1,9 +1,9 @@
 """Networks that warm up: the learning rate rises for a while, and then falls to zero.
 
-A deep network needs the warm-up: at a high rate from the start Adam spoils its first
-layers, and it stays where it then is. At the best rates those networks end best that
-warm up for more than half of their epochs, though they learn late. A shallow network
-does as well without, and leads for the first few epochs.
+A deep network needs the warm-up: without it, Adam at a high rate damages the first
+layers, and the network does not recover. At the best rates, networks that warm up for
+more than half of their epochs reach the highest scores, although they learn late. A
+shallow network does as well without, and leads for the first few epochs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class WarmedNetwork:
     rate : float
         The highest learning rate.
     warm_up : float
-        Epochs until the rate is there; after them it falls to zero, in straight lines.
+        Epochs until the rate is reached; it then falls linearly to zero.
     max_epochs : int
         Epochs until it is zero.
     seed : int

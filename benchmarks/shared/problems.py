@@ -82,7 +82,7 @@ def _made_up(n_rows: int) -> tuple[Any, Any]:
 
 
 def space(name: str) -> Space:
-    """Return the kinds of models of a problem, and what values each is tried with."""
+    """Return the kinds of models of a problem, and the values of their parameters."""
     return WARMED if name == "late-bloomers" else CLASSIFIERS
 
 
@@ -96,7 +96,7 @@ def candidates(name: str) -> list[dict[str, Any]]:
 
 
 def label(settings: Mapping[str, Any]) -> str:
-    """Return the name of a configuration, without spaces, in whatever order it is."""
+    """Return the name of a configuration, without spaces, whatever its order."""
     return ",".join(f"{k}={v}" for k, v in sorted(settings.items()) if v is not None)
 
 

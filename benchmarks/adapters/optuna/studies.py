@@ -1,8 +1,8 @@
 """Studies of Optuna replayed on recorded learning curves, every epoch counted.
 
 TPE suggests a number from 0 to 1 for each column of the table's configurations, and
-the nearest one that no arm has trains: the same space and the same sampler for all
-methods. What a study trains is counted in the objective.
+the nearest configuration that no arm has yet is trained: the same space and the same
+sampler for all methods. What a study trains is counted in the objective.
 
 A table can be exhausted, a space of numbers cannot: ``RisingSampler``, which opens the
 most arms, is told how many configurations there are.
@@ -118,7 +118,7 @@ class Replayed:
 
 
 class Studied(NamedTuple):
-    """What one study came to."""
+    """The outcome of one study."""
 
     regrets: list[float]  # at shares of the budget
     epochs: int

@@ -3,7 +3,7 @@
 Each study replays a public table of learning curves with a budget of 5 or 10 times
 ``R``, the epochs of a full training. Regret is normalised as in the suite ``hpo``: 0 is
 the best score of the table, 1 that of its typical configuration. Successive halving
-stands twice: as Optuna makes it, and with a first rung at one step and a factor of 3.
+appears twice: with Optuna's defaults, and with the first rung at one step, factor 3.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _rows(
 def _audit(
     cells: Sequence[tuple[str, Task, int, int]], found: Sequence[Studied]
 ) -> str:
-    """Return how many studies have trained exactly their budget, and what others."""
+    """Return which methods left some of their budget, and how much, in words."""
     spent = {name: [0, 0, 0] for name in METHODS}
     for (method, task, multiple, _), studied in zip(cells, found, strict=True):
         left = multiple * task.max_epochs - studied.epochs

@@ -29,7 +29,7 @@ NOISE = 0.005
 
 
 def measured(seconds: float) -> float:
-    """Charge the controller what it took."""
+    """Charge the controller the time that a request took."""
     return seconds
 
 
@@ -98,7 +98,7 @@ class Run(NamedTuple):
 
     @property
     def without_work(self) -> float:
-        """Time of workers for whom the policy, or the budget, had no job."""
+        """Time of workers that got no job from the policy or the budget."""
         whole = self.n_workers * self.seconds
         return whole - self.training - self.waiting - self.down
 
@@ -109,7 +109,7 @@ class Run(NamedTuple):
 
     @property
     def decision(self) -> float:
-        """Seconds per job: its ask, its tell and the asks in vain between."""
+        """Controller seconds per job: its ask, its tell, and asks that got no job."""
         return self.controller / self.n_jobs
 
 
@@ -165,7 +165,7 @@ class Cluster:
         self._controller = self._slowest = 0.0
         self._cpu = 0.0  # whatever is charged
         self._fresh = deque((worker, 0.0) for worker in range(n_workers))
-        self._refused: deque[int] = deque()  # there was no job for them
+        self._refused: deque[int] = deque()  # they got no job
         self._events: list[tuple[float, int, int, _Trained | None]] = []
         self._jobs: list[tuple[float, float]] = []  # from when to when
         self._repairs: list[tuple[float, float]] = []
@@ -173,9 +173,9 @@ class Cluster:
         self._n_events = 0
 
     def run(self, most_seconds: float = math.inf) -> Run:
-        """Search until the budget is spent, or so much CPU time of the controller."""
+        """Search until the budget or the controller's CPU time is spent."""
         self._most_seconds = most_seconds
-        self._hand_out()
+        self._assign_jobs()
         while self._events and not self._is_cut_off():
             when, _, worker, trained = heapq.heappop(self._events)
             self._now = max(self._now, when)
@@ -185,11 +185,11 @@ class Cluster:
                 self._repairs.append((when, when + REPAIR_SECONDS))
                 self._push(when + REPAIR_SECONDS, worker, None)
             if trained is not None:
-                self._answer(self._take_in, trained)
-            self._hand_out()
+                self._answer(self._record, trained)
+            self._assign_jobs()
         return self._summary()
 
-    def _hand_out(self) -> None:
+    def _assign_jobs(self) -> None:
         """Ask for jobs until no worker is free, or nothing can start."""
         while (self._refused or self._fresh) and not self._is_cut_off():
             job = self._answer(self.scheduler.ask)
@@ -223,14 +223,14 @@ class Cluster:
         self._jobs.append((self._now, self._now + took))
         self._push(self._now + took, worker, _Trained(job, scores, bool(lost.any())))
 
-    def _take_in(self, trained: _Trained) -> None:
+    def _record(self, trained: _Trained) -> None:
         if trained.failed:
             self.scheduler.fail(trained.job, "the worker is gone", trained.scores)
         else:
             self.scheduler.tell(trained.job, trained.scores)
 
     def _answer(self, request: Callable[..., Any], *arguments: Any) -> Any:
-        """Let the controller answer, and its time pass on the virtual clock."""
+        """Let the controller answer, and charge its time to the virtual clock."""
         begin = time.process_time()
         answer = request(*arguments)
         took = time.process_time() - begin

@@ -1,7 +1,7 @@
 """What one controller can drive: workers, arms, decisions per second, memory, disk.
 
-The real ``Scheduler`` drives a simulated cluster, asynchronously as in life. What it
-costs is the CPU time of its process, so that others on the machine disturb it little.
+The real ``Scheduler`` drives a simulated, asynchronous cluster. Its cost is the CPU
+time of its process, which other processes on the machine hardly affect.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ALONE = ("auto", "gated-damped-slope", "asha")
 ARMS = (1000, 10_000, 100_000)
 WORKERS = (1, 10, 100, 1000)
 BAR, BAR_WORKERS = 0.95, 1000
-KEPT_ARMS, KEPT_EPOCHS = 100, 4
+TOLD_ARMS, TOLD_EPOCHS = 100, 4
 CHECKPOINT_BYTES = 1_000_000
 LOOKS = {
     "auto": Look("#D55E00", "-", "o"),
@@ -90,7 +90,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
         ]
         regret = regrets(pool, effort, seed)
         kept = [
-            pool.submit(keep, policy, n_arms)
+            pool.submit(memory_and_state, policy, n_arms)
             for policy, n_arms in product(POLICIES, ARMS)
         ]
         costs = [future.result() for future in timed]
@@ -263,7 +263,7 @@ def _regrets(runs: list[Run]) -> NDArray[np.float64]:
 # ------------------------------------------------------------------ memory, disk, queue
 
 
-def keep(policy: str, n_arms: int) -> Row:
+def memory_and_state(policy: str, n_arms: int) -> Row:
     """Measure the memory of a scheduler, and its saved state."""
     tracemalloc.start()
     scheduler = Scheduler(
@@ -272,8 +272,8 @@ def keep(policy: str, n_arms: int) -> Row:
     empty = tracemalloc.get_traced_memory()[0]
     empty_state = len(json.dumps(scheduler.state_dict()))
     before = tracemalloc.get_traced_memory()[0]
-    for arm in list(range(KEPT_ARMS)) * 2:
-        job = scheduler.start(arm, KEPT_EPOCHS // 2)
+    for arm in list(range(TOLD_ARMS)) * 2:
+        job = scheduler.start(arm, TOLD_EPOCHS // 2)
         scheduler.tell(job, [0.123456789 + arm / 7] * job.n_epochs)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
@@ -282,7 +282,7 @@ def keep(policy: str, n_arms: int) -> Row:
     saved = time.process_time()
     scheduler.load_state_dict(json.loads(state))
     loaded = time.process_time()
-    n_epochs = KEPT_ARMS * KEPT_EPOCHS
+    n_epochs = TOLD_ARMS * TOLD_EPOCHS
     return {
         "policy": policy,
         "arms": n_arms,
@@ -308,13 +308,13 @@ def disk(folder: Path, n_lines: int) -> Iterator[Row]:
         begin = time.perf_counter()
         directory.append(event)
         lines.append(time.perf_counter() - begin)
-    yield _around("a line of the journal", lines)
+    yield _latencies("a line of the journal", lines)
     states = []
     for k in range(max(10, n_lines // 10)):
         begin = time.perf_counter()
         directory.checkpoints.save(Key(k % 10, 1), bytes(CHECKPOINT_BYTES))
         states.append(time.perf_counter() - begin)
-    yield _around("a checkpoint of 1 MB", states)
+    yield _latencies("a checkpoint of 1 MB", states)
 
 
 def waits(n_calls: int = 20) -> Iterator[Row]:
@@ -327,10 +327,10 @@ def waits(n_calls: int = 20) -> Iterator[Row]:
             begin = time.process_time()
             wait(futures, return_when="FIRST_COMPLETED")
             took.append(time.process_time() - begin)
-        yield _around(f"waiting for one of {n_jobs:,} jobs", took)
+        yield _latencies(f"waiting for one of {n_jobs:,} jobs", took)
 
 
-def _around(what: str, seconds: list[float]) -> Row:
+def _latencies(what: str, seconds: list[float]) -> Row:
     middle = statistics.median(seconds)
     return {
         "what": what,
@@ -367,8 +367,8 @@ def notes(effort: Scale) -> Iterator[str]:
         "CPU time; `played` is the share of the budget by then."
     )
     yield (
-        "A free controller costs nothing; a search with one that was cut off tells "
-        "nothing, since its clock has hardly begun."
+        "A free controller costs nothing; its figure is left out where the search was "
+        "cut off, since its virtual clock has hardly advanced by then."
     )
     yield (
         "Without work: the policy waits for results, or nothing is left of the budget "
@@ -377,7 +377,7 @@ def notes(effort: Scale) -> Iterator[str]:
     )
     yield (
         f"Decision by decision: one worker, a budget of {effort.budget:,} epochs, so "
-        "most of the arms are never opened, but all are looked at."
+        "most of the arms are never opened, but all are considered."
     )
     yield (
         f"Asynchrony: {effort.regret_arms:,} arms, {5 * effort.regret_arms:,} epochs, "

@@ -1,7 +1,7 @@
 """One simulation in a process of its own.
 
 ``python -m benchmarks.cost.speed.one_process RUNS`` prints the highest memory in use,
-in MB, or nothing where the system does not tell.
+in MB, or nothing where the system does not report it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ THREADED_RUNS = 100
 
 
 class Measured(NamedTuple):
-    """One figure; None where the system does not tell."""
+    """One figure; None where the system does not report it."""
 
     what: str
     value: float | None

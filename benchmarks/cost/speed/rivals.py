@@ -83,10 +83,10 @@ def mabwiser(
         bandit = library.MAB(list(range(N_ARMS)), rule, seed=seed)
         bandit.fit(bandit.arms, list(SLOPES))  # the means of the first pulls
 
-        def take(arm: int, reward: float) -> None:
+        def record(arm: int, reward: float) -> None:
             bandit.partial_fit([arm], [reward])
 
-        return in_python(bandit.predict, take, steps, seed)
+        return in_python(bandit.predict, record, steps, seed)
 
     for name in MABWISER:
         yield Contestant(name, tool, partial(play, name))

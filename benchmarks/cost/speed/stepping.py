@@ -1,7 +1,7 @@
 """One game, played step by step and timed: where ``speed`` lets tools compete.
 
 A step is the same for all: choose an arm, look up the mean of its next pull, draw the
-noise, take the reward in. Five arms rise in a line and then stay flat; those that stop
+noise, record the reward. Five arms rise in a line and then stay flat; those that stop
 higher stop later. The noise is Gaussian.
 """
 
@@ -91,7 +91,10 @@ def own(info: PolicyInfo, tool: str, rounds: int, *, compiled: bool) -> Contesta
 
 
 def in_python(
-    choose: Callable[[], int], take: Callable[[int, float], Any], steps: int, seed: int
+    choose: Callable[[], int],
+    record: Callable[[int, float], Any],
+    steps: int,
+    seed: int,
 ) -> Run:
     """Play a library's policy in a plain loop with nothing else in it."""
     draw = np.random.default_rng(seed).standard_normal
@@ -102,6 +105,6 @@ def in_python(
         pulls[arm] += 1
         mean = min(PLATEAUS[arm], SLOPES[arm] * pulls[arm])
         total += mean
-        take(arm, mean + NOISE * draw())
+        record(arm, mean + NOISE * draw())
     spent = time.process_time_ns() - begin
     return Run(spent / steps, total, pulls)

@@ -82,7 +82,7 @@ def run(out: Path, *, scale: str, seed: int) -> None:
 
 
 def contestants(python_steps: int) -> tuple[list[Contestant], dict[str, str]]:
-    """Return who competes, policy by policy, and why other tools do not."""
+    """Return the contestants, policy by policy, and why other tools are absent."""
     infos = {info.name: info for info in list_policies()}
     print(f"compiling {len(infos)} policies", file=sys.stderr)
     entries: dict[str, Callable[[str], Iterable[Contestant]]] = {

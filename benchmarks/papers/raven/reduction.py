@@ -1,7 +1,7 @@
 """How much less regret than UCB1: section 4.1 and Fig. 2 of the RAVEN-UCB paper.
 
-The paper tunes RAVEN-UCB at every horizon, and shows how it does on the very runs that
-it was tuned on. Here it also plays runs that it has not seen.
+The paper tunes RAVEN-UCB at every horizon and reports the regret on the runs used for
+tuning. Here it also plays fresh runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TUNINGS = (AS_SCRIPT, AS_TEXT, UNTUNED)
 
 
 class Point(NamedTuple):
-    """What one tuning came to at one horizon."""
+    """The result of one tuning at one horizon."""
 
     tuning: Tuning
     horizon: int
@@ -108,7 +108,7 @@ class Bernoulli(NamedTuple):
 
 
 def chosen(tuning: Tuning, runs: Bernoulli) -> dict[str, Any]:
-    """Return the parameters that a tuning on some runs comes to."""
+    """Return the parameters that a tuning on some runs chooses."""
 
     def given(alpha0: float, beta0: float, eps: float) -> dict[str, Any]:
         eps = eps if tuning.tunes_eps else FIXED_EPS

@@ -1,7 +1,7 @@
 """Which alpha0 and beta0: section 4.2 and Fig. 3 of the RAVEN-UCB paper.
 
 The paper plays every pair ten times in three kinds of change; here they are played more
-often, in all kinds of its Table 1. The numbers of those that its script does not have
+often, in all kinds of its Table 1. The parameters of the kinds that its script lacks
 are ours, see ``risingsearch.curves``.
 """
 
@@ -166,7 +166,7 @@ def choices(grid: Comparison) -> Iterator[dict[str, Any]]:
             f"error of {PAPER_RUNS} runs": f"{spread:.1f}",
             "best here": grid.policies[ours],
             "with": f"{regret[ours].mean():.1f}",
-            "p": "the same" if theirs == ours else _spoken(p),
+            "p": "the same" if theirs == ours else _p_text(p),
             "chosen again": f"{np.mean(chosen == theirs):.0%}",
             "best chosen": f"{np.mean(chosen == ours):.0%}",
         }
@@ -245,5 +245,5 @@ def draw(grid: Comparison, horizon: int, out: Path) -> str:
     return figures.save(figure, out, f"sensitivity-{horizon}")
 
 
-def _spoken(p: float) -> str:
+def _p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.2g}"

@@ -1,4 +1,4 @@
-"""Table 1 of the rotting bandits paper: who wins against whom, and by chance or not."""
+"""Table 1 of the rotting bandits paper: wins of each policy over each other one."""
 
 from __future__ import annotations
 

@@ -76,9 +76,9 @@ class Study(NamedTuple):
 def policies(log: ClickLog, n_arms: int, horizon: int) -> dict[str, Any]:
     """Return the three policies as published, and what their constants leave open.
 
-    The paper uses the one-armed epoch ``E`` and budget ``B`` for its k arms. `noise`
-    has a budget that the noise of clicks, of deviation s, allows to be lost in an
-    epoch: ``s sqrt(2 (E / k) ln T)``.
+    The paper uses the one-armed epoch ``E`` and budget ``B`` for its k arms. The budget
+    of `noise` is the regret that clicks with standard deviation s can cause within an
+    epoch by chance: ``s sqrt(2 (E / k) ln T)``.
     """
     tried: dict[str, Any] = {}
     rate = float(log.clicks.mean())
@@ -153,7 +153,7 @@ def check(comparison: Comparison) -> Iterator[Claim]:
 
 
 def stuck(comparison: Comparison) -> str:
-    """Return how far the published constants are from learning anything, in words."""
+    """Return every regret as a share of that of round-robin, in words."""
     horizon = comparison.horizons[-1]
     mean = means(comparison, horizon)
     shares = ", ".join(

@@ -58,7 +58,7 @@ class Study(NamedTuple):
 
         print(
             f"sinusoid: {len(NAMES)} policies, {self.instances} instances, "
-            f"{noise_spoken(noise)} noise, up to {horizons[-1]:,} rounds",
+            f"{noise_text(noise)} noise, up to {horizons[-1]:,} rounds",
             file=sys.stderr,
         )
         pool = ThreadPoolExecutor(self.jobs or os.cpu_count())
@@ -68,13 +68,13 @@ class Study(NamedTuple):
                 done.result()
         finally:
             pool.shutdown(cancel_futures=True)
-        environment = [f"sinusoid, {noise_spoken(noise)} noise"]
+        environment = [f"sinusoid, {noise_text(noise)} noise"]
         unknown = np.full_like(regret, np.nan)
         return Comparison(list(NAMES), environment, list(horizons), regret, unknown)
 
 
 def regrets(horizon: int, noise: float | str, seed: int) -> list[float]:
-    """Return the regret of every policy on the instance of a seed, with the same luck.
+    """Return the regret of every policy on the instance of a seed, with the same draws.
 
     BE knows the constant arm's reward, which differs by instance.
     """
@@ -110,7 +110,7 @@ def policies(arms: Sinusoid) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def bars(gaussian: Comparison) -> Iterator[dict[str, str]]:
-    """Yield what is to come out with Gaussian noise, what did, and whether it holds."""
+    """Yield the bars for Gaussian noise, what was measured, and whether they hold."""
     lowest = claims.lowest_everywhere(gaussian, "be-s", "")
     yield bar("BE-S below BE-NS and Rexp3 at every T", lowest.ours, lowest.holds)
     off = {
@@ -146,7 +146,7 @@ def costs(study: Study) -> Iterator[dict[str, str]]:
             limit = NANOSECONDS_BAR[name]
             form = "{:.0f}" if each > 10 else "{:.2f}"
             yield bar(
-                f"{name}, {noise_spoken(noise)}, T = {horizon:,}: at most {limit:g} ns "
+                f"{name}, {noise_text(noise)}, T = {horizon:,}: at most {limit:g} ns "
                 "a round, constant memory",
                 f"{form.format(each)} ns, {more:.1f} MB more",
                 each <= limit and more <= MEMORY_BAR,
@@ -281,6 +281,6 @@ def draw_arms(out: Path, seed: int) -> str:
     return figures.save(figure, out, "instances")
 
 
-def noise_spoken(noise: float | str) -> str:
+def noise_text(noise: float | str) -> str:
     """Return a noise, in words."""
     return "Bernoulli" if noise == "bernoulli" else "N(0, 1)"

@@ -48,12 +48,12 @@ def run(
 ) -> None:
     """Play the sinusoids and the clicks."""
     log = click_log(clicks) if clicks else make_click_log(seed)
-    much = SCALES[scale]
+    size = SCALES[scale]
     sinusoids = sinusoid.Study(
-        much.instances, much.horizons, much.bernoulli_horizons, seed, jobs
+        size.instances, size.horizons, size.bernoulli_horizons, seed, jobs
     )
     article_clicks = articles.Study(
-        log, much.click_runs, much.fitted_horizons, much.fitted_runs, seed, jobs
+        log, size.click_runs, size.fitted_horizons, size.fitted_runs, seed, jobs
     )
     gaussian, bernoulli = (sinusoids.play(noise) for noise in (1.0, "bernoulli"))
     counterfactual, fitted = map(article_clicks.play, articles.EXPERIMENTS)
@@ -61,7 +61,7 @@ def run(
         "## The bars",
         report.table([*sinusoid.bars(gaussian), *sinusoid.costs(sinusoids)]),
         "## The one-armed sinusoid (section 7.2)",
-        setting(much),
+        setting(size),
         *sinusoid.parts(gaussian, bernoulli, out, seed),
         "## Clicks on articles (section 7.3)",
         source(log, clicks),

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.hpo import decision_times, replay
 from benchmarks.hpo.methods import BASELINES, ORACLE, Method, everyone
-from benchmarks.hpo.replay import Setting, begin, judge, search, simulated, train
+from benchmarks.hpo.replay import Setting, draw_search, judge, search, simulated, train
 from benchmarks.hpo.tasks import make_task
 from benchmarks.hpo.unknown_ends import UnknownEnds
 from risingsearch import Scheduler
@@ -39,13 +39,13 @@ def interpreted(monkeypatch):
 def test_a_simulation_does_what_the_scheduler_does(name, task, interpreted):
     [method] = [method for method in everyone() if method.name == name]
     for seed in range(3):
-        run = begin(task, seed, 0.01)
+        run = draw_search(task, seed, 0.01)
         here, there = (search(run, method, 4, Setting(live=x)) for x in (False, True))
         assert here == there
 
 
 def test_compiled_is_the_same(task, monkeypatch):
-    run = begin(task, 0, 0.01)
+    run = draw_search(task, 0, 0.01)
     monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=True))
     compiled = simulated(run, RULE, 50)
     monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=False))
@@ -54,7 +54,7 @@ def test_compiled_is_the_same(task, monkeypatch):
 
 def test_no_search_beats_the_oracle(task, interpreted):
     for seed in range(3):
-        run = begin(task, seed, 0.0)
+        run = draw_search(task, seed, 0.0)
         for multiple in (1, 3):
             oracle = search(run, Method(ORACLE, ORACLE), multiple, Setting())
             for method in (RULE, *BASELINES):
@@ -63,7 +63,7 @@ def test_no_search_beats_the_oracle(task, interpreted):
 
 
 def test_noise_is_seen_but_the_clean_score_counts(task):
-    run = begin(task, 0, 0.1)
+    run = draw_search(task, 0, 0.1)
     assert not np.array_equal(run.seen, task.curves, equal_nan=True)
     arms = run.order[:2]
     outcome = judge(run, arms, 2)
@@ -72,7 +72,11 @@ def test_noise_is_seen_but_the_clean_score_counts(task):
 
 
 def test_all_methods_meet_the_same_order_and_noise(task):
-    one, again, other = begin(task, 4, 0.1), begin(task, 4, 0.1), begin(task, 5, 0.1)
+    one, again, other = (
+        draw_search(task, 4, 0.1),
+        draw_search(task, 4, 0.1),
+        draw_search(task, 5, 0.1),
+    )
     assert np.array_equal(one.order, again.order)
     assert np.array_equal(one.seen, again.seen, equal_nan=True)
     assert not np.array_equal(one.order, other.order)
@@ -80,7 +84,7 @@ def test_all_methods_meet_the_same_order_and_noise(task):
 
 
 def test_an_outcome_counts_pauses_of_what_could_go_on(task):
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     long, short = int(task.lengths.argmax()), int(task.lengths.argmin())
     arms = [long, long, *[short] * int(task.lengths[short]), long]
     outcome = judge(run, np.array(arms), 2 * len(arms))
@@ -89,19 +93,19 @@ def test_an_outcome_counts_pauses_of_what_could_go_on(task):
 
 
 def test_a_budget_that_the_table_does_not_hold_is_left_out(task):
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     assert search(run, RULE, 40, Setting()) is None
 
 
 def test_a_budget_that_is_not_known_is_spent_to_the_epoch(task):
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     for multiple in (1, 2, 5):
         found = search(run, RULE, multiple, Setting(known=False))
         assert found.used == 1.0
 
 
 def test_seconds_are_not_overrun(task):
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     budget = 3 * task.max_epochs
     arms, _ = replay.scheduled(run, RULE, budget, Setting(unit="seconds"))
     average = np.nanmean(np.where(np.isnan(task.curves), np.nan, task.cost))
@@ -125,7 +129,7 @@ def test_jobs_come_back_in_the_order_of_their_ends():
 
 
 def test_several_jobs_spend_the_same_budget(task):
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     for n_jobs in (1, 4, 16):
         found = search(run, RULE, 3, Setting(n_jobs=n_jobs, live=True))
         assert found.used == 1.0
@@ -142,10 +146,10 @@ def test_a_proposer_is_made_from_the_features_of_all_configurations(task, monkey
 
     monkeypatch.setattr(replay, "Scheduler", Proposed)
     method = RULE._replace(proposer=np.copy)
-    run = begin(task, 0, 0.0)
+    run = draw_search(task, 0, 0.0)
     assert search(run, method, 2, Setting()).used == 1.0
     assert np.array_equal(taken[0], task.features[run.order])
-    bare = begin(task._replace(features=None), 0, 0.0)
+    bare = draw_search(task._replace(features=None), 0, 0.0)
     assert search(bare, method, 2, Setting(live=True)).used == 1.0
     assert taken[1:] == [None]
 

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from benchmarks.papers.cure_ucb.imdb import text
 from benchmarks.papers.cure_ucb.imdb.learners import Learner, make_learner
-from benchmarks.papers.cure_ucb.imdb.settings import paper_policies, spoken
+from benchmarks.papers.cure_ucb.imdb.settings import paper_policies, pull_size
 from risingsearch import RisingSearch
 
 POLICIES = ("cure-ucb", "r-ed-ucb", "sw-ucb", "round-robin")
 
 
 class Game(NamedTuple):
-    """Whose learners play, how many reviews a pull takes, and how much there is."""
+    """Which learners play, how many reviews a pull takes, and how many there are."""
 
     library: str
     arms: tuple[str, ...]
@@ -42,7 +42,7 @@ class Game(NamedTuple):
     @property
     def name(self) -> str:
         """What tables call it."""
-        return f"{self.library}, {spoken(self.batch)}"
+        return f"{self.library}, {pull_size(self.batch)}"
 
     @property
     def n_pulls(self) -> int:

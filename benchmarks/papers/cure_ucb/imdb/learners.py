@@ -24,7 +24,7 @@ class Learner(Protocol):
     """What a model must do; a batch has one row of word counts per review."""
 
     def predict(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return for every review whether it is taken for a positive one."""
+        """Return for every review whether it is predicted to be positive."""
         ...
 
     def learn(self, counts: NDArray[np.float64], labels: NDArray[np.uint8]) -> None:
@@ -106,7 +106,7 @@ RATES = {"logistic": "constant", "gradient": "invscaling"}
 
 
 class EstimatorLearner:
-    """An estimator of scikit-learn; before its first review it says negative."""
+    """An estimator of scikit-learn; before its first review it predicts negative."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator

@@ -26,8 +26,8 @@ from benchmarks.papers.cure_ucb.imdb.settings import (
     Found,
     bar_row,
     paper_policies,
+    pull_size,
     recorded_curves,
-    spoken,
     standard_error,
     with_error,
 )
@@ -71,7 +71,7 @@ class Game(NamedTuple):
     def name(self) -> str:
         """What tables call it."""
         n_arms = {"paper": 7, "all": 29}[self.arms]
-        return f"{n_arms} arms, {spoken(self.batch)}"
+        return f"{n_arms} arms, {pull_size(self.batch)}"
 
 
 SINGLE, BATCHES = Game("paper", 1), Game("paper", BATCH)
@@ -206,7 +206,7 @@ def bars(main: Mapping[Game, Comparison]) -> Iterator[dict[str, str]]:
         distance = abs(regret.mean() - mean) / combined
         yield bar_row(
             f"{name}, {SINGLE.name}, T = {HORIZON:,}: mean regret within 3 combined "
-            f"standard errors of {ties.spoken_reference(name)}",
+            f"standard errors of {ties.reference_text(name)}",
             f"{with_error(regret)}, {distance:.1f} away",
             distance <= 3,
         )
@@ -281,7 +281,7 @@ def regret_parts(
 def lock_in(study: Study) -> str:
     """Return how many runs end up with one arm, in words."""
     shares = [
-        f"{name} in {study.locked(game, name):.0%} with {spoken(game.batch)}"
+        f"{name} in {study.locked(game, name):.0%} with {pull_size(game.batch)}"
         for game in (SINGLE, BATCHES)
         for name in ("cure-ucb", "r-ed-ucb")
     ]
@@ -316,7 +316,7 @@ def sweep_parts(
                 for sigma in SIGMAS[game.batch]:
                     key = label(name, eps, sigma)
                     mark = "**" if key == lowest else ""
-                    line[spoken_sigma(sigma)] = f"{mark}{mean[key]:,.0f}{mark}"
+                    line[sigma_text(sigma)] = f"{mark}{mean[key]:,.0f}{mark}"
                 lines.append(line)
         rest = of(main[game], "round-robin").mean()
         yield f"{game.name}; round-robin has {rest:,.0f}:"
@@ -372,9 +372,9 @@ def of(comparison: Comparison, policy: str) -> NDArray[np.float64]:
 
 def label(name: str, eps: float, sigma: float | None) -> str:
     """Return what the sweep calls a policy with its settings."""
-    return f"{name}, eps 1/{1 / eps:.0f}, {spoken_sigma(sigma)}"
+    return f"{name}, eps 1/{1 / eps:.0f}, {sigma_text(sigma)}"
 
 
-def spoken_sigma(sigma: float | None) -> str:
+def sigma_text(sigma: float | None) -> str:
     """Return a sigma, in words."""
     return "sigma estimated" if sigma is None else f"sigma {sigma:g}"

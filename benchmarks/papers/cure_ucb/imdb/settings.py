@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 class Found(NamedTuple):
-    """What a part of the suite brings back."""
+    """What a part of the suite returns."""
 
     rows: list[dict[str, Any]]  # of results.csv
     bars: list[dict[str, str]]
@@ -61,7 +61,7 @@ def recorded_curves(
         return dict(zip(codes, recorded["mean"][rows].astype(float), strict=True))
 
 
-def spoken(batch: int) -> str:
+def pull_size(batch: int) -> str:
     """Return how many reviews a pull takes, in words."""
     return "single reviews" if batch == 1 else f"pulls of {batch} reviews"
 

@@ -25,7 +25,7 @@ def run(
     data_dir: Path | None = None,
     mode: str | None = None,
 ) -> None:
-    """Play one mode, or all for which the data are there."""
+    """Play one mode, or all modes whose data are available."""
     chosen = modes(data_dir, mode)
     found: dict[str, Found] = {}
     # Loaded first, so that what is missing fails before anything is played.

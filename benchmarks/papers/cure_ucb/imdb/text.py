@@ -38,7 +38,7 @@ def is_local(data_dir: Path | None) -> bool:
 
 
 def features(data_dir: Path | None, cache: Path) -> Path:
-    """Return the file with the reviews as counts; it is written where it is not there.
+    """Return the file with the reviews as counts; write it if it does not exist.
 
     Its name is a digest of texts, labels, words and the rule that counts them.
     """
@@ -82,7 +82,7 @@ def load_texts(data_dir: Path | None) -> tuple[list[str], NDArray[np.uint8]]:
         except OSError as error:
             where = "" if data_dir is None else f" not in {data_dir} and"
             msg = (
-                f"the reviews are{where} not to be had from the Hugging Face Hub "
+                f"the reviews are{where} not available from the Hugging Face Hub "
                 f"({error}): give --data-dir a folder that holds {TEXT_FOLDER}/"
                 "train.parquet and test.parquet, or connect to the network"
             )

@@ -68,7 +68,7 @@ def parts(ties: Comparison) -> Iterator[str]:
             {
                 "ties go to": rule,
                 "mean regret": with_error(regret[name]),
-                "independent implementation": spoken_reference(name),
+                "independent implementation": reference_text(name),
             }
             for name, rule in RULES.items()
         ]
@@ -76,13 +76,13 @@ def parts(ties: Comparison) -> Iterator[str]:
     p = paired_p_value(regret["cure-ucb"], regret[LOWEST])
     yield (
         f"The rows differ with p = {p:.2g}. R-ed-UCB has "
-        f"{spoken_reference('r-ed-ucb')} there: whether CURE-UCB is ahead of it on "
+        f"{reference_text('r-ed-ucb')} there: whether CURE-UCB is ahead of it on "
         "single reviews is a question of the tie rule, not a finding about the "
         "policies."
     )
 
 
-def spoken_reference(name: str) -> str:
+def reference_text(name: str) -> str:
     """Return the figure to compare with, in words."""
     mean, error = REFERENCES[name]
     return f"{mean:,} ± {error:,} (s.e.)"

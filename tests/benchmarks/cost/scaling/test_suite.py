@@ -39,7 +39,7 @@ def test_a_controller_that_costs_something_makes_its_workers_wait():
     )
     assert run.controller == pytest.approx(1e-3 * (2 * run.n_jobs + 1))
     assert run.training == pytest.approx(27)
-    # nobody waits for the last tell, nor for the ask in vain
+    # no worker waits for the last tell, nor for the ask that gets no job
     assert run.waiting == pytest.approx(1e-3 * (2 * run.n_jobs - 1))
     assert run.seconds == pytest.approx(run.training + run.waiting)
     assert run.utilisation_at_work == pytest.approx(run.share(run.training))
