@@ -28,6 +28,7 @@ from risingsearch.scripts.sweep import checked_sweep
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
+LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -115,7 +116,7 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", h).lower().replace(" ", "-") for h in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page):
     for link in LINK.findall(page.read_text()):
         if "://" in link:
@@ -124,6 +125,13 @@ def test_every_link_leads_somewhere(page):
         target = page.parent / path if path else page
         assert target.is_file(), link
         assert not anchor or anchor in anchors(target), link
+
+
+def test_the_index_has_one_line_for_every_page():
+    text = (ROOT / "docs" / "index.md").read_text()
+    listed = re.findall(r"^- \[[^]]+\]\(([^)]+)\) \S.*$", text, re.MULTILINE)
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    assert sorted(listed) == sorted(pages - {"index.md"})
 
 
 def policy_rows():
@@ -151,6 +159,6 @@ def test_the_facts_of_a_policy_are_those_it_states(info):
 
 
 @pytest.mark.parametrize("objective", ["best", "sum"])
-def test_auto_is_what_the_policies_page_says(objective):
-    text = (ROOT / "docs" / "policies.md").read_text()
+def test_auto_is_what_the_page_on_choosing_says(objective):
+    text = (ROOT / "docs" / "choosing-a-policy.md").read_text()
     assert f'`objective="{objective}"`, `{resolve_policy("auto", objective)}`' in text
