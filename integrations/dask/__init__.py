@@ -1,7 +1,7 @@
 """Dask: searches that train on the workers of a ``distributed`` cluster.
 
 A search is given a client, or ``client.get_executor()``, as ``executor``. ``counters``
-says what has travelled to each worker.
+says what each worker has received.
 """
 
 from risingsearch.errors import missing

@@ -1,4 +1,4 @@
-"""Jobs in parts, so that a worker that dies takes no more than one of them along."""
+"""Jobs in chunks, so that a worker that dies loses no more than one of them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import replace
 from risingsearch.arms import Report
 from risingsearch.search.trainable import Outcome, Task
 
-SHORTEST = 0.1
-"""Seconds that a part should last at least: a tenth of it is lost on its way."""
+MIN_SECONDS = 0.1
+"""How long a chunk should last at least: to send it costs about a tenth of that."""
 
 
-class Parts:
-    """One job, trained part by part.
+class Chunks:
+    """One job, trained chunk by chunk.
 
     Parameters
     ----------
     task : Task
         The whole job, its state as bytes.
-    at_a_stroke : bool, default False
-        Whether to train it in one part.
+    whole : bool, default False
+        Whether to train it in one chunk.
     """
 
-    def __init__(self, task: Task, *, at_a_stroke: bool = False) -> None:
+    def __init__(self, task: Task, *, whole: bool = False) -> None:
         self._task = task
-        self._at_a_stroke = at_a_stroke
+        self._whole = whole
         self._outcomes: list[Outcome] = []
         self._rest = task
 
@@ -39,18 +39,18 @@ class Parts:
         return stopped or self._rest.job.n_epochs == 0
 
     def next(self, seconds: float | None) -> Task:
-        """Return the next part, for an arm that takes so many seconds per epoch."""
-        job = self._rest.job
-        if self._at_a_stroke:
+        """Return the next chunk, for an arm that takes so many seconds per epoch."""
+        if self._whole:
             return self._rest
-        n_epochs = 1 if seconds is None else math.ceil(SHORTEST / max(seconds, 1e-9))
+        job = self._rest.job
+        n_epochs = 1 if seconds is None else math.ceil(MIN_SECONDS / max(seconds, 1e-9))
         n_epochs = min(n_epochs, job.n_epochs)
         return self._rest._replace(job=replace(job, n_epochs=n_epochs))
 
-    def add(self, part: Task, outcome: Outcome) -> None:
-        """Enter what a part has brought back."""
-        if part.protected and outcome.resume_from is None and not outcome.ended:
-            outcome = outcome._replace(resume_from=part.state)
+    def add(self, chunk: Task, outcome: Outcome) -> None:
+        """Record the outcome of a chunk."""
+        if chunk.protected and outcome.resume_from is None and not outcome.ended:
+            outcome = outcome._replace(resume_from=chunk.state)
         self._outcomes.append(outcome)
         job, trained = self._rest.job, len(outcome.report.scores)
         self._rest = self._rest._replace(
@@ -60,12 +60,12 @@ class Parts:
                 n_epochs=job.n_epochs - trained,
             ),
             state=outcome.resume_from,
-            best_reward=_best_reward(part, outcome),
+            best_reward=_best_reward(chunk, outcome),
             behind=0,
         )
 
     def outcome(self) -> Outcome:
-        """Return what the whole job has brought back."""
+        """Return the outcome of the whole job."""
         reports = [outcome.report for outcome in self._outcomes]
         snapshots = [outcome.snapshot for outcome in self._outcomes if outcome.snapshot]
         last = self._outcomes[-1]
@@ -88,8 +88,8 @@ class Parts:
         )
 
 
-def _best_reward(part: Task, outcome: Outcome) -> float:
+def _best_reward(chunk: Task, outcome: Outcome) -> float:
     if outcome.snapshot is None:
-        return part.best_reward
+        return chunk.best_reward
     epoch, _ = outcome.snapshot
-    return part.sign * outcome.report.scores[epoch - part.job.from_epoch - 1]
+    return chunk.sign * outcome.report.scores[epoch - chunk.job.from_epoch - 1]

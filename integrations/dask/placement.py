@@ -9,7 +9,7 @@ from typing import NamedTuple
 from risingsearch.search.trainable import Task
 
 
-class Held(NamedTuple):
+class HeldState(NamedTuple):
     """A state that stays on a worker."""
 
     address: str
@@ -18,18 +18,18 @@ class Held(NamedTuple):
     n_bytes: int
 
 
-class Place(NamedTuple):
-    """Where a part is trained."""
+class Assignment(NamedTuple):
+    """The worker that trains a chunk."""
 
     address: str
-    token: str | None  # of the state that is there
+    token: str | None  # of the state that it holds
 
 
-class Places:
+class Placement:
     """The workers of a cluster, and how busy they are.
 
     An arm goes on where its state is while that worker has a free thread. Where it has
-    none, the arm waits there if sending its checkpoint would take longer than a part
+    none, the arm waits for it if sending its checkpoint would take longer than a chunk
     takes on average; otherwise it goes to the worker with the most free threads.
 
     Parameters
@@ -42,56 +42,56 @@ class Places:
         self._bandwidth = bandwidth
         self._threads: dict[str, int] = {}
         self._busy: Counter[str] = Counter()
-        self._n_parts = 0
-        self._seconds = 0.0  # of all parts
+        self._n_chunks = 0
+        self._seconds = 0.0  # of all chunks
 
     @property
     def n_threads(self) -> int:
-        """How many parts can be trained at the same time."""
+        """How many chunks can be trained at the same time."""
         return sum(self._threads.values())
 
-    def see(self, threads: Mapping[str, int]) -> None:
-        """Take in which workers there are now, with their threads."""
+    def set_workers(self, threads: Mapping[str, int]) -> None:
+        """Set which workers there are now, with their threads."""
         self._threads = dict(threads)
 
-    def begin(self, part: Task, held: Held | None) -> Place:
-        """Choose where a part is trained, as there are workers.
+    def assign(self, chunk: Task, held: HeldState | None) -> Assignment:
+        """Choose the worker of a chunk; there must be one.
 
         Parameters
         ----------
-        part : Task
+        chunk : Task
             What is trained.
-        held : Held or None
-            The last state of its arm that stayed somewhere.
+        held : HeldState or None
+            The last state of its arm that stayed on a worker.
         """
-        if held is not None and self._is_good(held, part):
-            place = Place(held.address, held.token)
+        if held is not None and self._goes_on_from(held, chunk):
+            assignment = Assignment(held.address, held.token)
         else:
-            place = Place(max(self._threads, key=self._free), None)
-        self._busy[place.address] += 1
-        return place
+            assignment = Assignment(max(self._threads, key=self._free), None)
+        self._busy[assignment.address] += 1
+        return assignment
 
-    def end(self, place: Place) -> None:
-        """Take in that a part is no longer trained."""
-        self._busy[place.address] -= 1
+    def release(self, assignment: Assignment) -> None:
+        """Record that a chunk is no longer trained."""
+        self._busy[assignment.address] -= 1
 
-    def took(self, seconds: float) -> None:
-        """Take in how long a part took to be trained."""
-        self._n_parts += 1
+    def record_duration(self, seconds: float) -> None:
+        """Record how long a chunk took to be trained."""
+        self._n_chunks += 1
         self._seconds += seconds
 
-    def _is_good(self, held: Held, part: Task) -> bool:
-        """Return whether a part should go on from a state that stays on a worker."""
+    def _goes_on_from(self, held: HeldState, chunk: Task) -> bool:
+        """Return whether a chunk should go on from a state that stays on a worker."""
         if held.address not in self._threads:
             return False
-        if held.epoch != part.job.from_epoch or part.behind:
+        if held.epoch != chunk.job.from_epoch or chunk.behind:
             return False
         return self._free(held.address) > 0 or self._waits(held)
 
-    def _waits(self, held: Held) -> bool:
+    def _waits(self, held: HeldState) -> bool:
         queued = -self._free(held.address)
         sending = held.n_bytes / self._bandwidth
-        return sending > (1 + queued) * self._seconds / max(1, self._n_parts)
+        return sending > (1 + queued) * self._seconds / max(1, self._n_chunks)
 
     def _free(self, address: str) -> int:
         return self._threads[address] - self._busy[address]

@@ -1,4 +1,4 @@
-"""What runs in the workers: parts of jobs, on data and states that stay there."""
+"""What runs in the workers: chunks of jobs, on data and states that stay with them."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from risingsearch.search.trainable import (
     start_or_restore,
 )
 
-KEPT_SHARE = 0.1
-"""Of a worker's memory, for the states of paused arms."""
-KEPT_BYTES = 2**30
-"""The same where a worker's memory has no limit."""
+STATES_SHARE = 0.1
+"""The share of a worker's memory for the states of paused arms."""
+STATES_BYTES = 2**30
+"""The same in bytes, where a worker's memory has no limit."""
 
 
 @dataclass
 class Counters:
-    """What has come to one worker process since it started.
+    """What one worker process has received since it started.
 
     Parameters
     ----------
     data : int
         How often the data of a search arrived.
     data_bytes : int
-        Their size, added up.
+        Their total size.
     parts : int
-        Parts of jobs that were trained: an epoch each, or some where these are short.
+        Chunks of jobs that were trained: an epoch each, or some where these are short.
     stayed : int
-        Those that went on from a state that was still there.
+        Chunks that went on from a state that the worker still held.
     sent : int
-        Those that went on from a checkpoint that was sent.
+        Chunks that went on from a checkpoint that was sent.
     sent_bytes : int
-        The size of these checkpoints, added up.
+        The total size of these checkpoints.
     """
 
     data: int = 0
@@ -60,7 +60,7 @@ _COUNTING = threading.Lock()
 
 
 def counters(client: Client) -> dict[str, Counters]:
-    """Return what has come to the workers of a cluster, by their addresses.
+    """Return what the workers of a cluster have received, by their addresses.
 
     Good for finding out what searches send over the network: a worker should get the
     data of a search once, and most arms should go on where they were.
@@ -73,7 +73,7 @@ def counters(client: Client) -> dict[str, Counters]:
     Returns
     -------
     dict of str to Counters
-        All searches since a worker started are added up.
+        Totals over all searches since a worker started.
     """
     counted: dict[str, dict[str, int]] = client.run(_counted)
     return {address: Counters(**numbers) for address, numbers in counted.items()}
@@ -89,10 +89,10 @@ def _count(**numbers: int) -> None:
             setattr(_COUNTERS, name, getattr(_COUNTERS, name) + number)
 
 
-class Sent:
-    """A trainable as it is sent: pickled once, unpickled once in every process.
+class SharedTrainable:
+    """A trainable that is pickled once, and unpickled once in every process.
 
-    What training changes in it does not travel on to other workers.
+    What training changes in it does not reach other workers.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Sent:
         self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, trainable: Any) -> Sent:
+    def of(cls, trainable: Any) -> SharedTrainable:
         """Pickle a trainable, with functions and classes that only this process has."""
         arrays: list[pickle.PickleBuffer] = []
         return cls(
@@ -135,42 +135,42 @@ class Sent:
         return self.n_bytes  # for Dask's memory management
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (self._pickled, self._arrays)
+        return _received, (self._pickled, self._arrays)
 
 
-def _arrived(pickled: bytes, arrays: list[pickle.PickleBuffer]) -> Sent:
-    sent = Sent(pickled, arrays)
-    _count(data=1, data_bytes=sent.n_bytes)
-    return sent
+def _received(pickled: bytes, arrays: list[pickle.PickleBuffer]) -> SharedTrainable:
+    shared = SharedTrainable(pickled, arrays)
+    _count(data=1, data_bytes=shared.n_bytes)
+    return shared
 
 
-class There:
-    """What one worker has of a search: the trainable, and states of paused arms.
+class WorkerData:
+    """What one worker holds of a search: the trainable, and states of paused arms.
 
     Dask drops copies of data that no task needs just now, but not what only one worker
-    has. That is never moved: what Dask moves or spills arrives empty, and the driver
-    sends the data again if they are needed there.
+    holds. This is never moved: what Dask moves or spills arrives empty, and the driver
+    sends the data again if they are needed.
 
     Parameters
     ----------
-    sent : Sent, optional
+    shared : SharedTrainable, optional
         The trainable.
     """
 
-    def __init__(self, sent: Sent | None = None) -> None:
-        self.sent = sent
-        self.states = KeptStates()
+    def __init__(self, shared: SharedTrainable | None = None) -> None:
+        self.shared = shared
+        self.states = LiveStates()
 
-    def __reduce__(self) -> tuple[type[There], tuple[()]]:
-        return There, ()
+    def __reduce__(self) -> tuple[type[WorkerData], tuple[()]]:
+        return WorkerData, ()
 
 
-class KeptStates:
+class LiveStates:
     """The live states of paused arms in a worker, those used last.
 
-    A state is taken out before it is trained, so what is here has always been trained
-    to the end of an epoch. Every time it is put back under another token: who asks by
-    token gets the state that was reported, or none.
+    A state is removed before it is trained, so what is here has always been trained to
+    the end of an epoch. It comes back under another token every time, so a token gives
+    the state that was reported with it, or none.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class KeptStates:
         self._lock = threading.Lock()
 
     def put(self, state: Any, n_bytes: int, most_bytes: float) -> str | None:
-        """Keep a state and return its token, None if it is too large to be kept."""
+        """Keep a state and return its token; None if the state is too large."""
         if n_bytes > most_bytes:
             return None
         token = uuid.uuid4().hex
@@ -192,12 +192,12 @@ class KeptStates:
         return token
 
     def take(self, token: str) -> Any:
-        """Return a state and keep it no longer.
+        """Remove a state and return it.
 
         Raises
         ------
         KeyError
-            If it is not there.
+            If there is none of this token.
         """
         with self._lock:
             state, n_bytes = self._states.pop(token)
@@ -206,46 +206,46 @@ class KeptStates:
 
 
 class Reply(NamedTuple):
-    """What comes back from a worker."""
+    """What a worker returns for a chunk."""
 
-    outcome: Outcome | None = None  # None where something was missing
-    token: str | None = None  # of the state that stays there
-    error: Exception | None = None  # not of the arm: the search ends
+    outcome: Outcome | None = None  # None where the data or the state were missing
+    token: str | None = None  # of the state that stays on the worker
+    error: Exception | None = None  # not the arm's fault: it ends the search
 
 
-def train_arm(
-    there: There, pickled: bytes, checkpoint: bytes | None, token: str | None
+def train_chunk(
+    data: WorkerData, pickled: bytes, checkpoint: bytes | None, token: str | None
 ) -> Reply:
-    """Train one part of a job, from a state that is here or from a checkpoint.
+    """Train one chunk of a job, from a state that is held here or from a checkpoint.
 
     Parameters
     ----------
-    there : There
-        What this worker has of the search.
+    data : WorkerData
+        What this worker holds of the search.
     pickled : bytes
         The task, without its state.
     checkpoint : bytes or None
         The state, where it was sent.
     token : str or None
-        Of the state that should be here.
+        Of the state that should be held here.
 
     Returns
     -------
     Reply
-        An empty one if the data or the state are not here.
+        An empty one if the data or the state are missing.
     """
-    if there.sent is None:
+    if data.shared is None:
         return Reply()
     task: Task = pickle.loads(pickled)._replace(state=checkpoint)
     live = []
     if token is not None:
         try:
-            live.append(there.states.take(token))
+            live.append(data.states.take(token))
         except KeyError:
             return Reply()
-    _count_part(task)
+    _count_chunk(task)
     try:
-        trainable = there.sent.trainable
+        trainable = data.shared.trainable
         begin = live.pop if live else partial(start_or_restore, trainable, task)
         outcome, state = run_from(begin, trainable, task)
     except Exception as error:
@@ -253,19 +253,18 @@ def train_arm(
     if state is None:
         return Reply(outcome)
     n_bytes = len(outcome.resume_from)
-    return Reply(outcome, there.states.put(state, n_bytes, _most_bytes()))
+    return Reply(outcome, data.states.put(state, n_bytes, _most_bytes()))
 
 
-def _count_part(task: Task) -> None:
+def _count_chunk(task: Task) -> None:
+    _count(parts=1)
     if task.state is not None:
-        _count(parts=1, sent=1, sent_bytes=len(task.state))
+        _count(sent=1, sent_bytes=len(task.state))
     elif task.behind < task.job.from_epoch:
-        _count(parts=1, stayed=1)
-    else:
-        _count(parts=1)
+        _count(stayed=1)
 
 
 def _most_bytes() -> float:
     """Return what states may take of this worker's memory."""
     limit = get_worker().memory_manager.memory_limit
-    return KEPT_SHARE * limit if limit else KEPT_BYTES
+    return STATES_SHARE * limit if limit else STATES_BYTES

@@ -18,34 +18,35 @@ from distributed.cfexecutor import ClientExecutor
 
 from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError, WorkersDiedError
-from risingsearch.integrations.dask.chunks import Parts
-from risingsearch.integrations.dask.placement import Held, Place, Places
-from risingsearch.integrations.dask.remote import Reply, Sent, There, train_arm
+from risingsearch.integrations.dask.chunks import Chunks
+from risingsearch.integrations.dask.placement import Assignment, Placement
+from risingsearch.integrations.dask.remote import Reply, train_chunk
+from risingsearch.integrations.dask.shared_data import SharedData
 from risingsearch.search.trainable import Outcome, Task
 from risingsearch.search.workers import Workers
 
 INLINE_BYTES = 2**18
 """Larger checkpoints do not go through the scheduler's list of tasks."""
-LOOK_EVERY = 1.0
-"""Seconds after which the workers of the cluster are looked at again."""
-SAY_AFTER = 10.0
-"""Seconds without any worker after which that is said."""
+REFRESH_SECONDS = 1.0
+"""Seconds after which the list of the cluster's workers is read again."""
+WARN_SECONDS = 10.0
+"""Seconds without any worker after which a warning is logged."""
 
 logger = logging.getLogger(__name__)
 
 
 class DaskWorkers(Workers):
-    """What a search makes of a Dask client: data sent once, arms that stay.
+    """A Dask cluster as the workers of a search: data sent once, arms that stay.
 
-    Jobs are cut into parts of an epoch, or of some where epochs are short. After each
-    part the checkpoint comes back, so that a worker that dies takes one part along, and
-    the live state stays where it was trained.
+    Jobs are cut into chunks of an epoch, or of several where epochs are short. After
+    each chunk the checkpoint comes back, so that a worker that dies loses one chunk,
+    and the live state stays where it was trained.
 
     Parameters
     ----------
     executor : distributed.Client or its executor
-        A client that is used from this thread. Of an executor the options are kept
-        (``client.get_executor(resources={"GPU": 1})``).
+        A client that is used from this thread. The options of an executor hold for
+        every job (``client.get_executor(resources={"GPU": 1})``).
 
     Raises
     ------
@@ -61,18 +62,18 @@ class DaskWorkers(Workers):
         super().__init__(is_elastic=True)
         self._client, self._options = _checked_client(executor)
         bandwidth = dask.config.get("distributed.scheduler.bandwidth")
-        self._places = Places(parse_bytes(bandwidth))
+        self._placement = Placement(parse_bytes(bandwidth))
         self._addresses: Collection[str] = ()  # of all workers, paused ones too
-        self._looked = -math.inf  # at the cluster, on time.monotonic
-        self._data: _Data | None = None
+        self._refreshed = -math.inf  # when, on time.monotonic
+        self._data: SharedData | None = None
         self._pace: dict[int, float] = {}  # seconds per epoch, by arm
 
     @property
     def n_workers(self) -> int:
         """How many threads all workers have now."""
         if self._client.status == "running" and self._is_due:
-            self._client.sync(self._look)
-        return self._places.n_threads
+            self._client.sync(self._refresh)
+        return self._placement.n_threads
 
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Start a job."""
@@ -80,7 +81,7 @@ class DaskWorkers(Workers):
             msg = f"the Dask client is {self._client.status}"
             raise RuntimeError(msg)
         if self._data is None or self._data.trainable is not trainable:
-            self._data = _Data(trainable)
+            self._data = SharedData(trainable)
         loop = self._client.loop.asyncio_loop
         return asyncio.run_coroutine_threadsafe(self._train(self._data, task), loop)
 
@@ -90,60 +91,60 @@ class DaskWorkers(Workers):
 
     # ------------------------------------------------------------ in the event loop
 
-    async def _train(self, data: _Data, task: Task) -> Outcome:
+    async def _train(self, data: SharedData, task: Task) -> Outcome:
         arm = task.job.arm
-        at_a_stroke = callable(getattr(data.trainable, "train_epochs", None))
-        parts = Parts(task, at_a_stroke=at_a_stroke)
-        while not parts.done:
-            part = parts.next(self._pace.get(arm))
-            outcome = await self._train_part(data, part)
-            parts.add(part, outcome)
+        whole = callable(getattr(data.trainable, "train_epochs", None))
+        chunks = Chunks(task, whole=whole)
+        while not chunks.done:
+            chunk = chunks.next(self._pace.get(arm))
+            outcome = await self._train_chunk(data, chunk)
+            chunks.add(chunk, outcome)
             if outcome.report.scores:
                 self._pace[arm] = outcome.elapsed / len(outcome.report.scores)
-        return parts.outcome()
+        return chunks.outcome()
 
-    async def _train_part(self, data: _Data, part: Task) -> Outcome:
-        """Train a part, on as many workers as die while they do."""
+    async def _train_chunk(self, data: SharedData, chunk: Task) -> Outcome:
+        """Train a chunk, again on another worker wherever one dies of it."""
         began = time.perf_counter()
         n_lost = 0
         while True:
-            place = await self._begin(data, part)
+            assignment = await self._assign(data, chunk)
             try:
-                reply = await self._reply(data, part, place)
+                reply = await self._reply(data, chunk, assignment)
             except (CancelledError, KeyError, KilledWorker, OSError) as error:
-                data.drop(place.address)
-                self._looked = -math.inf
+                data.drop(assignment.address)
+                self._refreshed = -math.inf
                 n_lost += 1
                 if not await self._is_connected():
                     raise
                 allowed = dask.config.get("distributed.scheduler.allowed-failures")
                 if isinstance(error, KilledWorker) or n_lost > allowed:
-                    return _died(part, error, time.perf_counter() - began)
+                    return _died(chunk, error, time.perf_counter() - began)
                 continue
             finally:
-                self._places.end(place)
+                self._placement.release(assignment)
             if reply.error is not None:
                 raise reply.error
-            data.note(part, place, reply)
+            data.record(chunk, assignment, reply)
             if reply.outcome is not None:
-                self._places.took(reply.outcome.elapsed)
+                self._placement.record_duration(reply.outcome.elapsed)
                 return reply.outcome
 
-    async def _begin(self, data: _Data, part: Task) -> Place:
-        """Choose a worker for a part, as soon as there is one."""
-        await self._look()
-        while not self._places.n_threads:
-            await self._some_worker()
-            await asyncio.sleep(LOOK_EVERY)
-            await self._look()
-        return self._places.begin(part, data.held.get(part.job.arm))
+    async def _assign(self, data: SharedData, chunk: Task) -> Assignment:
+        """Choose a worker for a chunk, as soon as there is one."""
+        await self._refresh()
+        while not self._placement.n_threads:
+            await self._wait_for_worker()
+            await asyncio.sleep(REFRESH_SECONDS)
+            await self._refresh()
+        return self._placement.assign(chunk, data.held.get(chunk.job.arm))
 
-    async def _some_worker(self) -> None:
-        """Wait by a task that does nothing: adaptive clusters start a worker for it."""
+    async def _wait_for_worker(self) -> None:
+        """Submit a task that does nothing: adaptive clusters start a worker for it."""
         future = self._client.submit(bool, pure=False, **self._options)
         asked = asyncio.ensure_future(future)
         try:
-            done, _ = await asyncio.wait({asked}, timeout=SAY_AFTER)
+            done, _ = await asyncio.wait({asked}, timeout=WARN_SECONDS)
             if not done:
                 logger.warning("the Dask cluster has no workers: the search waits")
             await asked
@@ -154,29 +155,31 @@ class DaskWorkers(Workers):
             asked.cancel()
             future.release()
 
-    async def _reply(self, data: _Data, part: Task, place: Place) -> Reply:
-        """Let one worker train a part; it may not go to another, nor be repeated."""
-        client, workers = self._client, [place.address]
-        there = await data.on_worker(client, place.address)
-        checkpoint = part.state if place.token is None else None
+    async def _reply(
+        self, data: SharedData, chunk: Task, assignment: Assignment
+    ) -> Reply:
+        """Let one worker train a chunk; it may not go to another, nor be repeated."""
+        client, workers = self._client, [assignment.address]
+        on_worker = await data.on_worker(client, assignment.address)
+        checkpoint = chunk.state if assignment.token is None else None
         if checkpoint is not None and len(checkpoint) > INLINE_BYTES:
             checkpoint = await client.scatter(checkpoint, workers=workers, hash=False)
         future = client.submit(
-            train_arm,
-            there,
-            cloudpickle.dumps(part._replace(state=None)),
+            train_chunk,
+            on_worker,
+            cloudpickle.dumps(chunk._replace(state=None)),
             checkpoint,
-            place.token,
+            assignment.token,
             pure=False,
             **self._options | {"workers": workers},
         )
         reply: asyncio.Future[Reply] = asyncio.ensure_future(future)
         try:
             while not reply.done():
-                await asyncio.wait({reply}, timeout=LOOK_EVERY)
-                await self._look()
-                if place.address not in self._addresses and not reply.done():
-                    msg = f"{place.address} has left the cluster"
+                await asyncio.wait({reply}, timeout=REFRESH_SECONDS)
+                await self._refresh()
+                if assignment.address not in self._addresses and not reply.done():
+                    msg = f"{assignment.address} has left the cluster"
                     raise ConnectionError(msg)
             return await reply
         finally:
@@ -185,19 +188,19 @@ class DaskWorkers(Workers):
 
     @property
     def _is_due(self) -> bool:
-        return time.monotonic() - self._looked >= LOOK_EVERY
+        return time.monotonic() - self._refreshed >= REFRESH_SECONDS
 
-    async def _look(self) -> None:
-        """See which workers there are, if that was not done lately."""
+    async def _refresh(self) -> None:
+        """Read which workers there are, unless that was done just before."""
         if not self._is_due:
             return
-        self._looked = time.monotonic()
+        self._refreshed = time.monotonic()
         try:
             identity = await self._client.scheduler.identity()
-        except OSError:  # the jobs will say so, if it lasts
+        except OSError:  # if it lasts, the jobs fail
             return
         self._addresses = identity["workers"].keys()
-        self._places.see(
+        self._placement.set_workers(
             {
                 address: n_threads
                 for address, worker in identity["workers"].items()
@@ -210,76 +213,6 @@ class DaskWorkers(Workers):
         while self._client.status == "connecting":
             await asyncio.sleep(0.1)
         return bool(self._client.status == "running")
-
-
-class _Data:
-    """A trainable, and what of it is on the cluster.
-
-    It is sent to one worker, from which the others get it: each once.
-
-    Parameters
-    ----------
-    trainable : Trainable
-        In this process.
-
-    Attributes
-    ----------
-    held : dict of int to Held
-        The state that stayed on a worker, by arm.
-    """
-
-    def __init__(self, trainable: Any) -> None:
-        self.trainable = trainable
-        self._sent = Sent.of(trainable)
-        self._scattering: asyncio.Task[Any] | None = None
-        self._there: dict[str, Any] = {}  # Dask's futures, by address
-        self.held: dict[int, Held] = {}
-
-    async def on_worker(self, client: Any, address: str) -> Any:
-        """Return Dask's future of what one worker has."""
-        if not self._is_there(address):
-            sent = await self._scattered(client, address)
-            if not self._is_there(address):  # nor has another job seen to it
-                self._there[address] = client.submit(
-                    There, sent, workers=[address], pure=False
-                )
-        return self._there[address]
-
-    def _is_there(self, address: str) -> bool:
-        there = self._there.get(address)
-        return there is not None and there.status in ("pending", "finished")
-
-    async def _scattered(self, client: Any, address: str) -> Any:
-        """Return Dask's future of what is sent, sent again if it was lost."""
-        if self._scattering is None or _is_lost(self._scattering):
-            self._scattering = asyncio.ensure_future(
-                client.scatter(self._sent, workers=[address], hash=False)
-            )
-        return await asyncio.shield(self._scattering)
-
-    def drop(self, address: str) -> None:
-        """Take in that a worker has nothing."""
-        self._there.pop(address, None)
-
-    def note(self, part: Task, place: Place, reply: Reply) -> None:
-        """Take in what a worker has after it was asked to train a part."""
-        outcome, arm = reply.outcome, part.job.arm
-        if outcome is not None and reply.token is not None:
-            epoch = part.job.from_epoch + len(outcome.report.scores)
-            n_bytes = len(outcome.resume_from)
-            self.held[arm] = Held(place.address, reply.token, epoch, n_bytes)
-            return
-        self.held.pop(arm, None)
-        if outcome is None and place.token is None:
-            self.drop(place.address)
-
-
-def _is_lost(scattering: asyncio.Task[Any]) -> bool:
-    if not scattering.done():
-        return False
-    if scattering.cancelled() or scattering.exception() is not None:
-        return True
-    return bool(scattering.result().status != "finished")
 
 
 def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
@@ -323,14 +256,14 @@ def _usable_threads(
     return most
 
 
-def _died(part: Task, error: Exception, seconds: float) -> Outcome:
+def _died(chunk: Task, error: Exception, seconds: float) -> Outcome:
     """Return that an arm brings its workers down: a failure of its job."""
     failure = WorkersDiedError(
-        f"arm {part.job.arm} was lost with every worker that trained its epoch "
-        f"{part.job.from_epoch + 1} ({error})"
+        f"arm {chunk.job.arm} was lost with every worker that trained its epoch "
+        f"{chunk.job.from_epoch + 1} ({error})"
     )
     return Outcome(
-        Report(part.job, failure=failure),
+        Report(chunk.job, failure=failure),
         ended=False,
         resume_from=None,
         snapshot=None,

@@ -1,11 +1,11 @@
-"""A job in parts brings back what it would have brought back as a whole."""
+"""A job in chunks brings back what it would have brought back as a whole."""
 
 import math
 
 import pytest
 
 from risingsearch.arms import Job
-from risingsearch.integrations.dask.chunks import Parts
+from risingsearch.integrations.dask.chunks import Chunks
 from risingsearch.search.trainable import Functions, Task, run_task
 
 RISING = [0.3, 0.5, 0.6, 0.65, 0.68, 0.7]
@@ -41,14 +41,14 @@ def a_task(curve, n_epochs=6, **options):
     return Task(job=Job(3, 0, n_epochs, 7), **defaults | options)
 
 
-def in_parts(task, seconds):
-    parts = Parts(task)
+def in_chunks(task, seconds):
+    chunks = Chunks(task)
     lengths = []
-    while not parts.done:
-        part = parts.next(seconds)
-        lengths.append(part.job.n_epochs)
-        parts.add(part, run_task(LEARNER, part))
-    return parts.outcome(), lengths
+    while not chunks.done:
+        chunk = chunks.next(seconds)
+        lengths.append(chunk.job.n_epochs)
+        chunks.add(chunk, run_task(LEARNER, chunk))
+    return chunks.outcome(), lengths
 
 
 def facts(outcome):
@@ -82,7 +82,7 @@ def facts(outcome):
 @pytest.mark.parametrize(("seconds", "most"), [(1.0, 1), (0.03, 4), (None, 1)])
 def test_the_outcome_is_that_of_the_whole(kept, protected, sign, curve, seconds, most):
     task = a_task(curve, kept=kept, protected=protected, sign=sign)
-    outcome, lengths = in_parts(task, seconds)
+    outcome, lengths = in_chunks(task, seconds)
     assert repr(facts(outcome)) == repr(facts(run_task(LEARNER, task)))
     assert max(lengths) == most
 
@@ -91,7 +91,7 @@ def test_goes_on_from_a_checkpoint():
     first = run_task(LEARNER, a_task(RISING, 3))
     task = a_task(RISING, best_reward=0.6, state=first.resume_from)
     task = task._replace(job=Job(3, 3, 2, 8))
-    outcome, lengths = in_parts(task, 1.0)
+    outcome, lengths = in_chunks(task, 1.0)
     assert outcome.report.scores == (0.65, 0.68)
     assert outcome.snapshot[0] == 5
     assert lengths == [1, 1]
@@ -99,19 +99,19 @@ def test_goes_on_from_a_checkpoint():
 
 def test_an_arm_whose_checkpoints_are_bad_trains_again_once():
     task = a_task(RISING, behind=3)._replace(job=Job(3, 3, 2, 8))
-    outcome, _ = in_parts(task, 1.0)
+    outcome, _ = in_chunks(task, 1.0)
     assert outcome.report.scores == (0.65, 0.68)
 
 
 def test_what_fails_at_once_is_retried_from_what_the_driver_has():
-    part = a_task([None], state=b"the last good one", protected=True)
-    failed = run_task(LEARNER, part._replace(state=None))  # a live state was there
+    chunk = a_task([None], state=b"the last good one", protected=True)
+    failed = run_task(LEARNER, chunk._replace(state=None))  # a live state was there
     assert failed.resume_from is None
-    parts = Parts(part)
-    parts.add(part, failed)
-    assert parts.outcome().resume_from == b"the last good one"
+    chunks = Chunks(chunk)
+    chunks.add(chunk, failed)
+    assert chunks.outcome().resume_from == b"the last good one"
 
 
-def test_what_trains_at_a_stroke_is_not_cut():
-    parts = Parts(a_task(RISING), at_a_stroke=True)
-    assert parts.next(1.0).job.n_epochs == 6
+def test_what_trains_several_epochs_in_one_call_is_not_cut():
+    chunks = Chunks(a_task(RISING), whole=True)
+    assert chunks.next(1.0).job.n_epochs == 6

@@ -100,9 +100,9 @@ class TestResults:
 
         with ThreadPoolExecutor(n_jobs) as pool:
             here = search(pool)
-        there = search(client)
-        assert facts(there) == facts(here)
-        assert there.best_state() == here.best_state()
+        remote = search(client)
+        assert facts(remote) == facts(here)
+        assert remote.best_state() == here.best_state()
         assert set(times_noted(learner, "ended").values()) == {2}
 
     def test_of_the_executor_of_a_client(self, client, learners, learner):
@@ -158,10 +158,10 @@ class TestRisingSearchCV:
                 **options,
             ).fit(X / 16, y)
 
-        here, there = search(), search(executor=client.get_executor(), n_jobs=1)
-        assert there.best_params_ == here.best_params_
-        assert there.history_["score"] == here.history_["score"]
-        assert (there.best_estimator_.coef_ == here.best_estimator_.coef_).all()
+        here, remote = search(), search(executor=client.get_executor(), n_jobs=1)
+        assert remote.best_params_ == here.best_params_
+        assert remote.history_["score"] == here.history_["score"]
+        assert (remote.best_estimator_.coef_ == here.best_estimator_.coef_).all()
 
 
 def test_torch_runs_are_those_of_this_process(client, learners):
@@ -178,10 +178,10 @@ def test_torch_runs_are_those_of_this_process(client, learners):
             **options,
         ).run()
 
-    here, there = search(), search(executor=client, n_jobs=1)
-    assert there.history["score"] == here.history["score"]
+    here, remote = search(), search(executor=client, n_jobs=1)
+    assert remote.history["score"] == here.history["score"]
     weights, others = (
-        result.best_state().model.state_dict() for result in (here, there)
+        result.best_state().model.state_dict() for result in (here, remote)
     )
     assert all((weights[name] == others[name]).all() for name in weights)
 
