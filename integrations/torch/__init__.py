@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
     raise missing("torch", "torch") from error
 
 from risingsearch.integrations.torch.batches import Batches
-from risingsearch.integrations.torch.trainable import TorchRun, TorchTrainable
+from risingsearch.integrations.torch.run import TorchRun
+from risingsearch.integrations.torch.trainable import TorchTrainable
 
 __all__ = ["Batches", "TorchRun", "TorchTrainable"]

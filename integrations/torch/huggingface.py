@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import MissingDependencyError, NotTrainableError, SetupError
-from risingsearch.integrations.torch.paused_runs import PausedRun
+from risingsearch.integrations.torch.paused_runs import FrameworkTrainable, PausedRun
 from risingsearch.integrations.torch.random_states import alone, kept_random_states
 
 try:
@@ -36,7 +36,7 @@ class RisingTrainerCallback(TrainerCallback):
     metrics : dict
         What the evaluation has returned.
     first_step : int
-        Steps that were behind the run when it began.
+        Steps that the run had trained when it began.
     """
 
     def __init__(self, n_steps: int | None) -> None:
@@ -72,12 +72,12 @@ class RisingTrainerCallback(TrainerCallback):
         control.should_training_stop = True
 
 
-class HuggingFaceTrainable:
+class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
     """A ``transformers.Trainer``, to be searched with ``RisingSearch``.
 
     Every slice is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
-    checkpoint, which holds model, optimizer, schedule, random states and the place in
-    the data.
+    checkpoint, which holds model, optimizer, schedule, random states and the position
+    in the data.
 
     Parameters
     ----------
@@ -102,6 +102,8 @@ class HuggingFaceTrainable:
         On import, if transformers is not installed.
     """
 
+    run_type = PausedRun
+
     def __init__(
         self,
         build: Callable[[dict[str, Any], int, str], Trainer],
@@ -112,10 +114,6 @@ class HuggingFaceTrainable:
         self.build = build
         self.monitor = monitor
         self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
-
-    def start(self, params: Mapping[str, Any], seed: int) -> PausedRun:
-        """Return a run that has seen nothing."""
-        return PausedRun(dict(params), seed)
 
     def train(self, run: PausedRun) -> dict[str, float]:
         """Train one slice more; return the monitored metric and all others."""
@@ -145,14 +143,6 @@ class HuggingFaceTrainable:
             if name != self.monitor and name != "epoch"
         }
         return {"score": float(callback.metrics[self.monitor]), **others}
-
-    def save(self, run: PausedRun, path: str) -> None:
-        """Write a run to a file."""
-        run.save(path)
-
-    def load(self, path: str) -> PausedRun:
-        """Return the run of a file."""
-        return PausedRun.load(path)
 
 
 def unpacked(run: PausedRun, folder: str) -> str:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from risingsearch.checks import checked_int
 from risingsearch.errors import MissingDependencyError, SetupError
 from risingsearch.integrations.torch.batches import Batches
-from risingsearch.integrations.torch.paused_runs import PausedRun
+from risingsearch.integrations.torch.paused_runs import (
+    FrameworkTrainable,
+    PausedRun,
+    read,
+)
 from risingsearch.integrations.torch.random_states import (
     alone,
     kept_random_states,
@@ -41,8 +43,8 @@ QUIET = {
 
 
 @contextmanager
-def _no_greetings() -> Iterator[None]:
-    """Keep Lightning from introducing itself at every epoch."""
+def _quiet_log() -> Iterator[None]:
+    """Silence the messages that Lightning logs whenever a ``Trainer`` begins."""
     logger = logging.getLogger("lightning.pytorch")
     before = logger.level
     logger.setLevel(logging.WARNING)
@@ -108,7 +110,7 @@ class LightningRun(PausedRun):
     batches: dict[str, Any] | None = field(default=None, repr=False)
 
 
-class LightningTrainable:
+class LightningTrainable(FrameworkTrainable[LightningRun]):
     """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
@@ -144,6 +146,8 @@ class LightningTrainable:
         On import, if lightning is not installed.
     """
 
+    run_type = LightningRun
+
     def __init__(
         self,
         build: Callable[[dict[str, Any]], Mapping[str, Any]],
@@ -157,10 +161,6 @@ class LightningTrainable:
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.trainer_options = trainer_options
 
-    def start(self, params: Mapping[str, Any], seed: int) -> LightningRun:
-        """Return a run that has seen nothing."""
-        return LightningRun(dict(params), seed)
-
     def train(self, run: LightningRun) -> dict[str, float]:
         """Train one epoch more; return the monitored metric and all others."""
         options = QUIET | self.trainer_options
@@ -170,7 +170,7 @@ class LightningTrainable:
         with (
             alone(),
             kept_random_states(),
-            _no_greetings(),
+            _quiet_log(),
             tempfile.TemporaryDirectory() as folder,
         ):
             path = Path(folder, "run.ckpt")
@@ -204,14 +204,6 @@ class LightningTrainable:
         others = {f"logged_{name}": value for name, value in metrics.items()}
         return {"score": metrics[self.monitor], **others}
 
-    def save(self, run: LightningRun, path: str) -> None:
-        """Write a run to a file."""
-        run.save(path)
-
-    def load(self, path: str) -> LightningRun:
-        """Return the run of a file."""
-        return LightningRun.load(path)
-
     def best_model(self, run: LightningRun) -> Any:
         """Return the module of a run with its weights, from ``result.best_state()``."""
         with kept_random_states(), tempfile.TemporaryDirectory() as folder:
@@ -219,6 +211,6 @@ class LightningTrainable:
             model = self.build(dict(run.params))["model"]
             path = Path(folder, "run.ckpt")
             path.write_bytes(run.checkpoint or b"")
-            kept = torch.load(path, map_location="cpu", weights_only=True)
-        model.load_state_dict(kept["state_dict"])
+            saved = read(path)
+        model.load_state_dict(saved["state_dict"])
         return model

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import torch
 
+from risingsearch.errors import NotTrainableError
 from risingsearch.json_values import as_json, from_json
 
 
@@ -19,13 +22,44 @@ class PausedRun:
     seed: int
     checkpoint: bytes | None = field(default=None, repr=False)
 
-    def save(self, path: str) -> None:
-        """Write the run to a file."""
-        params = json.dumps(as_json(self.params))
-        torch.save({**vars(self), "params": params}, path)
 
-    @classmethod
-    def load(cls, path: str) -> Self:
+Run = TypeVar("Run", bound=PausedRun)
+
+
+class FrameworkTrainable(Generic[Run]):
+    """Starts, saves and loads paused runs; each framework trains them its own way."""
+
+    run_type: type[Run]
+
+    def start(self, params: Mapping[str, Any], seed: int) -> Run:
+        """Return a run that has seen nothing."""
+        return self.run_type(dict(params), seed)
+
+    def save(self, run: Run, path: str) -> None:
+        """Write a run to a file."""
+        torch.save({**vars(run), "params": params_as_text(run.params)}, path)
+
+    def load(self, path: str) -> Run:
         """Return the run of a file."""
-        kept = torch.load(path, weights_only=True)
-        return cls(**{**kept, "params": from_json(json.loads(kept["params"]))})
+        saved = read(path)
+        return self.run_type(**saved | {"params": params_from_text(saved["params"])})
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Return what ``torch.save`` wrote, tensors on the CPU and nothing unpickled."""
+    saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return saved
+
+
+def params_as_text(params: dict[str, Any]) -> str:
+    """Return the parameters of a run as JSON, or raise that they do not fit."""
+    try:
+        return json.dumps(as_json(params))
+    except TypeError as error:
+        msg = f"the params of a run are saved as JSON: {error}"
+        raise NotTrainableError(msg) from error
+
+
+def params_from_text(text: str) -> Any:
+    """Return the parameters that ``params_as_text`` was given."""
+    return from_json(json.loads(text))

@@ -110,10 +110,7 @@ def set_generator_state(generator: Any, state: Any) -> None:
 def generators_of(loader: DataLoader[Any]) -> list[Any]:
     """Return the generators that a loader and its samplers draw from.
 
-    Raises
-    ------
-    SetupError
-        If it draws in workers that live on from one pass to the next.
+    It raises ``SetupError`` where workers draw that live on from pass to pass.
     """
     if loader.persistent_workers:
         msg = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from risingsearch.integrations.torch.trainable import TorchRun
+    from risingsearch.integrations.torch.run import TorchRun
 
     _Runs = weakref.WeakKeyDictionary[TorchRun, None]
 
@@ -18,25 +18,21 @@ if TYPE_CHECKING:
 class Residents:
     """Keeps the runs used last on the device, the others in memory, then on disk.
 
-    Parameters
-    ----------
-    max_resident : int or None
-        Runs whose objects live on the device at the same time; None for all.
-    max_host : int or None
-        Runs that wait in memory besides; None for all.
+    ``max_resident`` runs live on the device at the same time and ``max_host`` wait in
+    memory; None stands for all.
     """
 
     def __init__(self, max_resident: int | None, max_host: int | None) -> None:
         self.max_resident = max_resident
         self.max_host = max_host
-        # Dictionaries keep the order: who was used longest ago comes first.
+        # Dictionaries keep the order: the run used longest ago comes first.
         self._live: _Runs = weakref.WeakKeyDictionary()
         self._waiting: _Runs = weakref.WeakKeyDictionary()
         self._folder: Path | None = None
         self._files = itertools.count()
 
     def make_room(self, run: TorchRun) -> None:
-        """Park what was used longest ago, so that one more run may be on the device."""
+        """Park the run used longest ago, so that one more may be on the device."""
         self._waiting.pop(run, None)
         self._live.pop(run, None)
         self._live[run] = None

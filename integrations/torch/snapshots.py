@@ -43,12 +43,8 @@ def restore(
 ) -> None:
     """Give objects that were built again what is in a snapshot, in place where it fits.
 
-    What was set anew since then leaves the built ones alone, which others may share.
-
-    Raises
-    ------
-    SetupError
-        If other objects were built than the snapshot is of.
+    Values that were set anew replace the built ones, which other objects may share.
+    Where ``build`` has returned other objects, this raises ``SetupError``.
     """
     if objects.keys() != saved.keys():
         msg = (

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 import multiprocessing
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from pickle import UnpicklingError
 from typing import Any
 
@@ -16,193 +13,17 @@ import torch
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import NotTrainableError, SetupError
-from risingsearch.integrations.torch.random_states import (
-    alone,
-    kept_random_states,
-    random_states,
-    seed_all,
-    set_random_states,
-)
+from risingsearch.integrations.torch.paused_runs import params_from_text, read
+from risingsearch.integrations.torch.random_states import alone
 from risingsearch.integrations.torch.residents import Residents
-from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
-from risingsearch.json_values import as_json, from_json
+from risingsearch.integrations.torch.run import VERSION, TorchRun
 
-VERSION = 1
+Build = Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
+TrainEpoch = Callable[[TorchRun], object]
+Validate = Callable[[TorchRun], Any]
+
 RESIDENT = 2
 """Runs on an accelerator at the same time, where nothing else is said."""
-
-
-class TorchRun:
-    """One run of a training loop: what its three functions are given.
-
-    The objects that ``build`` returned are attributes, under their names. Numbers,
-    texts, tensors and arrays among them, and containers of these, may be set anew, and
-    are saved like all the others. Nothing else can be set.
-
-    Attributes
-    ----------
-    params : dict
-        The parameters of the arm.
-    device : torch.device
-        Where to train.
-    epoch : int
-        Epochs behind the run: 0 when the first one trains.
-    """
-
-    __slots__ = (
-        "__weakref__",
-        "_file",
-        "_objects",
-        "_owner",
-        "_parked",
-        "_random",
-        "_seed",
-        "_set_anew",
-        "device",
-        "epoch",
-        "params",
-    )
-
-    def __init__(self, owner: TorchTrainable, params: dict[str, Any], seed: int):
-        self.params = params
-        self.device = owner.torch_device
-        self.epoch = 0
-        self._owner = owner
-        self._seed = seed
-        self._objects: dict[str, Any] | None = None
-        self._set_anew: set[str] = set()
-        self._random: dict[str, Any] = {}
-        self._parked: dict[str, Any] | None = None
-        self._file: Path | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self._objects_with(name)[name]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in TorchRun.__slots__:
-            super().__setattr__(name, value)
-            return
-        objects = self._objects_with(name)
-        if value is objects[name]:  # an object changed in place, as by +=
-            return
-        if not (is_value(value) and is_value(objects[name])):
-            msg = (
-                f"{name!r} cannot be set anew: only numbers, texts, tensors, arrays, "
-                "and lists, tuples and dicts of these can be; change it in place"
-            )
-            raise AttributeError(msg, name=name)
-        objects[name] = value
-        self._set_anew.add(name)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether its objects are there, on the device."""
-        return self._objects is not None
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether it waits in memory."""
-        return self._parked is not None
-
-    def begin(self) -> None:
-        """Build the objects for the first time."""
-        self._owner.residents.make_room(self)
-        with kept_random_states():
-            seed_all(self._seed)
-            self._objects = self._built()
-            self._random = random_states()
-
-    def train(self) -> Any:
-        """Train one epoch and return what ``validate`` says."""
-        self.revive()
-        with self._own_random_states():
-            self._owner.train_epoch(self)
-            self.epoch += 1
-            return self._owner.validate(self)
-
-    def checkpoint(self) -> dict[str, Any]:
-        """Return all that the run goes on from: numbers, texts and CPU tensors."""
-        if self._parked is not None:
-            return self._parked
-        if self._file is not None:
-            return _loaded(self._file)
-        return {
-            "version": VERSION,
-            "params": _as_text(self.params),
-            "seed": self._seed,
-            "epoch": self.epoch,
-            "objects": snapshot(self._objects or {}),
-            "set_anew": sorted(self._set_anew),
-            "random": self._random,
-        }
-
-    def go_on_from(self, checkpoint: dict[str, Any]) -> None:
-        """Wait in memory at a checkpoint; it is built when it is needed."""
-        self.epoch = checkpoint["epoch"]
-        self._set_anew = set(checkpoint["set_anew"])
-        self._random = checkpoint["random"]
-        self._objects, self._parked = None, checkpoint
-
-    def park(self) -> None:
-        """Leave the device and wait in memory."""
-        self.go_on_from(self.checkpoint())
-
-    def spill(self, file: Path) -> None:
-        """Leave memory and wait on disk."""
-        torch.save(self._parked, file)
-        self._parked, self._file = None, file
-
-    def revive(self) -> dict[str, Any]:
-        """Return the objects, built again and put back where they are not there."""
-        self._owner.residents.make_room(self)
-        if self._objects is not None:
-            return self._objects
-        checkpoint = self.checkpoint()
-        with kept_random_states():
-            seed_all(self._seed)
-            objects = self._built()
-            restore(objects, checkpoint["objects"], self.device, self._set_anew)
-        self._objects, self._parked = objects, None
-        if self._file is not None:
-            self._file.unlink()
-            self._file = None
-        return objects
-
-    def _objects_with(self, name: str) -> dict[str, Any]:
-        objects = self.revive()
-        if name not in objects:
-            msg = (
-                f"this run has no {name!r}: build has returned {sorted(objects)}; what "
-                "is to be kept from one epoch to the next, return from build"
-            )
-            raise AttributeError(msg, name=name)
-        return objects
-
-    def _built(self) -> dict[str, Any]:
-        objects = self._owner.build(dict(self.params), self.device)
-        if not isinstance(objects, Mapping) or not all(
-            isinstance(name, str) and re.fullmatch(r"[^\W\d_]\w*", name)
-            for name in objects
-        ):
-            msg = (
-                "build must return a dict of the run's objects by name, such as "
-                f"{{'model': ..., 'optimizer': ...}}; got {objects!r:.200}"
-            )
-            raise SetupError(msg)
-        taken = sorted(objects.keys() & set(dir(TorchRun)))
-        if taken:
-            msg = f"build names objects {taken}, which a run uses itself: rename them"
-            raise SetupError(msg)
-        return dict(objects)
-
-    @contextmanager
-    def _own_random_states(self) -> Iterator[None]:
-        with kept_random_states():
-            set_random_states(self._random)
-            yield
-            self._random = random_states()
 
 
 class TorchTrainable:
@@ -283,16 +104,15 @@ class TorchTrainable:
     ({'lr': 1.0}, torch.Size([1, 1]))
     """
 
-    build: Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
-    train_epoch: Callable[[TorchRun], object]
-    validate: Callable[[TorchRun], Any]
+    build: Build
+    train_epoch: TrainEpoch
+    validate: Validate
 
     def __init__(
         self,
-        build: Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
-        | None = None,
-        train_epoch: Callable[[TorchRun], object] | None = None,
-        validate: Callable[[TorchRun], Any] | None = None,
+        build: Build | None = None,
+        train_epoch: TrainEpoch | None = None,
+        validate: Validate | None = None,
         *,
         device: str | torch.device = "auto",
         max_resident: int | None = None,
@@ -325,7 +145,7 @@ class TorchTrainable:
 
     @property
     def residents(self) -> Residents:
-        """Who is on the device."""
+        """Which runs are on the device."""
         if self._residents is None:
             most = self.max_resident
             if most is None and self.torch_device.type != "cpu":
@@ -355,7 +175,7 @@ class TorchTrainable:
 
     def load(self, path: str) -> TorchRun:
         """Return the run of a checkpoint; it is built when it is needed."""
-        checkpoint = _loaded(Path(path))
+        checkpoint = read(path)
         version = checkpoint.get("version")
         if version != VERSION:
             msg = (
@@ -363,18 +183,13 @@ class TorchTrainable:
                 f"version {VERSION}: load it with the release that saved it"
             )
             raise SetupError(msg)
-        params = from_json(json.loads(checkpoint["params"]))
+        params = params_from_text(checkpoint["params"])
         run = TorchRun(self, params, checkpoint["seed"])
         run.go_on_from(checkpoint)
         return run
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_residents": None}
-
-
-def _loaded(path: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    return loaded
 
 
 def _check_readable(checkpoint: dict[str, Any]) -> None:
@@ -392,14 +207,6 @@ def _check_readable(checkpoint: dict[str, Any]) -> None:
                 f"{str(error).splitlines()[0]}"
             )
             raise SetupError(msg) from error
-
-
-def _as_text(params: dict[str, Any]) -> str:
-    try:
-        return json.dumps(as_json(params))
-    except TypeError as error:
-        msg = f"the params of a run are saved as JSON: {error}"
-        raise NotTrainableError(msg) from error
 
 
 def _checked_number(name: str, value: int | None, least: int) -> int | None:
