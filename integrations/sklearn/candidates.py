@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.integrations.sklearn.epoch_methods import epoch_method
+from risingsearch.integrations.sklearn.folds import configured
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -120,3 +122,19 @@ def _how_many(
         raise InvalidParameterError(msg)
     limits = [recommended, n_epochs, len(ParameterGrid(parts)) if finite else None]
     return min(limit for limit in limits if limit is not None)
+
+
+def check_trainable(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> None:
+    """Raise if a configuration cannot be trained by epochs, or sets their number."""
+    for params in candidates:
+        try:
+            counter = epoch_method(configured(estimator, params)).parameter
+        except (NotTrainableError, ValueError) as error:
+            error.add_note(f"in the configuration {params}")
+            raise
+        if counter in params:
+            msg = (
+                f"{counter} counts the epochs, which the search decides: take it out "
+                "of param_distributions and set max_epochs"
+            )
+            raise InvalidParameterError(msg)

@@ -3,31 +3,130 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from copy import deepcopy
+from typing import Any
 
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+from risingsearch.integrations.sklearn.scoring import routing_enabled
 
 
-def _delegated(method: Method) -> Method:
-    """Offer a method only where the best estimator, or the one given, has it."""
-    name = method.__name__
+def _delegated(name: str, doc: str) -> Any:
+    """Return a method of the best estimator, offered only where it has one.
+
+    Before ``fit`` the estimator that was given decides.
+    """
+
+    def method(self: Any, X: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(X)
 
     def has(search: Any) -> bool:
         search._check_refit(name)
         getattr(getattr(search, "best_estimator_", search.estimator), name)
         return True
 
-    return cast(Method, available_if(has)(method))
+    method.__name__, method.__doc__ = name, doc
+    method.__qualname__ = f"BestEstimatorMixin.{name}"
+    return available_if(has)(method)
+
+
+def _attribute(name: str, doc: str) -> Any:
+    """Return a property that is read from the best estimator."""
+
+    def read(self: Any) -> Any:
+        self._check_refit(name)
+        if not hasattr(self, "best_estimator_"):
+            msg = f"{name} is known after fit; this RisingSearchCV is not fitted yet"
+            raise AttributeError(msg)
+        return getattr(self.best_estimator_, name)
+
+    return property(read, doc=doc)
 
 
 class BestEstimatorMixin:
     """Hands over to ``best_estimator_`` what it, or the estimator given, can do."""
 
+    estimator: Any
     refit: Any
+    scorer_: Any
     best_estimator_: Any
+
+    predict: Callable[[Any], Any] = _delegated(
+        "predict", "Predict with the best estimator."
+    )
+    predict_proba: Callable[[Any], Any] = _delegated(
+        "predict_proba", "Predict class probabilities with the best estimator."
+    )
+    predict_log_proba: Callable[[Any], Any] = _delegated(
+        "predict_log_proba",
+        "Predict the logarithm of class probabilities with the best estimator.",
+    )
+    decision_function: Callable[[Any], Any] = _delegated(
+        "decision_function", "Return the decision function of the best estimator."
+    )
+    score_samples: Callable[[Any], Any] = _delegated(
+        "score_samples", "Return the best estimator's score of every row."
+    )
+    transform: Callable[[Any], Any] = _delegated(
+        "transform", "Transform with the best estimator."
+    )
+    inverse_transform: Callable[[Any], Any] = _delegated(
+        "inverse_transform", "Transform back with the best estimator."
+    )
+    n_features_in_ = _attribute("n_features_in_", "Number of features seen by ``fit``.")
+    feature_names_in_ = _attribute(
+        "feature_names_in_",
+        "Names of the features seen by ``fit``, where all are strings.",
+    )
+    classes_ = _attribute("classes_", "The class labels of a classifier.")
+
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """Return the score of the best estimator, by ``scoring``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Their targets.
+        **params : dict
+            Metadata for the scorer, with metadata routing.
+
+        Returns
+        -------
+        float
+        """
+        self._check_refit("score")
+        check_is_fitted(self)
+        if params and not routing_enabled():
+            msg = (
+                f"score got {sorted(params)}: metadata need "
+                "sklearn.set_config(enable_metadata_routing=True)"
+            )
+            raise ValueError(msg)
+        if routing_enabled():
+            params = process_routing(self, "score", **params).scorer["score"]
+        scorer = self.scorer_
+        if isinstance(scorer, dict):
+            scorer = scorer[self.refit]
+        score = scorer(self.best_estimator_, X, y, **params)
+        return float(score[self.refit] if isinstance(score, dict) else score)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
+        tags.transformer_tags = deepcopy(inner.transformer_tags)
+        tags.target_tags = deepcopy(inner.target_tags)
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        tags.input_tags.sparse = inner.input_tags.sparse
+        return tags
 
     def _check_refit(self, name: str) -> None:
         if self.refit is False:
@@ -36,67 +135,3 @@ class BestEstimatorMixin:
                 "RisingSearchCV has refit=False: set refit=True"
             )
             raise AttributeError(msg)
-
-    @_delegated
-    def predict(self, X: Any) -> Any:
-        """Predict with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    @_delegated
-    def predict_proba(self, X: Any) -> Any:
-        """Predict class probabilities with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    @_delegated
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict the logarithm of class probabilities with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
-
-    @_delegated
-    def decision_function(self, X: Any) -> Any:
-        """Return the decision function of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
-    @_delegated
-    def score_samples(self, X: Any) -> Any:
-        """Return the best estimator's score of every row."""
-        check_is_fitted(self)
-        return self.best_estimator_.score_samples(X)
-
-    @_delegated
-    def transform(self, X: Any) -> Any:
-        """Transform with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.transform(X)
-
-    @_delegated
-    def inverse_transform(self, X: Any) -> Any:
-        """Transform back with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.inverse_transform(X)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by ``fit``."""
-        return int(self._of_best("n_features_in_"))
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features seen by ``fit``, where all are strings."""
-        return self._of_best("feature_names_in_")
-
-    @property
-    def classes_(self) -> Any:
-        """The class labels of a classifier."""
-        return self._of_best("classes_")
-
-    def _of_best(self, name: str) -> Any:
-        self._check_refit(name)
-        if not hasattr(self, "best_estimator_"):
-            msg = f"{name} is known after fit; this RisingSearchCV is not fitted yet"
-            raise AttributeError(msg)
-        return getattr(self.best_estimator_, name)

@@ -1,20 +1,4 @@
-"""How any scikit-learn style estimator trains one epoch.
-
-An epoch is ``steps_per_epoch`` passes, trees or boosting rounds, whichever of these
-the estimator can add to what it has learnt before:
-
-===============  ==================================================================
-``partial_fit``  a pass over the training rows: SGD, MLP, naive Bayes, MiniBatchKMeans
-``n_estimators`` trees of a warm-started ensemble: RandomForest, ExtraTrees, Bagging,
-                 GradientBoosting, IsolationForest
-``max_iter``     rounds of HistGradientBoosting, warm-started
-``boosting``     rounds of xgboost or lightgbm, continued from the last booster
-``pipeline``     the last step of a ``Pipeline``; its transformers are fitted once
-===============  ==================================================================
-
-What can be done is decided by what an instance offers, not by its class, so other
-libraries' estimators and a user's own work the same way.
-"""
+"""Training one estimator, one epoch after the other, in the way that it allows."""
 
 from __future__ import annotations
 
@@ -26,200 +10,34 @@ from collections import defaultdict
 from collections.abc import Mapping
 from copy import deepcopy
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
 import sklearn
 from sklearn.base import is_classifier
-from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import unique_labels
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError, NotTrainableError
-
-Kind = Literal["partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"]
-_HIST_GRADIENT_BOOSTING = (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.epoch_methods import (
+    HIST_GRADIENT_BOOSTING,
+    Kind,
+    continuation,
+    epoch_method,
+    params_of,
 )
-
-
-class EpochMethod(NamedTuple):
-    """How an estimator trains by epochs.
-
-    Parameters
-    ----------
-    kind : {"partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"}
-        The way, one of the module's table.
-    parameter : str or None
-        The parameter that would say how many epochs to train; the search sets it.
-    """
-
-    kind: Kind
-    parameter: str | None
-
-
-# parameters by which an estimator would stop training by itself
-_STOPPING: dict[Kind, tuple[str, ...]] = {
-    "partial_fit": ("early_stopping",),
-    "n_estimators": ("n_iter_no_change",),
-    "max_iter": ("early_stopping",),
-    "boosting": ("early_stopping_rounds", "early_stopping_round", "n_iter_no_change"),
-}
-# other names of lightgbm for n_estimators
-_ROUNDS = {
-    "max_iter",
-    "n_iter",
-    "nrounds",
-    "num_boost_round",
-    "num_iteration",
-    "num_iterations",
-    "num_round",
-    "num_rounds",
-    "num_tree",
-    "num_trees",
-}
-# module of the class -> the keyword of its fit that continues from a fitted model
-_CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model"}
-
-
-def epoch_method(estimator: Any) -> EpochMethod:
-    """Return how an estimator trains by epochs, or raise why it cannot.
-
-    The answer holds for this instance with its parameters as they are set; neither
-    fitted state nor data are looked at, and nothing is changed.
-
-    Parameters
-    ----------
-    estimator : object
-        A configured estimator.
-
-    Returns
-    -------
-    EpochMethod
-        The kind of training and the parameter that counts its epochs.
-
-    Raises
-    ------
-    NotTrainableError
-        If the estimator, or one of its parameters, forbids training by epochs.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> epoch_method(RandomForestClassifier())
-    EpochMethod(kind='n_estimators', parameter='n_estimators')
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> epoch_method(SGDClassifier(early_stopping=True))
-    Traceback (most recent call last):
-    risingsearch.errors.NotTrainableError: SGDClassifier(early_stopping=True) cannot
-    be trained one epoch at a time: the search decides when to stop, turn it off
-    """
-    params = _params(estimator)
-    if isinstance(estimator, Pipeline):
-        return _pipeline_method(estimator)
-    if hasattr(estimator, "partial_fit"):
-        inner = params.get("estimator")
-        if hasattr(inner, "partial_fit"):
-            method = _prefixed("partial_fit", "estimator", inner)
-        else:
-            parameter = "max_iter" if "max_iter" in params else None
-            method = EpochMethod("partial_fit", parameter)
-    elif _continuation(estimator):
-        method = EpochMethod("boosting", "n_estimators")
-    elif "warm_start" in params and "n_estimators" in params:
-        method = EpochMethod("n_estimators", "n_estimators")
-    elif isinstance(estimator, _HIST_GRADIENT_BOOSTING):
-        method = EpochMethod("max_iter", "max_iter")
-    else:
-        raise _no_method(estimator, params)
-    _check_parameters(estimator, method.kind, params)
-    return method
-
-
-def epoch_parameter(estimator: Any) -> str | None:
-    """Return the parameter that counts epochs, which no configuration may set.
-
-    Parameters
-    ----------
-    estimator : object
-        A configured estimator.
-
-    Returns
-    -------
-    str or None
-        Its name as ``set_params`` takes it; None when there is none.
-
-    Raises
-    ------
-    NotTrainableError
-        If the estimator cannot be trained by epochs.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> from sklearn.pipeline import Pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> steps = [("scale", StandardScaler()), ("sgd", SGDClassifier())]
-    >>> epoch_parameter(Pipeline(steps))
-    'sgd__max_iter'
-    """
-    return epoch_method(estimator).parameter
-
-
-def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:
-    """Return the method whose metadata request decides what training receives.
-
-    It depends on the class alone, so that one search has one answer: an estimator
-    that has ``partial_fit`` for some of its parameters counts as having it. For a
-    ``Pipeline`` it is ``fit``, of the pipeline and of every step.
-
-    Parameters
-    ----------
-    estimator : object
-        Any estimator.
-
-    Returns
-    -------
-    {"partial_fit", "fit"}
-        The method's name.
-
-    Examples
-    --------
-    >>> from sklearn.neural_network import MLPClassifier
-    >>> routing_callee(MLPClassifier())
-    'partial_fit'
-    """
-    own = hasattr(estimator, "partial_fit") or hasattr(type(estimator), "partial_fit")
-    return "partial_fit" if own else "fit"
 
 
 def class_labels(estimator: Any, y: Any) -> Any:
     """Return what the estimator's ``partial_fit`` takes as ``classes``.
 
-    Call it with all of ``y`` before the data are split: a fold may lack a class.
-
-    Parameters
-    ----------
-    estimator : object
-        A configured estimator that can be trained by epochs.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        The targets.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,), list of ndarray, or None
-        The sorted labels; one array for each output of a ``MultiOutputClassifier``;
-        None when training takes no ``classes``.
+    Call it with all of ``y`` before the data are split: a fold may lack a class. The
+    labels are sorted; there is one array for each output of a
+    ``MultiOutputClassifier``, and None where training takes no ``classes``.
 
     Examples
     --------
@@ -242,15 +60,10 @@ class EpochTrainer:
     It can be pickled after any epoch, and goes on as if it had not been. Every epoch
     must be given the same rows.
 
-    Parameters
-    ----------
-    estimator : object
-        A configured, unfitted estimator that now belongs to the trainer, so pass a
-        clone: it is fitted in place and its parameters may be set (below).
-    steps_per_epoch : int, default=1
-        Passes, trees or boosting rounds in an epoch, at least 1.
-    classes : array-like or list of array-like, optional
-        What ``class_labels`` returns; by default it is read from the first ``y``.
+    The estimator now belongs to the trainer, so pass a clone, configured and unfitted:
+    it is fitted in place and its parameters may be set (below). ``steps_per_epoch``
+    counts the passes, trees or boosting rounds of an epoch; ``classes`` is what
+    ``class_labels`` returns, by default read from the first ``y``.
 
     Attributes
     ----------
@@ -258,13 +71,6 @@ class EpochTrainer:
         The same estimator; after the first epoch it is fitted, and ready to predict.
     epochs : int
         How many epochs it has been trained.
-
-    Raises
-    ------
-    NotTrainableError
-        If the estimator cannot be trained by epochs.
-    InvalidParameterError
-        If ``steps_per_epoch`` is not a whole number of at least 1.
 
     Notes
     -----
@@ -310,29 +116,22 @@ class EpochTrainer:
         self._stepper = _stepper(estimator, steps, classes)
 
     def train(self, X: Any, y: Any = None, /, **fit_params: Any) -> None:
-        """Train one more epoch.
+        """Train one more epoch; X may be None while ``needs_rows`` is False.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or list of shape (n_samples, n_features)
-            The training rows; may be None while ``needs_rows`` is False.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Their targets; None for estimators that learn without.
-        **fit_params : object
-            Passed on to the estimator's training method; to the steps of a
-            ``Pipeline`` as its ``fit`` does: by the prefix ``step__``, or, where
-            metadata routing is enabled, by the steps' requests for ``fit``.
+        ``fit_params`` are passed on to the estimator's training method; to the steps of
+        a ``Pipeline`` as its ``fit`` does: by the prefix ``step__``, or, where metadata
+        routing is enabled, by the steps' requests for ``fit``.
         """
         self._stepper.train(X, y, fit_params)
         self.epochs += 1
 
     @property
     def needs_rows(self) -> bool:
-        """Whether the next epoch looks at X: not where a pipeline has kept its own."""
+        """Whether the next epoch reads X: not where a pipeline keeps its rows."""
         return self._stepper.needs_rows
 
     def forget_rows(self) -> None:
-        """Let go of the transformed rows that a pipeline keeps between epochs.
+        """Drop the transformed rows that a pipeline keeps between epochs.
 
         A paused arm needs them no more; the next epoch transforms them again.
         """
@@ -374,14 +173,15 @@ class _WarmStart(_Stepper):
         super().__init__(estimator, steps, classes)
         self.trained = 0
         estimator.set_params(warm_start=True)
-        if isinstance(estimator, _HIST_GRADIENT_BOOSTING):
+        if isinstance(estimator, HIST_GRADIENT_BOOSTING):
             estimator.set_params(early_stopping=False)
 
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         trained = self.trained + self.steps
-        self.estimator.set_params(**{str(epoch_parameter(self.estimator)): trained})
+        counter = str(epoch_method(self.estimator).parameter)
+        self.estimator.set_params(**{counter: trained})
         with contextlib.ExitStack() as stack:
-            if isinstance(_params(self.estimator).get("class_weight"), str):
+            if isinstance(params_of(self.estimator).get("class_weight"), str):
                 # A forest warns that the next fit may see other rows, which would
                 # change the weights. Here the rows stay the same.
                 stack.enter_context(warnings.catch_warnings())
@@ -403,7 +203,7 @@ class _Boosting(_Stepper):
             seed = (int(seed or 0) + self.trained) % 2**31
         self.estimator.set_params(n_estimators=self.steps, random_state=seed)
         if self.trained:
-            params = {**params, _continuation(self.estimator): self.estimator}
+            params = {**params, continuation(self.estimator): self.estimator}
         self.estimator.fit(*_data(X, y), **params)
         self.trained += self.steps
         self.estimator.set_params(
@@ -502,78 +302,3 @@ def _takes_classes(estimator: Any) -> bool:
 
 def _data(X: Any, y: Any) -> tuple[Any, ...]:
     return (X,) if y is None else (X, y)
-
-
-def _params(estimator: Any) -> dict[str, Any]:
-    own = getattr(estimator, "get_params", None)
-    return {} if own is None else dict(own(deep=False))
-
-
-def _prefixed(kind: Kind, prefix: str, inner: Any) -> EpochMethod:
-    parameter = epoch_method(inner).parameter
-    return EpochMethod(kind, None if parameter is None else f"{prefix}__{parameter}")
-
-
-def _pipeline_method(pipeline: Any) -> EpochMethod:
-    *transformers, (last_name, last) = pipeline.steps
-    if last is None or last == "passthrough":
-        raise _not_trainable(pipeline, "its last step must be an estimator", last_name)
-    if getattr(pipeline, "transform_input", None):
-        advice = "metadata are passed on as they are, set it to None"
-        raise _not_trainable(pipeline, advice, "transform_input")
-    for name, step in transformers:
-        if hasattr(step, "fit_resample"):
-            raise _not_trainable(pipeline, "resample before the search", name)
-    return _prefixed("pipeline", last_name, last)
-
-
-def _continuation(estimator: Any) -> str:
-    """Return the keyword of ``fit`` that continues a booster, "" for other classes."""
-    bases = type(estimator).__mro__
-    if any(base.__name__.startswith("XGBRF") for base in bases):
-        return ""  # a forest: n_estimators counts the trees of its only round
-    modules = (base.__module__ for base in bases)
-    return next((_CONTINUATION[m] for m in modules if m in _CONTINUATION), "")
-
-
-def _check_parameters(estimator: Any, kind: Kind, params: dict[str, Any]) -> None:
-    for parameter in _STOPPING[kind]:
-        if params.get(parameter) not in (None, False, "auto"):
-            advice = "the search decides when to stop, turn it off"
-            raise _not_trainable(estimator, advice, parameter)
-    if kind == "partial_fit" and params.get("class_weight") == "balanced":
-        advice = "partial_fit cannot count the classes, use a dict of weights"
-        raise _not_trainable(estimator, advice, "class_weight")
-    bagging = isinstance(estimator, (BaggingClassifier, BaggingRegressor))
-    if bagging and params.get("oob_score"):
-        advice = "it has no warm start with out-of-bag scores, turn them off"
-        raise _not_trainable(estimator, advice, "oob_score")
-    if kind == "boosting":
-        for parameter in ("boosting_type", "boosting", "boost"):
-            if params.get(parameter) in ("rf", "random_forest"):
-                advice = "a random forest cannot be continued, use 'gbdt'"
-                raise _not_trainable(estimator, advice, parameter)
-        for parameter in sorted(_ROUNDS & params.keys()):
-            advice = "it counts the epochs, which the search decides, set max_epochs"
-            raise _not_trainable(estimator, advice, parameter)
-
-
-def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:
-    if hasattr(type(estimator), "partial_fit"):
-        if "solver" in params:
-            return _not_trainable(estimator, "use 'adam' or 'sgd'", "solver")
-        if "estimator" in params:
-            return _not_trainable(estimator, "use one with partial_fit", "estimator")
-    return _not_trainable(
-        estimator,
-        "it has neither partial_fit nor a warm_start that n_estimators counts, "
-        "use an estimator that has one of them",
-    )
-
-
-def _not_trainable(
-    estimator: Any, advice: str, parameter: str | None = None
-) -> NotTrainableError:
-    setting = f"{parameter}={estimator.get_params()[parameter]!r}" if parameter else ""
-    name = f"{type(estimator).__name__}({setting})"
-    return NotTrainableError(f"{name} cannot be trained one epoch at a time: {advice}")

@@ -1,15 +1,22 @@
-"""``cv_results_``, with the keys that scikit-learn's searches have, and three more."""
+"""What a fitted search shows: ``cv_results_``, the best row, and what has failed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.ma import MaskedArray
 from scipy.stats import rankdata
+from sklearn.exceptions import FitFailedWarning
 
 from risingsearch.arms import Arm
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.callbacks import N_FRAMES
+from risingsearch.search.results import SearchResult
 
 
 def format_results(
@@ -99,3 +106,47 @@ def _masked(values: dict[int, Any], n: int) -> MaskedArray[Any, Any]:
     for i, value in values.items():
         column[i] = value
     return column
+
+
+def chosen_index(
+    choose: Callable[[dict[str, Any]], Any],
+    cv_results: dict[str, Any],
+    arms: Sequence[Arm],
+) -> int:
+    """Return the row that a ``refit`` callable chooses, or raise what is wrong."""
+    index, n = choose(cv_results), len(arms)
+    if not isinstance(index, Integral) or not 0 <= int(index) < n:
+        msg = f"the refit callable must return an index below {n}; got {index!r}"
+        raise InvalidParameterError(msg)
+    if not arms[int(index)].best_epoch:
+        msg = f"the refit callable chose candidate {index}, which has no score"
+        raise InvalidParameterError(msg)
+    return int(index)
+
+
+def warn_of_failures(result: SearchResult) -> None:
+    """Warn of configurations that failed or had scores that are not finite."""
+    level = 5 + N_FRAMES  # the line that called fit
+    if result.failures:
+        first = result.failures[0]
+        warnings.warn(
+            f"{len(result.failures)} of {len(result.candidates)} configurations failed "
+            f"and were retired; the first, {result.candidates[first.job.arm]}: "
+            f"{first.failure!r}",
+            FitFailedWarning,
+            stacklevel=level,
+        )
+    not_finite = sorted(
+        {
+            row["arm"]
+            for row in result.history
+            if not math.isfinite(row["score"]) and "failure" not in row
+        }
+    )
+    if not_finite:
+        warnings.warn(
+            f"one or more of the test scores are not finite, for candidates "
+            f"{not_finite}; they were retired",
+            UserWarning,
+            stacklevel=level,
+        )

@@ -1,38 +1,27 @@
-"""Which scorer judges the epochs, and which of several metrics schedules."""
+"""Which scorer judges the epochs, and which metadata it and the training receive."""
 
 from __future__ import annotations
 
+import warnings
+from collections import defaultdict
 from inspect import signature
 from typing import Any
 
+from sklearn import get_config
 from sklearn.metrics import check_scoring
+from sklearn.utils import Bunch
+from sklearn.utils.metadata_routing import process_routing
 
 from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.callbacks import N_FRAMES
 
 
 def checked_scorer(estimator: Any, scoring: Any, refit: Any) -> tuple[Any, str | None]:
     """Return the scorer, and the metric that schedules if there are several.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its own ``score`` serves where ``scoring`` is None.
-    scoring : str, callable, list, tuple, dict or None
-        As in ``GridSearchCV``.
-    refit : bool, "best", str or callable
-        With several metrics, the name of the one that schedules.
-
-    Returns
-    -------
-    scorer : callable
-        ``scorer(estimator, X, y) -> float`` or a dict of floats.
-    metric : str or None
-        None for a single metric. What a callable returns is known only after a call.
-
-    Raises
-    ------
-    InvalidParameterError
-        If ``refit`` does not fit the scoring.
+    The estimator's own ``score`` serves where ``scoring`` is None. The metric is the
+    one that ``refit`` names, None for a single one; what a callable returns is known
+    only after a call. Raises where ``refit`` does not fit the scoring.
     """
     if not isinstance(refit, (bool, str)) and not callable(refit):
         msg = (
@@ -71,3 +60,30 @@ def accepts_sample_weight(scorer: Any) -> bool:
     own = getattr(scorer, "_estimator", None)
     function = own.score if own is not None else getattr(scorer, "_score_func", scorer)
     return "sample_weight" in signature(function).parameters
+
+
+def routing_enabled() -> bool:
+    """Return whether scikit-learn routes metadata."""
+    return bool(get_config()["enable_metadata_routing"])
+
+
+def routed_metadata(search: Any, params: dict[str, Any], scorer: Any) -> Any:
+    """Return what estimator, scorer and splitter of a search receive of ``params``."""
+    if routing_enabled():
+        return process_routing(search, "fit", **params)
+    groups = params.pop("groups", None)
+    weighted = params.get("sample_weight") is not None
+    if weighted and not accepts_sample_weight(scorer):
+        warnings.warn(
+            f"scoring {scorer} does not take sample_weight: the models are trained "
+            "with the weights and scored without",
+            UserWarning,
+            stacklevel=4 + N_FRAMES,
+        )
+        weighted = False
+    weights = {"sample_weight": params["sample_weight"]} if weighted else {}
+    return Bunch(
+        estimator=defaultdict(lambda: params),
+        splitter={"split": {"groups": groups}},
+        scorer={"score": weights},
+    )

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
-from collections import defaultdict
-from copy import copy, deepcopy
-from numbers import Integral, Real
+from copy import copy
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     MetaEstimatorMixin,
@@ -20,46 +16,37 @@ from sklearn.base import (
     is_classifier,
     is_regressor,
 )
-from sklearn.exceptions import FitFailedWarning, NotFittedError
-from sklearn.utils import Bunch, check_random_state, get_tags, indexable
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from risingsearch.errors import (
-    InvalidParameterError,
-    NotTrainableError,
-    SearchFailedError,
-)
+from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.integrations.sklearn.callbacks import (
-    N_FRAMES,
     CallbackSupportMixin,
     FitTasks,
     with_callbacks,
 )
-from risingsearch.integrations.sklearn.candidates import draw_candidates
+from risingsearch.integrations.sklearn.candidates import (
+    check_trainable,
+    draw_candidates,
+)
 from risingsearch.integrations.sklearn.delegation import BestEstimatorMixin
-from risingsearch.integrations.sklearn.estimators import (
-    epoch_parameter,
-    routing_callee,
-)
-from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
+from risingsearch.integrations.sklearn.epoch_methods import routing_callee
+from risingsearch.integrations.sklearn.folds import Folds, frozen_splits
 from risingsearch.integrations.sklearn.identity import identity_of
-from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
-from risingsearch.integrations.sklearn.results import format_results
-from risingsearch.integrations.sklearn.scoring import (
-    accepts_sample_weight,
-    checked_scorer,
+from risingsearch.integrations.sklearn.results import (
+    chosen_index,
+    format_results,
+    warn_of_failures,
 )
+from risingsearch.integrations.sklearn.scoring import checked_scorer, routed_metadata
+from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
     recommended_candidates,
 )
 from risingsearch.search.results import SearchResult
-from risingsearch.search.search import RisingSearch
 
 
 class RisingSearchCV(
@@ -276,33 +263,24 @@ class RisingSearchCV(
         self._forget_results()
         folds, candidates, seed = self._prepare(X, y, params)
         tasks = FitTasks(self, folds.X, folds.y)
-        self._folds = folds
-        trainable: Any = folds
-        n_jobs = effective_n_jobs(self.n_jobs)
-        self._workers: WorkerProcesses | None = None
-        if self.executor is None and n_jobs > 1:
-            trainable = SentOnce(folds)
-            self._workers = WorkerProcesses(n_jobs, trainable)
-        self._search = RisingSearch(
-            trainable,
+        keeps = self.run_dir is not None
+        self._search = SearchRun(
+            folds,
             candidates,
             policy=self.policy,
             budget=self.budget,
             max_epochs=self.max_epochs,
             policy_params=self.policy_params,
             objective=self.objective,
-            executor=self._workers or self.executor,
-            n_jobs=None if self.n_jobs is None else n_jobs,
-            order="ask" if self.executor is None else "completion",
+            executor=self.executor,
+            n_jobs=self.n_jobs,
             error_score=self._error_score(),
             seed=seed,
             progress=self.verbose > 0,
             run_dir=self.run_dir,
-            identity=None
-            if self.run_dir is None
-            else identity_of(folds, self.random_state),
+            identity=identity_of(folds, self.random_state) if keeps else None,
         )
-        self._run(tasks)
+        self._train(tasks)
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -325,15 +303,15 @@ class RisingSearchCV(
             If there is no search in memory to go on with: before ``fit``, and in a copy
             that was pickled.
         """
-        search = getattr(self, "_search", None)
-        if search is None:
+        if not hasattr(self, "_search"):
             msg = (
                 "continue_search needs the models in memory: call fit first; a pickled "
                 "or cloned search does not keep them"
             )
             raise NotFittedError(msg)
-        search.extend(extra_budget)
-        self._run(FitTasks(self, self._folds.X, self._folds.y))
+        self._search.extend(extra_budget)
+        folds = self._search.folds
+        self._train(FitTasks(self, folds.X, folds.y))
         return self
 
     def _prepare(
@@ -348,7 +326,7 @@ class RisingSearchCV(
             )
             raise InvalidParameterError(msg)
         X, y = indexable(X, y)
-        routed = self._routed(_check_method_params(X, params=params), scorer)
+        routed = routed_metadata(self, _check_method_params(X, params=params), scorer)
         random = check_random_state(self.random_state)
         split_params = routed.splitter["split"]
         splits = frozen_splits(self.cv, self.estimator, X, y, split_params, random)
@@ -389,18 +367,7 @@ class RisingSearchCV(
             recommended,
             budgeted_epochs(self.budget),
         )
-        for params in candidates:
-            try:
-                counter = epoch_parameter(configured(self.estimator, params))
-            except (NotTrainableError, ValueError) as error:
-                error.add_note(f"in the configuration {params}")
-                raise
-            if counter in params:
-                msg = (
-                    f"{counter} counts the epochs, which the search decides: take it "
-                    "out of param_distributions and set max_epochs"
-                )
-                raise InvalidParameterError(msg)
+        check_trainable(self.estimator, candidates)
         return candidates
 
     def _error_score(self) -> Any:
@@ -414,30 +381,8 @@ class RisingSearchCV(
         msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
         raise InvalidParameterError(msg)
 
-    # ----------------------------------------------------------- scoring and metadata
-
     def _scorer(self) -> tuple[Any, str | None]:
         return checked_scorer(self.estimator, self.scoring, self.refit)
-
-    def _routed(self, params: dict[str, Any], scorer: Any) -> Any:
-        if _routing_enabled():
-            return process_routing(self, "fit", **params)
-        groups = params.pop("groups", None)
-        weighted = params.get("sample_weight") is not None
-        if weighted and not accepts_sample_weight(scorer):
-            warnings.warn(
-                f"scoring {scorer} does not take sample_weight: the models are trained "
-                "with the weights and scored without",
-                UserWarning,
-                stacklevel=4 + N_FRAMES,
-            )
-            weighted = False
-        weights = {"sample_weight": params["sample_weight"]} if weighted else {}
-        return Bunch(
-            estimator=defaultdict(lambda: params),
-            splitter={"split": {"groups": groups}},
-            scorer={"score": weights},
-        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata go where.
@@ -469,29 +414,19 @@ class RisingSearchCV(
 
     # ----------------------------------------------------------------------- results
 
-    def _run(self, tasks: FitTasks) -> None:
-        def tell(search: RisingSearch, report: Any) -> None:
-            if isinstance(report.failure, InvalidParameterError):
-                raise report.failure  # an argument's fault, not a configuration's
-            for _ in report.scores:
-                if tasks.epoch_done():
-                    search.stop()
-
-        self._search.callbacks = (tell,)
+    def _train(self, tasks: FitTasks) -> None:
         try:
-            result = self._search.run()
-        except BaseException as error:
-            # An interrupt does not wait for the epochs in flight, and keeps the rest.
-            interrupted = not isinstance(error, Exception)
-            self._end_workers(kill=interrupted)
-            if interrupted and self._search.scheduler.best_arm is not None:
-                self._keep(self._search.result())
-            elif isinstance(error, SearchFailedError) and error.__cause__ is None:
+            result = self._search.train(tasks)
+        except SearchFailedError as error:
+            if error.__cause__ is None:
                 msg = f"{error}: scoring={self.scoring!r} gave no finite number"
                 raise SearchFailedError(msg) from None
             raise
-        self._end_workers()
-        tasks.search_done()
+        except BaseException as error:
+            interrupted = not isinstance(error, Exception)
+            if interrupted and self._search.scheduler.best_arm is not None:
+                self._keep(self._search.result())
+            raise
         self._keep(result)
         if self.refit is not False:
             begin = time.perf_counter()
@@ -499,19 +434,16 @@ class RisingSearchCV(
             self.refit_time_ = time.perf_counter() - begin
         tasks.done()
 
-    def _end_workers(self, *, kill: bool = False) -> None:
-        if self._workers is not None:
-            self._workers.shutdown(cancel_futures=kill)
-
     def _forget_results(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
     def _keep(self, result: SearchResult) -> None:
         self._forget_results()
-        self.n_splits_ = len(self._folds.splits)
-        self.scorer_ = getattr(self._folds.scorer, "_scorers", self._folds.scorer)
-        self.multimetric_ = self._folds.metric is not None
+        folds = self._search.folds
+        self.n_splits_ = len(folds.splits)
+        self.scorer_ = getattr(folds.scorer, "_scorers", folds.scorer)
+        self.multimetric_ = folds.metric is not None
         self.history_ = result.history
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_ = result.n_calls
@@ -526,9 +458,9 @@ class RisingSearchCV(
             self.n_splits_,
             error_score if isinstance(error_score, float) else math.nan,
         )
-        self._warn_of_failures(result)
+        warn_of_failures(result)
         if callable(self.refit):
-            self.best_index_ = _checked_index(self.refit(self.cv_results_), result)
+            self.best_index_ = chosen_index(self.refit, self.cv_results_, result.arms)
         else:
             self.best_index_ = int(result.best_arm or 0)
             self.best_score_ = result.best_score
@@ -540,32 +472,7 @@ class RisingSearchCV(
             [trainer] = result.best_state()
             return trainer.estimator
         seed = self._search.seed_of(self.best_index_)
-        return self._folds.refit(self.best_params_, seed, self.best_epoch_)
-
-    def _warn_of_failures(self, result: SearchResult) -> None:
-        if result.failures:
-            first = result.failures[0]
-            warnings.warn(
-                f"{len(result.failures)} of {self.n_candidates_} configurations failed "
-                f"and were retired; the first, {result.candidates[first.job.arm]}: "
-                f"{first.failure!r}",
-                FitFailedWarning,
-                stacklevel=5 + N_FRAMES,
-            )
-        not_finite = sorted(
-            {
-                row["arm"]
-                for row in result.history
-                if not math.isfinite(row["score"]) and "failure" not in row
-            }
-        )
-        if not_finite:
-            warnings.warn(
-                f"one or more of the test scores are not finite, for candidates "
-                f"{not_finite}; they were retired",
-                UserWarning,
-                stacklevel=5 + N_FRAMES,
-            )
+        return self._search.folds.refit(self.best_params_, seed, self.best_epoch_)
 
     def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
         """Draw which configuration trained when; see ``risingsearch.plotting``."""
@@ -581,61 +488,15 @@ class RisingSearchCV(
         check_is_fitted(self, "history_")
         return plot_curves(self.history_, ax=ax, **options)
 
-    def score(self, X: Any, y: Any = None, **params: Any) -> float:
-        """Return the score of the best estimator, by ``scoring``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Their targets.
-        **params : dict
-            Metadata for the scorer, with metadata routing.
-
-        Returns
-        -------
-        float
-        """
-        self._check_refit("score")
-        check_is_fitted(self)
-        if params and not _routing_enabled():
-            msg = (
-                f"score got {sorted(params)}: metadata need "
-                "sklearn.set_config(enable_metadata_routing=True)"
-            )
-            raise ValueError(msg)
-        if _routing_enabled():
-            params = process_routing(self, "score", **params).scorer["score"]
-        scorer = self.scorer_
-        if isinstance(scorer, dict):
-            scorer = scorer[self.refit]
-        score = scorer(self.best_estimator_, X, y, **params)
-        return float(score[self.refit] if isinstance(score, dict) else score)
-
     def __sklearn_is_fitted__(self) -> bool:
         done = "best_estimator_" if self.refit is not False else "cv_results_"
         return hasattr(self, done)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.regressor_tags = deepcopy(inner.regressor_tags)
-        tags.transformer_tags = deepcopy(inner.transformer_tags)
-        tags.target_tags = deepcopy(inner.target_tags)
-        tags.input_tags.pairwise = inner.input_tags.pairwise
-        tags.input_tags.sparse = inner.input_tags.sparse
-        return tags
-
     def __getstate__(self) -> dict[str, Any]:
         # The live models, the data and the workers stay behind.
         state = dict(super().__getstate__())
-        for name in ("_search", "_folds", "_workers"):
-            state.pop(name, None)
-        state["executor"] = None
-        return state
+        state.pop("_search", None)
+        return state | {"executor": None}
 
     def __sklearn_clone__(self) -> RisingSearchCV:
         # An executor cannot be copied; clones share it.
@@ -644,22 +505,7 @@ class RisingSearchCV(
         return twin
 
 
-def _routing_enabled() -> bool:
-    return bool(get_config()["enable_metadata_routing"])
-
-
 def _needs_targets(estimator: Any) -> bool:
     # The tag alone will not do: a Pipeline does not take it from its last step.
     required: bool = get_tags(estimator).target_tags.required
     return required or is_classifier(estimator) or is_regressor(estimator)
-
-
-def _checked_index(index: Any, result: SearchResult) -> int:
-    n = len(result.candidates)
-    if not isinstance(index, Integral) or not 0 <= int(index) < n:
-        msg = f"the refit callable must return an index below {n}; got {index!r}"
-        raise InvalidParameterError(msg)
-    if not result.arms[int(index)].best_epoch:
-        msg = f"the refit callable chose candidate {index}, which has no score"
-        raise InvalidParameterError(msg)
-    return int(index)

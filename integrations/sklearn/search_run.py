@@ -1,472 +1,73 @@
-"""``RisingSearchCV``: the scikit-learn face of the search."""
+"""A search over folds under way: where it trains, and how it ends."""
 
 from __future__ import annotations
 
-import math
-import time
-import warnings
-from collections import defaultdict
-from copy import copy, deepcopy
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from joblib import effective_n_jobs
-from sklearn import get_config
-from sklearn.base import (
-    BaseEstimator,
-    MetaEstimatorMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
-from sklearn.exceptions import FitFailedWarning, NotFittedError
-from sklearn.utils import Bunch, check_random_state, get_tags, indexable
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
-from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from risingsearch.errors import (
-    InvalidParameterError,
-    NotTrainableError,
-    SearchFailedError,
-)
-from risingsearch.integrations.sklearn.callbacks import (
-    N_FRAMES,
-    CallbackSupportMixin,
-    FitTasks,
-    with_callbacks,
-)
-from risingsearch.integrations.sklearn.candidates import draw_candidates
-from risingsearch.integrations.sklearn.delegation import BestEstimatorMixin
-from risingsearch.integrations.sklearn.estimators import (
-    epoch_parameter,
-    routing_callee,
-)
-from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
-from risingsearch.integrations.sklearn.identity import identity_of
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.callbacks import FitTasks
+from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
-from risingsearch.integrations.sklearn.results import format_results
-from risingsearch.integrations.sklearn.scoring import (
-    accepts_sample_weight,
-    checked_scorer,
-)
-from risingsearch.scheduling.candidates import budgeted_epochs, recommended_candidates
+from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 
 
-class RisingSearchCV(
-    CallbackSupportMixin,  # type: ignore[misc]
-    BestEstimatorMixin,
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """Search hyperparameters by giving every epoch to the model that uses it best.
-
-    Where ``RandomizedSearchCV`` trains every configuration in full and the halving
-    searches drop most of them for good, this search trains all of them a little, pauses
-    them, and spends what is left of the budget where the learning curves point
-    highest. A paused model keeps its weights: the search trains no epoch twice.
+class SearchRun:
+    """The search behind a fitted ``RisingSearchCV``, with its models and its workers.
 
     Parameters
     ----------
-    estimator : estimator
-        Anything that can be trained further: with ``partial_fit``, with ``warm_start``
-        and ``n_estimators`` or ``max_iter``, from xgboost or lightgbm, or a
-        ``Pipeline`` whose last step is one of these.
-    param_distributions : dict, list of dict
-        A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), a list
-        of such spaces, or a list of configurations with their values.
-    policy : str, callable or policy, default="auto"
-        Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
-        for tuning, ``screened-damped-slope``, or ``gated-damped-slope`` where there are
-        more candidates than the budget opens: then a model of what was seen proposes
-        which of them are.
-    budget : int or Budget
-        Epochs over all configurations, at least one per candidate; or
-        ``Budget(seconds=...)``. An epoch trains and scores every fold once.
-    n_candidates : int or "auto", default="auto"
-        Configurations drawn from the space; ``"auto"`` follows the policy's rule (with
-        ``policy="auto"`` one per epoch of the budget, of which under a half are
-        opened). A list of configurations is taken whole.
-    max_epochs : int, optional
-        Epochs one configuration can use at most; by default the whole budget.
-    policy_params : dict, optional
-        Parameters of the policy.
-    objective : {"best", "sum"}, default="best"
-        What ``policy="auto"`` aims at.
-    scoring : str, callable, list, tuple or dict, optional
-        As in ``GridSearchCV``. With several metrics ``refit`` names the one that
-        schedules and decides.
-    cv : int, float, splitter or iterable, optional
-        As in ``GridSearchCV``; a float between 0 and 1 holds out that share of the
-        rows once. The splits are made once and serve every epoch.
-    refit : bool, "best", str or callable, default=True
-        ``True`` trains the best configuration afresh on all rows, for as many epochs as
-        its best score took: that many epochs more. ``"best"`` hands over the model that
-        had the best score, trained on the training rows of a single split, at no cost.
-        With several metrics, the name of one (and then trained afresh). A callable maps
-        ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
-    n_jobs : int, optional
-        Processes that train at the same time; -1 for all processors. The result is the
-        same on every run with the same ``n_jobs``. With an ``executor``, how many of
-        its workers to use.
-    executor : concurrent.futures.Executor, optional
-        Where to train instead; it is not shut down. Workers never wait, so the run
-        depends on their speed. The data travel with every job, but once to each worker
-        of a Dask cluster (``client.get_executor()``).
-    error_score : "raise" or float, default=nan
-        What a failed epoch or a score that is not finite counts as; the configuration
-        is retired and the search goes on. NaN stands for the worst score so far.
-        "raise" stops the search. ``cv_results_`` has it where there is no score.
-    random_state : int, RandomState or None
-        Seed of the candidates, of the search, and of every ``random_state`` parameter
-        of the estimator that is None.
-    verbose : int, default=0
-        From 1 on, one live line on a terminal (needs tqdm).
-    return_train_score : bool, default=False
-        Score the training rows too, at the cost of the time that takes.
-    steps_per_epoch : int, default=1
-        Passes over the training rows, trees or boosting rounds in an epoch.
-    run_dir : path, optional
-        Directory that keeps the search: after a crash the same call of ``fit`` goes on
-        from there, and with other arguments or data it refuses. ``random_state`` must
-        be an int. The models are pickled: open only directories of people you trust.
-
-    Attributes
-    ----------
-    cv_results_ : dict of ndarrays
-        As in ``GridSearchCV``, a row per candidate: scores at its best epoch, fit and
-        score times in all, and ``epochs``, ``best_epoch`` and ``status``.
-    best_estimator_, best_params_, best_score_, best_index_ : object
-        As in ``GridSearchCV``.
-    best_epoch_ : int
-        Epochs that the best configuration was trained when it had its best score.
-    history_ : History
-        A row per epoch: arm (the row of ``cv_results_``), epoch, score, seconds, why it
-        was chosen. ``history_["score"]`` is a column, ``history_.to_frame()`` a pandas
-        DataFrame.
-    curves_ : dict of int to ndarray
-        The scores of every candidate that was opened, epoch by epoch.
-    n_epochs_ : int
-        Epochs that the search trained, counted by the calls made: one is a pass of
-        every fold, and the refit is not in it. ``scheduler_.n_epochs`` is what was
-        charged to the budget: more, where a failure cost epochs that nobody trained.
-    n_candidates_, n_splits_ : int
-        Number of candidates and of splits.
-    scheduler_ : Scheduler
-        The scheduler at the end; ``scheduler_.explain()`` says why each arm waits.
-    stop_reason_ : str
-        Why the search ended.
-    scorer_, multimetric_, refit_time_, n_features_in_, feature_names_in_, classes_
-        As in ``GridSearchCV``.
-
-    See Also
-    --------
-    risingsearch.RisingSearch : The same search over anything trainable.
-
-    Examples
-    --------
-    >>> from scipy.stats import loguniform
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> search = RisingSearchCV(
-    ...     SGDClassifier(),
-    ...     {"alpha": loguniform(1e-6, 1e-1), "penalty": ["l2", "l1"]},
-    ...     budget=60,
-    ...     max_epochs=15,
-    ...     cv=0.25,
-    ...     random_state=0,
-    ... )
-    >>> search.fit(X / 16, y).n_epochs_
-    60
-    >>> bool(search.best_score_ > 0.9)
-    True
+    folds : Folds
+        What is trained.
+    candidates : list of dict
+        The configurations.
+    n_jobs : int or None
+        Processes that train at the same time, or workers of the executor to use.
+    executor : concurrent.futures.Executor or None
+        Where to train instead of in processes of its own.
+    **options
+        Arguments of ``RisingSearch``.
     """
 
     def __init__(
         self,
-        estimator: Any,
-        param_distributions: Any,
+        folds: Folds,
+        candidates: list[dict[str, Any]],
         *,
-        policy: Any = "auto",
-        budget: Any,
-        n_candidates: Any = "auto",
-        max_epochs: int | None = None,
-        policy_params: dict[str, Any] | None = None,
-        objective: str = "best",
-        scoring: Any = None,
-        cv: Any = None,
-        refit: Any = True,
-        n_jobs: int | None = None,
-        executor: Any = None,
-        error_score: Any = np.nan,
-        random_state: Any = None,
-        verbose: int = 0,
-        return_train_score: bool = False,
-        steps_per_epoch: int = 1,
-        run_dir: Any = None,
+        n_jobs: int | None,
+        executor: Any,
+        **options: Any,
     ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.policy = policy
-        self.budget = budget
-        self.n_candidates = n_candidates
-        self.max_epochs = max_epochs
-        self.policy_params = policy_params
-        self.objective = objective
-        self.scoring = scoring
-        self.cv = cv
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.error_score = error_score
-        self.random_state = random_state
-        self.verbose = verbose
-        self.return_train_score = return_train_score
-        self.steps_per_epoch = steps_per_epoch
-        self.run_dir = run_dir
-
-    # ----------------------------------------------------------------------- fitting
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:
-        """Search, then train the best configuration as ``refit`` says.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training rows: numpy, pandas, a list or sparse.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Targets.
-        **params : dict of str to object
-            Metadata for the estimator, the scorer and the splitter: ``groups``,
-            ``sample_weight``, ... What has one entry per row is sliced for every fold.
-
-        Returns
-        -------
-        RisingSearchCV
-            The fitted search.
-
-        Raises
-        ------
-        InvalidParameterError
-            If an argument is outside what is allowed, or ``y`` is missing.
-        NotTrainableError
-            If a configuration cannot be trained by epochs; the message names the
-            parameter that forbids it.
-        SearchFailedError
-            If no configuration has had a finite score.
-        KeyboardInterrupt
-            If it is interrupted: at the end of the epoch in training, the results so
-            far are kept, without a refit, and ``continue_search`` goes on. Several
-            jobs at a time are not waited for: their configurations are given up, or
-            with a ``run_dir`` trained again.
-        StateError, RunDirError
-            If ``run_dir`` holds another search, or cannot be used.
-        """
-        self._forget_results()
-        folds, candidates, seed = self._prepare(X, y, params)
-        tasks = FitTasks(self, folds.X, folds.y)
-        self._folds = folds
+        self.folds = folds
         trainable: Any = folds
-        n_jobs = effective_n_jobs(self.n_jobs)
+        count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
-        if self.executor is None and n_jobs > 1:
+        if executor is None and count > 1:
             trainable = SentOnce(folds)
-            self._workers = WorkerProcesses(n_jobs, trainable)
+            self._workers = WorkerProcesses(count, trainable)
         self._search = RisingSearch(
             trainable,
             candidates,
-            policy=self.policy,
-            budget=self.budget,
-            max_epochs=self.max_epochs,
-            policy_params=self.policy_params,
-            objective=self.objective,
-            executor=self._workers or self.executor,
-            n_jobs=None if self.n_jobs is None else n_jobs,
-            order="ask" if self.executor is None else "completion",
-            error_score=self._error_score(),
-            seed=seed,
-            progress=self.verbose > 0,
-            run_dir=self.run_dir,
-            identity=None
-            if self.run_dir is None
-            else identity_of(folds, self.random_state),
+            executor=self._workers or executor,
+            n_jobs=None if n_jobs is None else count,
+            order="ask" if executor is None else "completion",
+            **options,
         )
-        self._run(tasks)
-        return self
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def continue_search(self, extra_budget: Any) -> RisingSearchCV:
-        """Add to the budget and go on; nothing is trained again but the refit.
+    @property
+    def scheduler(self) -> Scheduler:
+        """The scheduler of the search."""
+        return self._search.scheduler
 
-        Parameters
-        ----------
-        extra_budget : int or Budget
-            What is added, in the unit of the budget.
+    def train(self, tasks: FitTasks) -> SearchResult:
+        """Train until the budget is spent, and tell the callbacks of every epoch.
 
-        Returns
-        -------
-        RisingSearchCV
-            This search, with all its results renewed.
-
-        Raises
-        ------
-        NotFittedError
-            If there is no search in memory to go on with: before ``fit``, and in a copy
-            that was pickled.
+        An interrupt ends the worker processes at once; nothing else does.
         """
-        search = getattr(self, "_search", None)
-        if search is None:
-            msg = (
-                "continue_search needs the models in memory: call fit first; a pickled "
-                "or cloned search does not keep them"
-            )
-            raise NotFittedError(msg)
-        search.extend(extra_budget)
-        self._run(FitTasks(self, self._folds.X, self._folds.y))
-        return self
 
-    def _prepare(
-        self, X: Any, y: Any, params: dict[str, Any]
-    ) -> tuple[Folds, list[dict[str, Any]], int]:
-        """Check everything before the first epoch is paid for."""
-        scorer, metric = self._scorer()
-        if y is None and _needs_targets(self.estimator):
-            msg = (
-                "RisingSearchCV requires y to be passed, but the target y is None: "
-                f"{type(self.estimator).__name__} learns from targets"
-            )
-            raise InvalidParameterError(msg)
-        X, y = indexable(X, y)
-        routed = self._routed(_check_method_params(X, params=params), scorer)
-        random = check_random_state(self.random_state)
-        split_params = routed.splitter["split"]
-        splits = frozen_splits(self.cv, self.estimator, X, y, split_params, random)
-        if self.refit == "best" and metric is None and len(splits) > 1:
-            msg = (
-                "refit='best' hands over the one model of a hold-out split, but cv "
-                f"has {len(splits)} splits: use cv=0.25, say, or refit=True"
-            )
-            raise InvalidParameterError(msg)
-        candidates = self._candidates(random)
-        folds = Folds(
-            estimator=clone(self.estimator),
-            X=X,
-            y=y,
-            splits=splits,
-            scorer=scorer,
-            metric=metric,
-            steps_per_epoch=self.steps_per_epoch,
-            seeded=self.random_state is not None,
-            train_scores=self.return_train_score,
-            fit_params=dict(routed.estimator[routing_callee(self.estimator)]),
-            score_params=dict(routed.scorer["score"]),
-        )
-        return folds, candidates, int(random.randint(2**31 - 1))
-
-    def _candidates(self, random: Any) -> list[dict[str, Any]]:
-        recommended = recommended_candidates(
-            self.policy,
-            self.objective,
-            self.budget,
-            self.max_epochs,
-            self.policy_params,
-        )
-        candidates = draw_candidates(
-            self.param_distributions,
-            self.n_candidates,
-            random,
-            recommended,
-            budgeted_epochs(self.budget),
-        )
-        for params in candidates:
-            try:
-                counter = epoch_parameter(configured(self.estimator, params))
-            except (NotTrainableError, ValueError) as error:
-                error.add_note(f"in the configuration {params}")
-                raise
-            if counter in params:
-                msg = (
-                    f"{counter} counts the epochs, which the search decides: take it "
-                    "out of param_distributions and set max_epochs"
-                )
-                raise InvalidParameterError(msg)
-        return candidates
-
-    def _error_score(self) -> Any:
-        given = self.error_score
-        if given == "raise":
-            return given
-        if isinstance(given, Real) and math.isfinite(given):
-            return float(given)
-        if isinstance(given, Real) and math.isnan(given):
-            return None
-        msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
-        raise InvalidParameterError(msg)
-
-    # ----------------------------------------------------------- scoring and metadata
-
-    def _scorer(self) -> tuple[Any, str | None]:
-        return checked_scorer(self.estimator, self.scoring, self.refit)
-
-    def _routed(self, params: dict[str, Any], scorer: Any) -> Any:
-        if _routing_enabled():
-            return process_routing(self, "fit", **params)
-        groups = params.pop("groups", None)
-        weighted = params.get("sample_weight") is not None
-        if weighted and not accepts_sample_weight(scorer):
-            warnings.warn(
-                f"scoring {scorer} does not take sample_weight: the models are trained "
-                "with the weights and scored without",
-                UserWarning,
-                stacklevel=4 + N_FRAMES,
-            )
-            weighted = False
-        weights = {"sample_weight": params["sample_weight"]} if weighted else {}
-        return Bunch(
-            estimator=defaultdict(lambda: params),
-            splitter={"split": {"groups": groups}},
-            scorer={"score": weights},
-        )
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata go where.
-
-        Returns
-        -------
-        MetadataRouter
-            The estimator's ``partial_fit`` request, or ``fit`` where it has none,
-            decides what training receives.
-        """
-        router = MetadataRouter(owner=self)
-        callee = routing_callee(self.estimator)
-        router.add(
-            estimator=self.estimator,
-            method_mapping=MethodMapping().add(caller="fit", callee=callee),
-        )
-        scorer, _ = self._scorer()
-        router.add(
-            scorer=scorer,
-            method_mapping=MethodMapping()
-            .add(caller="score", callee="score")
-            .add(caller="fit", callee="score"),
-        )
-        router.add(
-            splitter=self.cv,
-            method_mapping=MethodMapping().add(caller="fit", callee="split"),
-        )
-        return router
-
-    # ----------------------------------------------------------------------- results
-
-    def _run(self, tasks: FitTasks) -> None:
         def tell(search: RisingSearch, report: Any) -> None:
             if isinstance(report.failure, InvalidParameterError):
                 raise report.failure  # an argument's fault, not a configuration's
@@ -475,188 +76,27 @@ class RisingSearchCV(
                     search.stop()
 
         self._search.callbacks = (tell,)
+        interrupted = True
         try:
             result = self._search.run()
-        except BaseException as error:
-            # An interrupt does not wait for the epochs in flight, and keeps the rest.
-            interrupted = not isinstance(error, Exception)
-            self._end_workers(kill=interrupted)
-            if interrupted and self._search.scheduler.best_arm is not None:
-                self._keep(self._search.result())
-            elif isinstance(error, SearchFailedError) and error.__cause__ is None:
-                msg = f"{error}: scoring={self.scoring!r} gave no finite number"
-                raise SearchFailedError(msg) from None
+            interrupted = False
+        except Exception:
+            interrupted = False
             raise
-        self._end_workers()
+        finally:
+            if self._workers is not None:
+                self._workers.shutdown(cancel_futures=interrupted)
         tasks.search_done()
-        self._keep(result)
-        if self.refit is not False:
-            begin = time.perf_counter()
-            self.best_estimator_ = tasks.refit(lambda: self._best_estimator(result))
-            self.refit_time_ = time.perf_counter() - begin
-        tasks.done()
+        return result
 
-    def _end_workers(self, *, kill: bool = False) -> None:
-        if self._workers is not None:
-            self._workers.shutdown(cancel_futures=kill)
+    def extend(self, budget: Any) -> None:
+        """Add to the budget."""
+        self._search.extend(budget)
 
-    def _forget_results(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+    def result(self) -> SearchResult:
+        """Return what was found so far."""
+        return self._search.result()
 
-    def _keep(self, result: SearchResult) -> None:
-        self._forget_results()
-        self.n_splits_ = len(self._folds.splits)
-        self.scorer_ = getattr(self._folds.scorer, "_scorers", self._folds.scorer)
-        self.multimetric_ = self._folds.metric is not None
-        self.history_ = result.history
-        self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
-        self.n_epochs_ = result.n_calls
-        self.n_candidates_ = len(result.candidates)
-        self.scheduler_ = self._search.scheduler
-        self.stop_reason_ = result.stop_reason
-        error_score = self._error_score()
-        self.cv_results_ = format_results(
-            result.candidates,
-            result.arms,
-            result.history,
-            self.n_splits_,
-            error_score if isinstance(error_score, float) else math.nan,
-        )
-        self._warn_of_failures(result)
-        if callable(self.refit):
-            self.best_index_ = _checked_index(self.refit(self.cv_results_), result)
-        else:
-            self.best_index_ = int(result.best_arm or 0)
-            self.best_score_ = result.best_score
-        self.best_params_ = result.candidates[self.best_index_]
-        self.best_epoch_ = result.arms[self.best_index_].best_epoch
-
-    def _best_estimator(self, result: SearchResult) -> Any:
-        if self.refit == "best" and not self.multimetric_:
-            [trainer] = result.best_state()
-            return trainer.estimator
-        seed = self._search.seed_of(self.best_index_)
-        return self._folds.refit(self.best_params_, seed, self.best_epoch_)
-
-    def _warn_of_failures(self, result: SearchResult) -> None:
-        if result.failures:
-            first = result.failures[0]
-            warnings.warn(
-                f"{len(result.failures)} of {self.n_candidates_} configurations failed "
-                f"and were retired; the first, {result.candidates[first.job.arm]}: "
-                f"{first.failure!r}",
-                FitFailedWarning,
-                stacklevel=5 + N_FRAMES,
-            )
-        not_finite = sorted(
-            {
-                row["arm"]
-                for row in result.history
-                if not math.isfinite(row["score"]) and "failure" not in row
-            }
-        )
-        if not_finite:
-            warnings.warn(
-                f"one or more of the test scores are not finite, for candidates "
-                f"{not_finite}; they were retired",
-                UserWarning,
-                stacklevel=5 + N_FRAMES,
-            )
-
-    def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
-        """Draw which configuration trained when; see ``risingsearch.plotting``."""
-        from risingsearch.plotting import plot_allocation
-
-        check_is_fitted(self, "history_")
-        return plot_allocation(self.history_, ax=ax, **options)
-
-    def plot_curves(self, ax: Any = None, **options: Any) -> Any:
-        """Draw all learning curves; see ``risingsearch.plotting``."""
-        from risingsearch.plotting import plot_curves
-
-        check_is_fitted(self, "history_")
-        return plot_curves(self.history_, ax=ax, **options)
-
-    def score(self, X: Any, y: Any = None, **params: Any) -> float:
-        """Return the score of the best estimator, by ``scoring``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Their targets.
-        **params : dict
-            Metadata for the scorer, with metadata routing.
-
-        Returns
-        -------
-        float
-        """
-        self._check_refit("score")
-        check_is_fitted(self)
-        if params and not _routing_enabled():
-            msg = (
-                f"score got {sorted(params)}: metadata need "
-                "sklearn.set_config(enable_metadata_routing=True)"
-            )
-            raise ValueError(msg)
-        if _routing_enabled():
-            params = process_routing(self, "score", **params).scorer["score"]
-        scorer = self.scorer_
-        if isinstance(scorer, dict):
-            scorer = scorer[self.refit]
-        score = scorer(self.best_estimator_, X, y, **params)
-        return float(score[self.refit] if isinstance(score, dict) else score)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        done = "best_estimator_" if self.refit is not False else "cv_results_"
-        return hasattr(self, done)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.regressor_tags = deepcopy(inner.regressor_tags)
-        tags.transformer_tags = deepcopy(inner.transformer_tags)
-        tags.target_tags = deepcopy(inner.target_tags)
-        tags.input_tags.pairwise = inner.input_tags.pairwise
-        tags.input_tags.sparse = inner.input_tags.sparse
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The live models, the data and the workers stay behind.
-        state = dict(super().__getstate__())
-        for name in ("_search", "_folds", "_workers"):
-            state.pop(name, None)
-        state["executor"] = None
-        return state
-
-    def __sklearn_clone__(self) -> RisingSearchCV:
-        # An executor cannot be copied; clones share it.
-        twin: RisingSearchCV = super(RisingSearchCV, copy(self)).__sklearn_clone__()
-        twin.executor = self.executor
-        return twin
-
-
-def _routing_enabled() -> bool:
-    return bool(get_config()["enable_metadata_routing"])
-
-
-def _needs_targets(estimator: Any) -> bool:
-    # The tag alone will not do: a Pipeline does not take it from its last step.
-    required: bool = get_tags(estimator).target_tags.required
-    return required or is_classifier(estimator) or is_regressor(estimator)
-
-
-def _checked_index(index: Any, result: SearchResult) -> int:
-    n = len(result.candidates)
-    if not isinstance(index, Integral) or not 0 <= int(index) < n:
-        msg = f"the refit callable must return an index below {n}; got {index!r}"
-        raise InvalidParameterError(msg)
-    if not result.arms[int(index)].best_epoch:
-        msg = f"the refit callable chose candidate {index}, which has no score"
-        raise InvalidParameterError(msg)
-    return int(index)
+    def seed_of(self, arm: int) -> int:
+        """Return the seed of an arm."""
+        return self._search.seed_of(arm)

@@ -1,73 +1,39 @@
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
-import pandas as pd
 import pytest
-import sklearn
-from lightgbm import LGBMClassifier, LGBMRegressor
-from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from lightgbm import LGBMClassifier
+from sklearn.base import BaseEstimator
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.datasets import make_classification
-from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     BaggingClassifier,
-    ExtraTreesRegressor,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
-    IsolationForest,
     RandomForestClassifier,
 )
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import (
     LogisticRegression,
     Perceptron,
     SGDClassifier,
-    SGDRegressor,
 )
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_is_fitted
 from xgboost import XGBClassifier, XGBRFClassifier
 
-from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.integrations.sklearn.estimators import (
-    EpochTrainer,
-    class_labels,
-    epoch_method,
-    epoch_parameter,
-    routing_callee,
-)
-
-X, Y = make_classification(120, n_features=8, n_informative=5, random_state=0)
-WEIGHTS = np.linspace(0.1, 3.0, len(Y))
+from risingsearch.errors import NotTrainableError
+from risingsearch.integrations.sklearn.epoch_methods import epoch_method, routing_callee
+from risingsearch.integrations.sklearn.estimators import EpochTrainer
 
 LGBM = LGBMClassifier(n_jobs=1, verbosity=-1, min_child_samples=5)
 XGB = XGBClassifier(n_jobs=1, max_depth=2)
 SCALED_SGD = Pipeline(
     [("scale", StandardScaler()), ("sgd", SGDClassifier(random_state=0))]
 )
-
-
-def trained(estimator, epochs=3, steps_per_epoch=1, X=X, y=Y, **fit_params):
-    trainer = EpochTrainer(clone(estimator), steps_per_epoch)
-    for _ in range(epochs):
-        trainer.train(X, y, **fit_params)
-    return trainer.estimator
-
-
-def outputs(estimator, X=X):
-    for method in ("predict_proba", "decision_function", "predict"):
-        if hasattr(estimator, method):
-            return getattr(estimator, method)(X)
-    raise AssertionError
 
 
 class Counter(BaseEstimator):
@@ -78,40 +44,6 @@ class Counter(BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), self.calls_)
-
-
-class CountingScaler(StandardScaler):
-    fits = 0
-
-    def fit(self, X, y=None, sample_weight=None):
-        type(self).fits += 1
-        return super().fit(X, y, sample_weight=sample_weight)
-
-
-class Stateless(BaseEstimator):
-    """Fits nothing, has no fit_transform: a step by its methods alone."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return np.asarray(X) * 2.0
-
-
-class Noise(TransformerMixin, BaseEstimator):
-    """Gives training rows something that transform does not."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def fit_transform(self, X, y=None):
-        return X + np.random.RandomState(0).normal(size=X.shape)
-
-    def transform(self, X):
-        return X
-
-    def __sklearn_is_fitted__(self):
-        return True
 
 
 class TestEpochMethod:
@@ -144,7 +76,7 @@ class TestEpochMethod:
     )
     def test_way_and_counting_parameter(self, estimator, kind, parameter):
         assert epoch_method(estimator) == (kind, parameter)
-        assert epoch_parameter(estimator) == parameter
+        assert epoch_method(estimator).parameter == parameter
 
     def test_subclass_of_a_booster_is_a_booster(self):
         class Mine(XGBClassifier):
@@ -218,349 +150,6 @@ def test_routing_callee(estimator, callee):
     assert routing_callee(estimator) == callee
 
 
-class TestClasses:
-    def test_labels_of_all_rows_serve_a_fold_that_lacks_one(self):
-        y = np.repeat(["a", "b", "c"], 40)
-        labels = class_labels(SCALED_SGD, y)
-        trainer = EpochTrainer(clone(SCALED_SGD), classes=labels)
-        trainer.train(X[:80], y[:80])
-        assert trainer.estimator.classes_.tolist() == ["a", "b", "c"]
-
-    def test_read_from_the_first_targets_by_default(self):
-        assert trained(SGDClassifier(), epochs=1).classes_.tolist() == [0, 1]
-
-    @pytest.mark.parametrize("estimator", [SGDRegressor(), XGB, Counter()])
-    def test_none_where_training_takes_none(self, estimator):
-        assert class_labels(estimator, Y) is None
-
-    def test_one_array_for_each_output(self):
-        y = np.column_stack([Y, np.where(X[:, 0] > 0, 5, 7)])
-        estimator = trained(MultiOutputClassifier(GaussianNB()), y=y)
-        labels = [output.classes_.tolist() for output in estimator.estimators_]
-        assert labels == [[0, 1], [5, 7]]
-
-    @pytest.mark.parametrize("estimator", [SGDRegressor(), XGB, Counter()])
-    def test_labels_are_not_passed_where_training_takes_none(self, estimator):
-        EpochTrainer(clone(estimator), classes=[0, 1]).train(X, Y)
-
-    def test_multilabel_targets(self):
-        y = np.column_stack([Y, X[:, 0] > 0]).astype(int)
-        estimator = trained(MLPClassifier((5,), random_state=0), y=y)
-        assert estimator.predict(X).shape == y.shape
-
-
-class TestPartialFit:
-    def test_an_epoch_is_so_many_passes(self):
-        passes = SGDClassifier(random_state=0)
-        for _ in range(6):
-            passes.partial_fit(X, Y, classes=[0, 1])
-        estimator = trained(SGDClassifier(random_state=0), epochs=2, steps_per_epoch=3)
-        np.testing.assert_array_equal(estimator.coef_, passes.coef_)
-
-    def test_a_single_pass_does_not_warn_of_convergence(self):
-        # warnings are errors here
-        trained(MLPClassifier((3,), max_iter=1, random_state=0))
-        trained(SGDClassifier(max_iter=1, tol=1e-3, random_state=0))
-
-    def test_minimal_estimator(self):
-        assert trained(Counter(), epochs=2, steps_per_epoch=2).predict(X[:1]) == [4]
-
-    def test_estimator_without_get_params(self):
-        class Bare:
-            partial_fit = Counter.partial_fit
-
-        trainer = EpochTrainer(Bare())
-        trainer.train(X, Y)
-        assert trainer.estimator.calls_ == 1
-
-    def test_without_targets(self):
-        kmeans = MiniBatchKMeans(2, n_init=1, random_state=0)
-        assert trained(kmeans, y=None).cluster_centers_.shape == (2, 8)
-
-    def test_sample_weight(self):
-        plain = trained(SGDClassifier(random_state=0))
-        weighted = trained(SGDClassifier(random_state=0), sample_weight=WEIGHTS)
-        assert not np.array_equal(plain.coef_, weighted.coef_)
-
-
-@pytest.mark.parametrize(
-    "container",
-    [np.asarray, np.ndarray.tolist, pd.DataFrame, csr_array],
-    ids=["numpy", "list", "pandas", "sparse"],
-)
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        SGDClassifier(random_state=0),
-        RandomForestClassifier(random_state=0),
-        make_pipeline(StandardScaler(with_mean=False), SGDClassifier(random_state=0)),
-    ],
-)
-def test_containers(estimator, container):
-    rows = container(X)
-    from_list = trained(estimator, X=rows, y=Y.tolist())
-    from_series = trained(estimator, X=rows, y=pd.Series(Y))
-    np.testing.assert_array_equal(outputs(from_list, rows), outputs(from_series, rows))
-
-
-ENSEMBLES = [
-    RandomForestClassifier(random_state=0),
-    RandomForestClassifier(random_state=0, class_weight="balanced"),
-    ExtraTreesRegressor(random_state=0),
-    BaggingClassifier(random_state=0),
-    GradientBoostingClassifier(random_state=0, subsample=0.6),
-    HistGradientBoostingClassifier(random_state=0, max_features=0.5),
-    IsolationForest(random_state=0),
-    XGB,
-    LGBM,
-]
-
-
-class TestEnsembles:
-    @pytest.mark.parametrize("steps_per_epoch", [1, 2])
-    @pytest.mark.parametrize("estimator", ENSEMBLES)
-    def test_epochs_equal_one_fit(self, estimator, steps_per_epoch):
-        count = epoch_parameter(estimator)
-        whole = clone(estimator).set_params(**{count: 3 * steps_per_epoch})
-        whole.fit(X, Y)
-        stepped = trained(estimator, steps_per_epoch=steps_per_epoch)
-        np.testing.assert_array_equal(outputs(stepped), outputs(whole))
-        assert stepped.get_params()[count] == 3 * steps_per_epoch
-
-    def test_the_search_decides_when_hist_gradient_boosting_stops(self):
-        estimator = trained(HistGradientBoostingClassifier(early_stopping="auto"))
-        assert estimator.early_stopping is False
-        assert estimator.n_iter_ == 3
-
-    def test_without_targets(self):
-        assert len(trained(IsolationForest(), y=None).estimators_) == 3
-
-    @pytest.mark.parametrize("estimator", ENSEMBLES[3:5])
-    def test_sample_weight_reaches_every_epoch(self, estimator):
-        whole = clone(estimator).set_params(n_estimators=3)
-        whole.fit(X, Y, sample_weight=WEIGHTS)
-        stepped = trained(estimator, sample_weight=WEIGHTS)
-        np.testing.assert_array_equal(outputs(stepped), outputs(whole))
-
-
-DRAWING = [
-    clone(XGB).set_params(subsample=0.6, colsample_bytree=0.3),
-    clone(LGBM).set_params(subsample=0.6, subsample_freq=1, colsample_bytree=0.3),
-]
-
-
-class TestBoosting:
-    @pytest.mark.parametrize("random_state", [None, 3, 2**31 - 1])
-    @pytest.mark.parametrize("estimator", DRAWING)
-    def test_draws_do_not_depend_on_other_boosters(self, estimator, random_state):
-        estimator = clone(estimator).set_params(random_state=random_state)
-        alone = trained(estimator, epochs=4)
-        trainer = EpochTrainer(clone(estimator))
-        for epoch in range(4):
-            trainer.train(X, Y)
-            clone(DRAWING[0]).set_params(n_estimators=epoch + 1).fit(X, Y)
-        np.testing.assert_array_equal(outputs(trainer.estimator), outputs(alone))
-
-    @pytest.mark.parametrize("estimator", DRAWING)
-    def test_epochs_draw_different_columns(self, estimator):
-        estimator = trained(clone(estimator).set_params(random_state=0), epochs=8)
-        assert np.count_nonzero(estimator.feature_importances_) > 4
-
-    @pytest.mark.parametrize("random_state", [None, 3])
-    @pytest.mark.parametrize("estimator", DRAWING)
-    def test_random_state_is_put_back(self, estimator, random_state):
-        estimator = clone(estimator).set_params(random_state=random_state)
-        assert trained(estimator).random_state == random_state
-
-    def test_a_random_state_instance_draws_by_itself(self):
-        random_state = np.random.RandomState(0)
-        estimator = LGBMRegressor(n_jobs=1, verbosity=-1, random_state=random_state)
-        trainer = EpochTrainer(estimator)
-        trainer.train(X, Y)
-        assert trainer.estimator.random_state is random_state
-
-
-class TestPipeline:
-    def test_equals_transforming_first(self):
-        scaler = StandardScaler().fit(X)
-        alone = trained(SGDClassifier(random_state=0), X=scaler.transform(X))
-        pipeline = trained(SCALED_SGD)
-        check_is_fitted(pipeline)
-        np.testing.assert_array_equal(
-            outputs(pipeline), alone.decision_function(scaler.transform(X))
-        )
-
-    def test_equals_its_own_fit(self):
-        forest = RandomForestClassifier(n_estimators=3, random_state=0)
-        pipeline = make_pipeline(PCA(3), forest)
-        whole = clone(pipeline).fit(X, Y)
-        np.testing.assert_array_equal(outputs(trained(pipeline)), outputs(whole))
-
-    def test_transformers_are_fitted_once(self):
-        CountingScaler.fits = 0
-        trainer = EpochTrainer(make_pipeline(CountingScaler(), SGDClassifier()))
-        trainer.train(X, Y)
-        trainer = pickle.loads(pickle.dumps(trainer))
-        trainer.train(X, Y)
-        assert CountingScaler.fits == 1
-
-    @pytest.mark.parametrize("nothing", [None, "passthrough"])
-    def test_steps_that_do_nothing(self, nothing):
-        pipeline = Pipeline([("a", nothing), ("sgd", SGDClassifier(random_state=0))])
-        alone = trained(SGDClassifier(random_state=0))
-        np.testing.assert_array_equal(outputs(trained(pipeline)), outputs(alone))
-
-    def test_step_without_fit_transform_or_state(self):
-        pipeline = make_pipeline(Stateless(), SGDClassifier(random_state=0))
-        alone = trained(SGDClassifier(random_state=0), X=X * 2.0)
-        trainer = EpochTrainer(pipeline)
-        for _ in range(3):
-            trainer.train(X, Y)
-            trainer = pickle.loads(pickle.dumps(trainer))
-        np.testing.assert_array_equal(
-            outputs(trainer.estimator), alone.decision_function(X * 2.0)
-        )
-
-    def test_pipeline_in_a_pipeline(self):
-        flat = make_pipeline(StandardScaler(), MinMaxScaler(), GaussianNB())
-        nested = make_pipeline(
-            StandardScaler(), make_pipeline(MinMaxScaler(), GaussianNB())
-        )
-        np.testing.assert_array_equal(outputs(trained(nested)), outputs(trained(flat)))
-
-    def test_rows_are_pickled_only_if_transform_cannot_give_them_again(self):
-        sizes = {}
-        for transformer in (MinMaxScaler(), Noise()):
-            trainer = EpochTrainer(make_pipeline(transformer, GaussianNB()))
-            trainer.train(X, Y)
-            sizes[type(transformer)] = len(pickle.dumps(trainer))
-        assert sizes[MinMaxScaler] < X.nbytes < sizes[Noise]
-
-    @pytest.mark.parametrize("transformer", [StandardScaler(), PCA(3), Noise()])
-    def test_rows_can_be_forgotten_between_epochs(self, transformer):
-        pipeline = make_pipeline(transformer, SGDClassifier(random_state=0))
-        trainer = EpochTrainer(clone(pipeline))
-        for _ in range(3):
-            trainer.forget_rows()
-            trainer.train(X, Y)
-        np.testing.assert_array_equal(
-            outputs(trainer.estimator), outputs(trained(pipeline))
-        )
-
-    @pytest.mark.parametrize("transformer", [StandardScaler(), Noise()])
-    def test_rows_are_needed_where_none_are_kept(self, transformer):
-        pipeline = make_pipeline(transformer, SGDClassifier(random_state=0))
-        trainer = EpochTrainer(clone(pipeline))
-        for _ in range(3):
-            trainer.train(X if trainer.needs_rows else None, Y)
-            assert not trainer.needs_rows
-        np.testing.assert_array_equal(
-            outputs(trainer.estimator), outputs(trained(pipeline))
-        )
-        trainer.forget_rows()
-        assert trainer.needs_rows == isinstance(transformer, StandardScaler)
-
-    def test_parameters_go_to_the_step_of_their_prefix(self):
-        scaler = StandardScaler().fit(X, sample_weight=WEIGHTS)
-        alone = trained(
-            SGDClassifier(random_state=0),
-            X=scaler.transform(X),
-            sample_weight=WEIGHTS[::-1],
-        )
-        pipeline = trained(
-            SCALED_SGD,
-            scale__sample_weight=WEIGHTS,
-            sgd__sample_weight=WEIGHTS[::-1],
-        )
-        np.testing.assert_array_equal(pipeline["sgd"].coef_, alone.coef_)
-
-    @pytest.mark.parametrize("name", ["sample_weight", "svm__sample_weight"])
-    def test_refuses_parameters_of_no_step(self, name):
-        with pytest.raises(InvalidParameterError, match=r"\(scale, sgd\).*sgd__sam"):
-            trained(SCALED_SGD, **{name: WEIGHTS})
-
-
-class TestMetadataRouting:
-    @pytest.fixture(autouse=True)
-    def routing(self):
-        with sklearn.config_context(enable_metadata_routing=True):
-            yield
-
-    def test_the_last_steps_request_for_fit_decides(self):
-        sgd = SGDClassifier(random_state=0).set_fit_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        alone = trained(
-            SGDClassifier(random_state=0),
-            X=StandardScaler().fit_transform(X),
-            sample_weight=WEIGHTS,
-        )
-        pipeline = trained(make_pipeline(scaler, sgd), sample_weight=WEIGHTS)
-        np.testing.assert_array_equal(pipeline[-1].coef_, alone.coef_)
-
-    def test_transformers_by_alias_and_nested(self):
-        scaler = StandardScaler().set_fit_request(sample_weight="scale_weight")
-        sgd = SGDClassifier(random_state=0).set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(StandardScaler(), make_pipeline(scaler, sgd))
-        pipeline[0].set_fit_request(sample_weight=False)
-        trainer = EpochTrainer(pipeline)
-        for _ in range(2):
-            trainer.train(X, Y, sample_weight=WEIGHTS, scale_weight=WEIGHTS[::-1])
-            trainer = pickle.loads(pickle.dumps(trainer))
-        scaled = StandardScaler().fit_transform(X)
-        inner = StandardScaler().fit(scaled, sample_weight=WEIGHTS[::-1])
-        alone = trained(
-            SGDClassifier(random_state=0),
-            epochs=2,
-            X=inner.transform(scaled),
-            sample_weight=WEIGHTS,
-        )
-        np.testing.assert_array_equal(trainer.estimator[-1][-1].coef_, alone.coef_)
-
-    def test_unrequested_metadata_is_an_error(self):
-        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
-            trained(SCALED_SGD, sample_weight=WEIGHTS)
-
-    def test_without_metadata(self):
-        check_is_fitted(trained(SCALED_SGD))
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        SGDClassifier(random_state=0),
-        SGDClassifier(random_state=np.random.RandomState(0), average=True),
-        MLPClassifier((5,), random_state=0),
-        MLPClassifier((5,), random_state=np.random.RandomState(0), batch_size=32),
-        MultiOutputClassifier(SGDClassifier(random_state=0)),
-        GaussianNB(),
-        *ENSEMBLES,
-        *DRAWING,
-        RandomForestClassifier(random_state=np.random.RandomState(0)),
-        SCALED_SGD,
-        make_pipeline(StandardScaler(), SCALED_SGD),
-        make_pipeline(PCA(3), SGDClassifier(random_state=0)),
-        make_pipeline(Noise(), SGDClassifier(random_state=0)),
-        make_pipeline(StandardScaler(), DRAWING[0]),
-    ],
-)
-def test_pickling_between_epochs_changes_nothing(estimator):
-    y = np.column_stack([Y, Y]) if isinstance(estimator, MultiOutputClassifier) else Y
-    whole = trained(estimator, epochs=4, y=y)
-    trainer = EpochTrainer(clone(estimator))
-    for epoch in range(4):
-        trainer.train(X, y)
-        trainer = pickle.loads(pickle.dumps(trainer))
-        assert trainer.epochs == epoch + 1
-    np.testing.assert_array_equal(trainer.estimator.predict(X), whole.predict(X))
-    np.testing.assert_array_equal(outputs(trainer.estimator), outputs(whole))
-
-
-@pytest.mark.parametrize("steps_per_epoch", [0, 1.5, True])
-def test_refuses_steps_that_are_no_count(steps_per_epoch):
-    with pytest.raises(InvalidParameterError, match="steps_per_epoch"):
-        EpochTrainer(SGDClassifier(), steps_per_epoch)
-
-
 @pytest.mark.parametrize(
     ("estimator", "parameter"),
     [
@@ -572,14 +161,3 @@ def test_refuses_steps_that_are_no_count(steps_per_epoch):
 def test_other_names_of_what_forbids_it(estimator, parameter):
     with pytest.raises(NotTrainableError, match=parameter):
         epoch_method(estimator)
-
-
-def test_a_partial_fit_that_takes_anything_gets_the_classes():
-    class Wrapped(SGDClassifier):
-        def partial_fit(self, *args, **kwargs):
-            return super().partial_fit(*args, **kwargs)
-
-    X, y = make_classification(random_state=0)
-    trainer = EpochTrainer(Wrapped(random_state=0))
-    trainer.train(X, y)
-    assert trainer.estimator.classes_.tolist() == [0, 1]

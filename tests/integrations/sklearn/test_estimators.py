@@ -22,28 +22,22 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import (
-    LogisticRegression,
-    Perceptron,
     SGDClassifier,
     SGDRegressor,
 )
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
-from xgboost import XGBClassifier, XGBRFClassifier
+from xgboost import XGBClassifier
 
-from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.epoch_methods import epoch_method
 from risingsearch.integrations.sklearn.estimators import (
     EpochTrainer,
     class_labels,
-    epoch_method,
-    epoch_parameter,
-    routing_callee,
 )
 
 X, Y = make_classification(120, n_features=8, n_informative=5, random_state=0)
@@ -112,110 +106,6 @@ class Noise(TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return True
-
-
-class TestEpochMethod:
-    @pytest.mark.parametrize(
-        ("estimator", "kind", "parameter"),
-        [
-            (SGDClassifier(), "partial_fit", "max_iter"),
-            (MLPClassifier(), "partial_fit", "max_iter"),
-            (GaussianNB(), "partial_fit", None),
-            (Counter(), "partial_fit", None),
-            (MiniBatchKMeans(), "partial_fit", "max_iter"),
-            (
-                MultiOutputClassifier(SGDClassifier()),
-                "partial_fit",
-                "estimator__max_iter",
-            ),
-            (RandomForestClassifier(), "n_estimators", "n_estimators"),
-            (GradientBoostingClassifier(), "n_estimators", "n_estimators"),
-            (HistGradientBoostingClassifier(), "max_iter", "max_iter"),
-            (XGB, "boosting", "n_estimators"),
-            (LGBM, "boosting", "n_estimators"),
-            (SCALED_SGD, "pipeline", "sgd__max_iter"),
-            (Pipeline([("nb", GaussianNB())]), "pipeline", None),
-            (
-                Pipeline([("outer", Pipeline([("xgb", XGB)]))]),
-                "pipeline",
-                "outer__xgb__n_estimators",
-            ),
-        ],
-    )
-    def test_way_and_counting_parameter(self, estimator, kind, parameter):
-        assert epoch_method(estimator) == (kind, parameter)
-        assert epoch_parameter(estimator) == parameter
-
-    def test_subclass_of_a_booster_is_a_booster(self):
-        class Mine(XGBClassifier):
-            pass
-
-        assert epoch_method(Mine()).kind == "boosting"
-
-    @pytest.mark.parametrize(
-        ("estimator", "words"),
-        [
-            (MLPClassifier(solver="lbfgs"), r"MLPClassifier\(solver='lbfgs'\).*'adam'"),
-            (SGDClassifier(early_stopping=True), r"\(early_stopping=True\).*turn it"),
-            (SGDClassifier(early_stopping=np.True_), "early_stopping"),
-            (Perceptron(early_stopping=True), "Perceptron.*early_stopping"),
-            (MLPRegressor(early_stopping=True), "MLPRegressor.*early_stopping"),
-            (SGDClassifier(class_weight="balanced"), "class_weight='balanced'.*dict"),
-            (HistGradientBoostingClassifier(early_stopping=True), "early_stopping"),
-            (GradientBoostingClassifier(n_iter_no_change=3), "n_iter_no_change=3"),
-            (XGBClassifier(early_stopping_rounds=3), "early_stopping_rounds=3"),
-            (LGBMClassifier(early_stopping_round=3), "early_stopping_round=3"),
-            (LGBMClassifier(boosting_type="rf"), "boosting_type='rf'.*'gbdt'"),
-            (XGBRFClassifier(), r"XGBRFClassifier\(\)"),
-            (SVC(), r"SVC\(\).*neither partial_fit nor a warm_start"),
-            (KNeighborsClassifier(), "KNeighborsClassifier.*use an estimator"),
-            (LogisticRegression(warm_start=True), "LogisticRegression.*warm_start"),
-            (MultiOutputClassifier(SVC()), r"estimator=SVC\(\).*partial_fit"),
-            (MultiOutputClassifier(SGDClassifier(early_stopping=True)), "SGDClassif"),
-            (make_pipeline(StandardScaler(), SVC()), r"SVC\(\)"),
-            (make_pipeline(StandardScaler(), None), "last step must be an estimator"),
-            (Pipeline([("end", "passthrough")]), "end='passthrough'"),
-            (Pipeline([("sgd", SGDClassifier())], transform_input=["Z"]), "set it to"),
-        ],
-    )
-    def test_refuses_what_cannot_be_trained_by_epochs(self, estimator, words):
-        with pytest.raises(NotTrainableError, match=words):
-            epoch_method(estimator)
-        with pytest.raises(NotTrainableError, match=words):
-            EpochTrainer(estimator)
-
-    def test_refuses_steps_that_resample(self):
-        class Sampler(BaseEstimator):
-            def fit_resample(self, X, y):
-                return X, y
-
-        with pytest.raises(NotTrainableError, match="resample before the search"):
-            epoch_method(Pipeline([("over", Sampler()), ("sgd", SGDClassifier())]))
-
-    def test_decides_on_the_parameters_as_they_are_set(self):
-        estimator = SGDClassifier(early_stopping=True).set_params(early_stopping=False)
-        assert epoch_method(estimator).kind == "partial_fit"
-
-    def test_changes_nothing(self):
-        estimator = HistGradientBoostingClassifier(max_iter=7)
-        before = estimator.get_params()
-        epoch_method(estimator)
-        assert estimator.get_params() == before
-
-
-@pytest.mark.parametrize(
-    ("estimator", "callee"),
-    [
-        (SGDClassifier(), "partial_fit"),
-        (Counter(), "partial_fit"),
-        (MLPClassifier(solver="lbfgs"), "partial_fit"),
-        (RandomForestClassifier(), "fit"),
-        (XGB, "fit"),
-        (SCALED_SGD, "fit"),
-    ],
-)
-def test_routing_callee(estimator, callee):
-    assert routing_callee(estimator) == callee
 
 
 class TestClasses:
@@ -320,7 +210,7 @@ class TestEnsembles:
     @pytest.mark.parametrize("steps_per_epoch", [1, 2])
     @pytest.mark.parametrize("estimator", ENSEMBLES)
     def test_epochs_equal_one_fit(self, estimator, steps_per_epoch):
-        count = epoch_parameter(estimator)
+        count = epoch_method(estimator).parameter
         whole = clone(estimator).set_params(**{count: 3 * steps_per_epoch})
         whole.fit(X, Y)
         stepped = trained(estimator, steps_per_epoch=steps_per_epoch)
@@ -559,19 +449,6 @@ def test_pickling_between_epochs_changes_nothing(estimator):
 def test_refuses_steps_that_are_no_count(steps_per_epoch):
     with pytest.raises(InvalidParameterError, match="steps_per_epoch"):
         EpochTrainer(SGDClassifier(), steps_per_epoch)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "parameter"),
-    [
-        (LGBMClassifier(num_iterations=3), "num_iterations"),
-        (LGBMClassifier(boosting="rf"), "boosting"),
-        (BaggingClassifier(oob_score=True), "oob_score"),
-    ],
-)
-def test_other_names_of_what_forbids_it(estimator, parameter):
-    with pytest.raises(NotTrainableError, match=parameter):
-        epoch_method(estimator)
 
 
 def test_a_partial_fit_that_takes_anything_gets_the_classes():

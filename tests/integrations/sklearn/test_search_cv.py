@@ -5,46 +5,27 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
-from lightgbm import LGBMClassifier
-from scipy.sparse import csr_array
 from scipy.stats import loguniform
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.datasets import make_blobs, make_classification, make_regression
-from sklearn.ensemble import (
-    BaggingClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
-    LogisticRegression,
-    Perceptron,
     SGDClassifier,
-    SGDRegressor,
 )
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from xgboost import XGBRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from risingsearch import Budget, RisingSearchCV, list_policies, make_policy
+from risingsearch import Budget, RisingSearchCV, list_policies
 from risingsearch.errors import (
     InvalidParameterError,
-    NotTrainableError,
     SearchFailedError,
-    UnknownNameError,
 )
 
 SPACE = {"alpha": [1e-6, 1e-4, 1e-2, 1.0]}
 X, Y = make_classification(120, 8, n_informative=5, random_state=0)
-LABELS = np.array(["no", "yes"])[Y]
 
 
 def rising(estimator, space, **options):
@@ -173,136 +154,6 @@ class TestBudget:
         assert search.set_params(budget=4).fit(X, Y).n_epochs_ == 4
 
 
-class TestEstimators:
-    @pytest.mark.parametrize(
-        ("estimator", "space"),
-        [
-            (SGDClassifier(), SPACE),
-            (GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}),
-            (MLPClassifier((5,)), {"learning_rate_init": [1e-3, 1e-2]}),
-            (HistGradientBoostingClassifier(max_depth=2), {"learning_rate": [0.1, 1]}),
-            (GradientBoostingClassifier(), {"max_depth": [1, 2]}),
-            (RandomForestClassifier(), {"max_depth": [1, 3]}),
-            (BaggingClassifier(), {"max_features": [2, 5]}),
-            (LGBMClassifier(verbose=-1, n_jobs=1), {"num_leaves": [3, 7]}),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_classifiers(self, estimator, space):
-        search = rising(estimator, space, budget=8).fit(X, LABELS)
-        assert search.n_epochs_ == 8
-        assert search.classes_.tolist() == ["no", "yes"]
-        assert set(search.predict(X)) <= {"no", "yes"}
-        assert search.best_score_ > 0.4
-
-    @pytest.mark.parametrize(
-        ("estimator", "space"),
-        [
-            (SGDRegressor(), SPACE),
-            (RandomForestRegressor(), {"max_depth": [1, 3]}),
-            (XGBRegressor(n_jobs=1, max_depth=2), {"learning_rate": [0.1, 0.5]}),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_regressors(self, estimator, space):
-        X, y = make_regression(120, 5, random_state=0)
-        search = rising(estimator, space, scoring="r2").fit(X, y / y.std())
-        assert search.best_score_ > 0.2
-        assert search.predict(X).shape == (120,)
-        assert not hasattr(search, "classes_")
-
-    def test_clustering_without_targets(self):
-        X, _ = make_blobs(120, centers=3, random_state=0)
-        search = rising(
-            MiniBatchKMeans(n_init=1),
-            {"n_clusters": [2, 3, 4]},
-            scoring=lambda model, X, y=None: -model.score(X) / len(X),
-        ).fit(X)
-        assert search.n_epochs_ == 20
-        assert search.predict(X).shape == (120,)
-
-    def test_transformers_see_training_rows_only_and_once_a_fold(self):
-        seen = []
-
-        class Seeing(TransformerMixin, BaseEstimator):
-            def fit(self, X, y=None):
-                seen.append(X[:, 0].astype(int).tolist())
-                return self
-
-            def transform(self, X):
-                return X - X.mean(axis=0)
-
-        splits = [(np.arange(30), np.arange(30, 40)), (np.arange(9, 40), np.arange(9))]
-        search = rising(
-            Pipeline([("see", Seeing()), ("sgd", SGDClassifier())]),
-            {"sgd__alpha": [1e-4, 1e-2]},
-            cv=splits,
-            refit=False,
-        ).fit(ROWS, HALVES)
-        assert search.n_epochs_ == 16
-        assert len(seen) == 2 * 2
-        assert {tuple(rows) for rows in seen} == {
-            tuple(train.tolist()) for train, _ in splits
-        }
-
-    def test_classes_that_a_fold_lacks_are_known(self, calls):
-        y = np.repeat([0, 1, 2, 3], 10)
-        search = rising(Recorder(), QUALITIES, cv=KFold(4)).fit(ROWS, y)
-        assert all(c["classes"].tolist() == [0, 1, 2, 3] for c in trained(calls))
-        assert search.n_splits_ == 4
-
-    def test_pipeline_steps_as_values(self):
-        # The first configuration takes no classes, the others must be told them.
-        y = np.repeat([0, 1, 2], 40)
-        steps = [GradientBoostingClassifier(), SGDClassifier(), Perceptron()]
-        space = [
-            {"scale": scale, "model": step}
-            for step in steps
-            for scale in (StandardScaler(), MinMaxScaler(), "passthrough")
-        ]
-        pipeline = Pipeline([("scale", StandardScaler()), ("model", SGDClassifier())])
-        search = rising(
-            pipeline, space, budget=18, max_epochs=2, policy="round-robin", cv=KFold(3)
-        ).fit(X, y)
-        assert (search.cv_results_["epochs"] == 2).all()
-        assert search.best_params_["model"] is space[search.best_index_]["model"]
-        assert not hasattr(search.best_params_["model"], "classes_")
-
-    @pytest.mark.parametrize(
-        ("estimator", "space", "words"),
-        [
-            (LogisticRegression(), {"C": [1.0]}, "LogisticRegression"),
-            (MLPClassifier(), {"solver": ["adam", "lbfgs"]}, "solver='lbfgs'"),
-            (SGDClassifier(early_stopping=True), SPACE, "early_stopping=True"),
-            (
-                SGDClassifier(),
-                [{"alpha": 0.1}, {"alpha": 0.2, "early_stopping": True}],
-                "early_stopping=True",
-            ),
-        ],
-    )
-    def test_capability_is_checked_per_configuration(self, estimator, space, words):
-        with pytest.raises(NotTrainableError, match=words) as caught:
-            rising(estimator, space).fit(X, Y)
-        assert "in the configuration {" in caught.value.__notes__[0]
-
-    @pytest.mark.parametrize(
-        ("estimator", "name"),
-        [
-            (SGDClassifier(), "max_iter"),
-            (RandomForestClassifier(), "n_estimators"),
-            (make_pipeline(SGDClassifier()), "sgdclassifier__max_iter"),
-        ],
-    )
-    def test_the_search_counts_the_epochs(self, estimator, name):
-        with pytest.raises(InvalidParameterError, match=f"{name} counts the epochs"):
-            rising(estimator, {name: [10, 20]}).fit(X, Y)
-
-    def test_unknown_parameter_of_the_estimator(self):
-        with pytest.raises(ValueError, match="Invalid parameter 'alpa'"):
-            rising(SGDClassifier(), {"alpa": [1.0]}).fit(X, Y)
-
-
 class TestSpaces:
     @pytest.mark.parametrize(
         "space",
@@ -366,6 +217,12 @@ class TestSplits:
         assert len(pairs) == search.n_splits_
         assert all(set(train).isdisjoint(test) for train, test in pairs)
 
+    def test_classes_that_a_fold_lacks_are_known(self, calls):
+        y = np.repeat([0, 1, 2, 3], 10)
+        search = rising(Recorder(), QUALITIES, cv=KFold(4)).fit(ROWS, y)
+        assert all(c["classes"].tolist() == [0, 1, 2, 3] for c in trained(calls))
+        assert search.n_splits_ == 4
+
     def test_groups(self, calls):
         groups = np.repeat(np.arange(8), 5)
         search = rising(Recorder(), QUALITIES, cv=GroupKFold(4), refit=False)
@@ -387,83 +244,6 @@ class TestSplits:
     def test_no_split(self):
         with pytest.raises(InvalidParameterError, match="gives no split"):
             rising(SGDClassifier(), SPACE, cv=[]).fit(X, Y)
-
-
-class TestData:
-    @pytest.mark.parametrize("container", [pd.DataFrame, csr_array, list])
-    def test_containers(self, container):
-        space = {"hidden_layer_sizes": [(2,), (5,)]}
-        expected = rising(MLPClassifier(), space).fit(X, Y)
-        given = X.tolist() if container is list else container(X)
-        search = rising(MLPClassifier(), space).fit(given, Y)
-        assert search.history_["score"] == pytest.approx(expected.history_["score"])
-        np.testing.assert_array_equal(search.predict(given), expected.predict(X))
-
-    @pytest.mark.parametrize("container", [pd.Series, list])
-    def test_targets(self, container):
-        search = rising(SGDClassifier(), SPACE).fit(X, container(LABELS))
-        assert set(search.predict(X)) <= {"no", "yes"}
-
-    @pytest.mark.parametrize(
-        "estimator", [SGDClassifier(), make_pipeline(SGDClassifier()), SGDRegressor()]
-    )
-    def test_missing_targets(self, estimator):
-        with pytest.raises(InvalidParameterError, match="requires y to be passed"):
-            rising(estimator, [{}]).fit(X)
-
-    def test_rows_that_do_not_match(self):
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-            rising(SGDClassifier(), SPACE).fit(X, Y[:-1])
-
-
-class TestResults:
-    def test_best_is_the_best_of_the_history(self):
-        search = rising(SGDClassifier(), SPACE, cv=2, return_train_score=True)
-        search.fit(X, Y)
-        rows = search.history_
-        best = max(rows, key=lambda row: row["score"])
-        assert search.best_score_ == best["score"] == max(rows["score"])
-        results = search.cv_results_
-        assert results["mean_test_score"][search.best_index_] == search.best_score_
-        assert results["rank_test_score"][search.best_index_] == 1
-        assert results["best_epoch"][search.best_index_] == search.best_epoch_
-        assert results["params"][search.best_index_] == search.best_params_
-        assert best["score"] == np.mean(
-            [best["split0_test_score"], best["split1_test_score"]]
-        )
-
-    def test_history_and_curves(self):
-        search = rising(SGDClassifier(), SPACE).fit(X, Y)
-        frame = search.history_.to_frame()
-        assert len(frame) == 20
-        assert {"arm", "epoch", "score", "seconds", "reason"} <= set(frame.columns)
-        assert {"split0_fit_time", "split0_test_score"} <= set(frame.columns)
-        for arm, curve in search.curves_.items():
-            of_arm = frame[frame["arm"] == arm]
-            assert of_arm["epoch"].tolist() == list(range(1, len(curve) + 1))
-            assert of_arm["score"].tolist() == curve.tolist()
-
-    def test_scheduler_explains(self):
-        search = rising(SGDClassifier(), SPACE).fit(X, Y)
-        arms = search.scheduler_.explain()
-        assert [arm.epochs for arm in arms] == search.cv_results_["epochs"].tolist()
-        assert all(arm.reason for arm in arms)
-        assert search.stop_reason_ == "the budget of 20 epochs is spent"
-
-    def test_results_are_a_table(self):
-        frame = pd.DataFrame(rising(SGDClassifier(), SPACE).fit(X, Y).cv_results_)
-        assert len(frame) == 4
-        assert frame["param_alpha"].tolist() == [p["alpha"] for p in frame["params"]]
-        assert set(frame["status"]) <= {"paused", "finished", "unopened"}
-
-    def test_verbose_is_silent_away_from_a_terminal(self, capsys):
-        rising(SGDClassifier(), SPACE, verbose=1).fit(X, Y)
-        assert capsys.readouterr() == ("", "")
-
-    def test_plots(self):
-        search = rising(SGDClassifier(), SPACE).fit(X, Y)
-        assert search.plot_allocation().get_figure() is not None
-        assert search.plot_curves().get_figure() is not None
 
 
 class TestRefit:
@@ -639,38 +419,3 @@ class TestContinue:
         with pytest.raises(InvalidParameterError):
             search.continue_search(extra)
         assert search.continue_search(2).n_epochs_ == 22
-
-
-class TestPolicy:
-    def test_unknown_name(self):
-        with pytest.raises(UnknownNameError, match="did you mean 'cure-ucb'"):
-            rising(SGDClassifier(), SPACE, policy="cure-ubc").fit(X, Y)
-
-    def test_unknown_parameter(self):
-        search = rising(
-            SGDClassifier(), SPACE, policy="cure-ucb", policy_params={"sigm": 1.0}
-        )
-        with pytest.raises(UnknownNameError, match="did you mean 'sigma'"):
-            search.fit(X, Y)
-
-    @pytest.mark.parametrize("eta", [0, 1, "3"])
-    def test_parameter_out_of_range(self, eta):
-        search = rising(
-            SGDClassifier(),
-            SPACE,
-            policy="successive-halving",
-            policy_params={"eta": eta},
-        )
-        with pytest.raises(InvalidParameterError, match="eta must be a whole number"):
-            search.fit(X, Y)
-
-    def test_objective_chooses_the_default(self):
-        search = rising(SGDClassifier(), SPACE, objective="sum").fit(X, Y)
-        assert search.scheduler_.policy_name == "cure-ucb"
-        with pytest.raises(InvalidParameterError, match="objective must be one of"):
-            rising(SGDClassifier(), SPACE, objective="most").fit(X, Y)
-
-    def test_ready_made(self):
-        policy = make_policy("round-robin", n_arms=4, horizon=20, max_pulls=8)
-        search = rising(SGDClassifier(), SPACE, policy=policy).fit(X, Y)
-        assert search.cv_results_["epochs"].tolist() == [5, 5, 5, 5]

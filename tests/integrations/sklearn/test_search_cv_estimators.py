@@ -1,16 +1,13 @@
-"""``RisingSearchCV`` from the first epoch to the refit."""
+"""``RisingSearchCV`` with all kinds of estimators, data and policies."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
-from scipy.stats import loguniform
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_blobs, make_classification, make_regression
 from sklearn.ensemble import (
@@ -20,25 +17,23 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
     LogisticRegression,
     Perceptron,
     SGDClassifier,
     SGDRegressor,
 )
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
+from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from xgboost import XGBRegressor
 
-from risingsearch import Budget, RisingSearchCV, list_policies, make_policy
+from risingsearch import RisingSearchCV, make_policy
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
-    SearchFailedError,
     UnknownNameError,
 )
 
@@ -53,124 +48,8 @@ def rising(estimator, space, **options):
     return RisingSearchCV(estimator, space, **options)
 
 
-class Recorder(ClassifierMixin, BaseEstimator):
-    """Learns nothing and remembers all calls; the first column of X names the row."""
-
-    calls: list = []  # noqa: RUF012
-
-    def __init__(self, quality=0.5, fault=None, random_state=None):
-        self.quality = quality
-        self.fault = fault
-        self.random_state = random_state
-
-    def partial_fit(self, X, y, classes=None, sample_weight=None, note=None):
-        self.epochs_ = getattr(self, "epochs_", 0) + 1
-        self.classes_ = classes
-        rows = np.asarray(X)[:, 0].astype(int).tolist()
-        self.calls.append(
-            {
-                "rows": rows,
-                "quality": self.quality,
-                "weights": sample_weight,
-                "note": note,
-                "classes": classes,
-            }
-        )
-        if self.fault == "raises" or (self.fault == "late" and self.epochs_ == 2):
-            raise ArithmeticError(f"quality {self.quality} overflows")
-        return self
-
-    def fit(self, X, y):
-        raise AssertionError("the search trains by epochs")
-
-    def score(self, X, y, sample_weight=None):
-        self.calls.append({"scored": np.asarray(X)[:, 0].astype(int).tolist()})
-        if self.fault == "nan":
-            return math.nan
-        return self.quality * (1 - 1 / (self.epochs_ + 1))
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-
-@pytest.fixture
-def calls():
-    Recorder.calls.clear()
-    return Recorder.calls
-
-
-def trained(calls):
-    return [call for call in calls if "rows" in call]
-
-
 ROWS = np.column_stack([np.arange(40), np.ones(40)])
 HALVES = np.arange(40) % 2
-QUALITIES = [{"quality": quality} for quality in (0.2, 0.4, 0.6, 0.8)]
-
-
-class TestBudget:
-    @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
-    def test_epochs_are_counted_by_the_calls_made(self, calls, policy, live_params):
-        params = live_params(policy)
-        search = rising(
-            Recorder(), QUALITIES, policy=policy, policy_params=params, refit=False
-        )
-        search.fit(ROWS, HALVES)
-        assert search.n_epochs_ == len(trained(calls))
-        assert search.n_epochs_ == len(search.history_)
-        assert search.n_epochs_ == search.cv_results_["epochs"].sum()
-        stops = {"median-stopping", "successive-halving"}
-        assert search.n_epochs_ == 20 or (policy in stops and search.n_epochs_ < 20)
-
-    def test_an_epoch_trains_every_fold(self, calls):
-        search = rising(Recorder(), QUALITIES, cv=3, refit=False).fit(ROWS, HALVES)
-        assert search.n_epochs_ == 20
-        assert len(trained(calls)) == 20 * search.n_splits_ == 60
-
-    def test_refit_costs_the_best_epochs_more(self, calls):
-        search = rising(Recorder(), QUALITIES).fit(ROWS, HALVES)
-        assert search.best_epoch_ == 8
-        assert len(trained(calls)) == 20 + 8
-        assert sorted(trained(calls)[-1]["rows"]) == list(range(40))
-
-    def test_an_arm_can_have_no_more_than_max_epochs(self, calls):
-        search = rising(Recorder(), QUALITIES, budget=100, max_epochs=7, refit=False)
-        search.fit(ROWS, HALVES)
-        assert search.n_epochs_ == len(trained(calls)) == 4 * 7
-        assert "72 of 100 epochs left" in search.stop_reason_
-
-    def test_steps_per_epoch(self, calls):
-        search = rising(Recorder(), QUALITIES, steps_per_epoch=3, refit=False)
-        assert search.fit(ROWS, HALVES).n_epochs_ == 20
-        assert len(trained(calls)) == 60
-
-    def test_by_name(self):
-        search = rising(SGDClassifier(), SPACE, budget=Budget(epochs=9)).fit(X, Y)
-        assert search.n_epochs_ == 9
-
-    def test_in_seconds(self):
-        search = rising(Recorder(), QUALITIES, budget=Budget(seconds=1e-9))
-        search.fit(ROWS, HALVES)
-        assert search.n_epochs_ == 1
-        assert search.stop_reason_ == "the budget of 1e-09 seconds is spent"
-
-    @pytest.mark.parametrize("budget", [0, -3, 2.5, True, "many", None])
-    def test_is_a_whole_number_of_at_least_one(self, budget):
-        with pytest.raises(InvalidParameterError, match="budget must be a whole"):
-            rising(SGDClassifier(), SPACE, budget=budget).fit(X, Y)
-
-    @pytest.mark.parametrize(
-        ("space", "n_candidates"),
-        [
-            ({"alpha": loguniform(1e-5, 1)}, 4),
-            ([{"alpha": v} for v in (1, 2, 3, 4)], 9),
-        ],
-    )
-    def test_at_least_one_epoch_per_candidate(self, space, n_candidates):
-        search = rising(SGDClassifier(), space, budget=3, n_candidates=n_candidates)
-        with pytest.raises(InvalidParameterError, match="budget of 3 epochs is less"):
-            search.fit(X, Y)
-        assert search.set_params(budget=4).fit(X, Y).n_epochs_ == 4
 
 
 class TestEstimators:
@@ -245,12 +124,6 @@ class TestEstimators:
             tuple(train.tolist()) for train, _ in splits
         }
 
-    def test_classes_that_a_fold_lacks_are_known(self, calls):
-        y = np.repeat([0, 1, 2, 3], 10)
-        search = rising(Recorder(), QUALITIES, cv=KFold(4)).fit(ROWS, y)
-        assert all(c["classes"].tolist() == [0, 1, 2, 3] for c in trained(calls))
-        assert search.n_splits_ == 4
-
     def test_pipeline_steps_as_values(self):
         # The first configuration takes no classes, the others must be told them.
         y = np.repeat([0, 1, 2], 40)
@@ -301,92 +174,6 @@ class TestEstimators:
     def test_unknown_parameter_of_the_estimator(self):
         with pytest.raises(ValueError, match="Invalid parameter 'alpa'"):
             rising(SGDClassifier(), {"alpa": [1.0]}).fit(X, Y)
-
-
-class TestSpaces:
-    @pytest.mark.parametrize(
-        "space",
-        [
-            {"alpha": loguniform(1e-5, 1), "penalty": ["l1", "l2"]},
-            [{"alpha": [1e-4, 1e-3]}, {"penalty": ["l1", "elasticnet"]}],
-            [{"alpha": loguniform(1e-5, 1)}, {"eta0": loguniform(1e-2, 1)}],
-        ],
-    )
-    def test_are_drawn_from(self, space):
-        search = rising(SGDClassifier(), space, n_candidates=3).fit(X, Y)
-        assert search.n_candidates_ == len(search.cv_results_["params"]) == 3
-
-    def test_a_list_of_configurations_is_whole_and_in_order(self):
-        space = [{"quality": q / 10} for q in range(8)]
-        search = rising(Recorder(), space, policy="round-robin").fit(ROWS, HALVES)
-        assert search.cv_results_["params"] == space
-        opened = search.history_["arm"][:8]
-        assert sorted(opened) == list(range(8))
-        assert opened != list(range(8))
-
-    def test_auto_follows_the_policy(self):
-        space = {"alpha": loguniform(1e-5, 1)}
-        assert rising(SGDClassifier(), space).fit(X, Y).n_candidates_ == 20
-        search = rising(SGDClassifier(), space, policy="random-search")
-        assert search.fit(X, Y).n_candidates_ == 3
-
-
-class TestSplits:
-    @pytest.mark.parametrize(
-        ("cv", "n_splits"),
-        [
-            (None, 5),
-            (3, 3),
-            (0.2, 1),
-            (ShuffleSplit(2, test_size=0.3), 2),
-            ([(np.arange(30), np.arange(30, 40))], 1),
-            (iter([(np.arange(30), np.arange(30, 40))]), 1),
-        ],
-    )
-    def test_kinds(self, calls, cv, n_splits):
-        search = rising(Recorder(), QUALITIES, cv=cv, refit=False).fit(ROWS, HALVES)
-        assert search.n_splits_ == n_splits
-        assert len(trained(calls)) == 20 * n_splits
-
-    @pytest.mark.parametrize(
-        "cv",
-        [
-            0.25,
-            KFold(2, shuffle=True, random_state=np.random.RandomState(0)),
-            ShuffleSplit(2, random_state=np.random.RandomState(0)),
-            ShuffleSplit(2),
-        ],
-    )
-    def test_no_row_is_ever_trained_on_and_validated_on(self, calls, cv):
-        search = rising(Recorder(), QUALITIES, cv=cv, refit=False).fit(ROWS, HALVES)
-        pairs = {
-            (tuple(sorted(train["rows"])), tuple(sorted(test["scored"])))
-            for train, test in zip(calls[::2], calls[1::2], strict=True)
-        }
-        assert len(pairs) == search.n_splits_
-        assert all(set(train).isdisjoint(test) for train, test in pairs)
-
-    def test_groups(self, calls):
-        groups = np.repeat(np.arange(8), 5)
-        search = rising(Recorder(), QUALITIES, cv=GroupKFold(4), refit=False)
-        search.fit(ROWS, HALVES, groups=groups)
-        for train, test in zip(calls[::2], calls[1::2], strict=True):
-            assert set(groups[train["rows"]]).isdisjoint(groups[test["scored"]])
-        with pytest.raises(ValueError, match="'groups' parameter should not be None"):
-            search.fit(ROWS, HALVES)
-
-    def test_a_share_holds_out_classes_evenly(self, calls):
-        rising(Recorder(), QUALITIES, cv=0.25).fit(ROWS, HALVES)
-        assert HALVES[calls[1]["scored"]].sum() == 5
-
-    @pytest.mark.parametrize("cv", [1.5, 0.0, -0.25])
-    def test_a_share_lies_between_0_and_1(self, cv):
-        with pytest.raises(InvalidParameterError, match="share held out"):
-            rising(SGDClassifier(), SPACE, cv=cv).fit(X, Y)
-
-    def test_no_split(self):
-        with pytest.raises(InvalidParameterError, match="gives no split"):
-            rising(SGDClassifier(), SPACE, cv=[]).fit(X, Y)
 
 
 class TestData:
@@ -464,181 +251,6 @@ class TestResults:
         search = rising(SGDClassifier(), SPACE).fit(X, Y)
         assert search.plot_allocation().get_figure() is not None
         assert search.plot_curves().get_figure() is not None
-
-
-class TestRefit:
-    def test_true_equals_training_by_hand(self):
-        search = rising(SGDClassifier(random_state=3), SPACE).fit(X, Y)
-        by_hand = SGDClassifier(random_state=3, **search.best_params_)
-        for _ in range(search.best_epoch_):
-            by_hand.partial_fit(X, Y, classes=[0, 1])
-        np.testing.assert_array_equal(search.best_estimator_.coef_, by_hand.coef_)
-        assert search.refit_time_ > 0
-
-    def test_best_hands_over_the_warm_model(self, calls):
-        search = rising(Recorder(), QUALITIES, refit="best").fit(ROWS, HALVES)
-        assert len(trained(calls)) == search.n_epochs_ == 20
-        assert search.best_estimator_.epochs_ == search.best_epoch_
-        assert search.best_estimator_.quality == search.best_params_["quality"]
-
-    def test_best_predicts_as_the_warm_model_did(self):
-        splits = [(np.arange(90), np.arange(90, 120))]
-        search = rising(SGDClassifier(random_state=3), SPACE, cv=splits, refit="best")
-        search.fit(X, Y)
-        by_hand = SGDClassifier(random_state=3, **search.best_params_)
-        for _ in range(search.best_epoch_):
-            by_hand.partial_fit(X[:90], Y[:90], classes=[0, 1])
-        np.testing.assert_array_equal(search.best_estimator_.coef_, by_hand.coef_)
-        assert search.score(X[90:], Y[90:]) == search.best_score_
-
-    def test_best_needs_a_single_split(self):
-        with pytest.raises(InvalidParameterError, match="but cv has 3 splits"):
-            rising(SGDClassifier(), SPACE, cv=3, refit="best").fit(X, Y)
-
-    def test_callable_chooses_the_row(self, calls):
-        search = rising(
-            Recorder(),
-            QUALITIES,
-            refit=lambda results: int(np.argmin(results["mean_test_score"])),
-            policy="round-robin",
-        ).fit(ROWS, HALVES)
-        assert search.best_params_ == {"quality": 0.2}
-        assert search.best_epoch_ == search.cv_results_["best_epoch"][0]
-        assert search.best_estimator_.epochs_ == search.best_epoch_
-        assert not hasattr(search, "best_score_")
-
-    @pytest.mark.parametrize("index", [7, -1, 0.0, None])
-    def test_callable_must_return_an_index(self, index):
-        search = rising(SGDClassifier(), SPACE, refit=lambda results: index)
-        with pytest.raises(InvalidParameterError, match="must return an index below 4"):
-            search.fit(X, Y)
-
-    def test_callable_must_choose_what_was_trained(self):
-        search = rising(
-            SGDClassifier(),
-            [{"alpha": 1.0}, {"alpha": 2.0}],
-            budget=2,
-            policy="random-search",
-            refit=lambda results: int(np.argmin(results["epochs"])),
-        )
-        with pytest.raises(InvalidParameterError, match="which has no score"):
-            search.fit(X, Y)
-
-    @pytest.mark.parametrize("go_on", [False, True])
-    @pytest.mark.parametrize("refit", [False, lambda results: 0])
-    def test_nothing_is_left_of_another_one(self, refit, go_on):
-        search = rising(SGDClassifier(), SPACE).fit(X, Y)
-        search.set_params(refit=refit)
-        first = search.best_estimator_
-        search.continue_search(3) if go_on else search.fit(X, Y)
-        fresh = rising(SGDClassifier(), SPACE, refit=refit).fit(X, Y)
-        assert hasattr(search, "best_score_") == hasattr(fresh, "best_score_")
-        assert hasattr(search, "refit_time_") == hasattr(fresh, "refit_time_")
-        assert getattr(search, "best_estimator_", None) is not first
-
-    def test_nothing_is_left_after_a_fit_that_failed(self, calls):
-        search = rising(Recorder(), QUALITIES).fit(ROWS, HALVES)
-        search.set_params(param_distributions=[{"fault": "raises"}])
-        with pytest.raises(SearchFailedError):
-            search.fit(ROWS, HALVES)
-        assert not hasattr(search, "best_score_")
-        with pytest.raises(NotFittedError):
-            search.predict(ROWS)
-
-    @pytest.mark.parametrize("refit", [None, 1, ["accuracy"]])
-    def test_anything_else_is_refused(self, refit):
-        with pytest.raises(InvalidParameterError, match="refit must be True, False"):
-            rising(SGDClassifier(), SPACE, refit=refit).fit(X, Y)
-
-
-class TestRandomState:
-    @pytest.mark.parametrize(
-        "estimator",
-        [SGDClassifier(), make_pipeline(StandardScaler(), MLPClassifier((3,)))],
-    )
-    def test_same_seed_same_run(self, estimator):
-        name = {SGDClassifier: "alpha"}.get(type(estimator), "mlpclassifier__alpha")
-        space = {name: loguniform(1e-5, 1)}
-        runs = [
-            rising(estimator, space, n_jobs=n_jobs, random_state=7).fit(X, Y)
-            for n_jobs in (None, 1)
-        ]
-        assert runs[0].cv_results_["params"] == runs[1].cv_results_["params"]
-        for column in ("arm", "score"):
-            assert runs[0].history_[column] == runs[1].history_[column]
-        np.testing.assert_array_equal(runs[0].predict(X), runs[1].predict(X))
-
-    def test_other_seed_other_run(self):
-        space = {"alpha": loguniform(1e-5, 1)}
-        params = [
-            rising(SGDClassifier(), space, random_state=seed).fit(X, Y).best_params_
-            for seed in (0, 1)
-        ]
-        assert params[0] != params[1]
-
-    def test_a_random_state_goes_on_from_fit_to_fit(self):
-        def twice(random_state):
-            search = rising(SGDClassifier(), SPACE, random_state=random_state)
-            return [search.fit(X, Y).history_["score"] for _ in range(2)]
-
-        first, second = twice(np.random.RandomState(0))
-        assert first != second
-        assert twice(np.random.RandomState(0)) == [first, second]
-
-    def test_the_global_state_is_left_alone(self):
-        before = np.random.get_state()[1:]  # noqa: NPY002
-        rising(
-            SGDClassifier(),
-            {"alpha": loguniform(1e-5, 1)},
-            cv=ShuffleSplit(1, random_state=0),
-        ).fit(X, Y)
-        after = np.random.get_state()[1:]  # noqa: NPY002
-        np.testing.assert_array_equal(before[0], after[0])
-        assert before[1:] == after[1:]
-
-    def test_a_seed_of_the_estimator_is_kept(self, calls):
-        search = rising(Recorder(random_state=5), QUALITIES).fit(ROWS, HALVES)
-        assert search.best_estimator_.random_state == 5
-
-    def test_without_a_seed_the_estimator_gets_none(self, calls):
-        search = rising(Recorder(), QUALITIES, random_state=None).fit(ROWS, HALVES)
-        assert search.best_estimator_.random_state is None
-
-
-class TestContinue:
-    @pytest.mark.parametrize("policy", ["auto", "cure-ucb", "asha", "round-robin"])
-    @pytest.mark.parametrize("max_epochs", [8, None])
-    def test_counts_go_on_and_nothing_is_trained_again(self, calls, policy, max_epochs):
-        options = {"policy": policy, "max_epochs": max_epochs, "refit": False}
-        search = rising(Recorder(), QUALITIES, **options)
-        search.fit(ROWS, HALVES)
-        first = list(search.history_)
-        assert search.continue_search(5) is search
-        assert search.n_epochs_ == len(trained(calls)) == 25
-        assert search.history_[:20] == first
-        for arm, curve in search.curves_.items():
-            epochs = [row["epoch"] for row in search.history_ if row["arm"] == arm]
-            assert epochs == list(range(1, len(curve) + 1))
-        assert search.stop_reason_ == "the budget of 25 epochs is spent"
-
-    def test_everything_is_renewed(self, calls):
-        search = rising(Recorder(), QUALITIES, budget=6, max_epochs=20)
-        before = search.fit(ROWS, HALVES).best_score_
-        search.continue_search(20)
-        assert search.best_score_ > before
-        assert search.best_estimator_.epochs_ == search.best_epoch_
-        assert search.cv_results_["epochs"].sum() == search.n_epochs_ == 26
-
-    def test_before_fit(self):
-        with pytest.raises(NotFittedError, match="call fit first"):
-            rising(SGDClassifier(), SPACE).continue_search(3)
-
-    @pytest.mark.parametrize("extra", [0, -1, 1.5, Budget(seconds=1.0)])
-    def test_extra_is_of_the_budgets_kind(self, extra):
-        search = rising(SGDClassifier(), SPACE).fit(X, Y)
-        with pytest.raises(InvalidParameterError):
-            search.continue_search(extra)
-        assert search.continue_search(2).n_epochs_ == 22
 
 
 class TestPolicy:
