@@ -13,15 +13,7 @@ MIN_SECONDS = 0.1
 
 
 class Chunks:
-    """One job, trained chunk by chunk.
-
-    Parameters
-    ----------
-    task : Task
-        The whole job, its state as bytes.
-    whole : bool, default False
-        Whether to train it in one chunk.
-    """
+    """One job, its state as bytes, trained chunk by chunk, or ``whole``, in one."""
 
     def __init__(self, task: Task, *, whole: bool = False) -> None:
         self._task = task

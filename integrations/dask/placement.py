@@ -30,12 +30,8 @@ class Placement:
 
     An arm goes on where its state is while that worker has a free thread. Where it has
     none, the arm waits for it if sending its checkpoint would take longer than a chunk
-    takes on average; otherwise it goes to the worker with the most free threads.
-
-    Parameters
-    ----------
-    bandwidth : float
-        Bytes per second from one worker to another.
+    takes on average, by the bandwidth in bytes per second; otherwise it goes to the
+    worker with the most free threads.
     """
 
     def __init__(self, bandwidth: float) -> None:
@@ -55,14 +51,9 @@ class Placement:
         self._threads = dict(threads)
 
     def assign(self, chunk: Task, held: HeldState | None) -> Assignment:
-        """Choose the worker of a chunk; there must be one.
+        """Choose the worker of a chunk, of which there must be one.
 
-        Parameters
-        ----------
-        chunk : Task
-            What is trained.
-        held : HeldState or None
-            The last state of its arm that stayed on a worker.
+        ``held`` is the last state of its arm that stayed on a worker.
         """
         if held is not None and self._goes_on_from(held, chunk):
             assignment = Assignment(held.address, held.token)

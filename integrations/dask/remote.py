@@ -92,14 +92,8 @@ def _count(**numbers: int) -> None:
 class SharedTrainable:
     """A trainable that is pickled once, and unpickled once in every process.
 
-    What training changes in it does not reach other workers.
-
-    Parameters
-    ----------
-    pickled : bytes
-        The trainable without its arrays.
-    arrays : list of PickleBuffer
-        These arrays, which are not copied.
+    Its arrays are pickled apart and not copied. What training changes in it does not
+    reach other workers.
     """
 
     def __init__(self, pickled: bytes, arrays: list[pickle.PickleBuffer]) -> None:
@@ -150,11 +144,6 @@ class WorkerData:
     Dask drops copies of data that no task needs just now, but not what only one worker
     holds. This is never moved: what Dask moves or spills arrives empty, and the driver
     sends the data again if they are needed.
-
-    Parameters
-    ----------
-    shared : SharedTrainable, optional
-        The trainable.
     """
 
     def __init__(self, shared: SharedTrainable | None = None) -> None:
@@ -192,13 +181,7 @@ class LiveStates:
         return token
 
     def take(self, token: str) -> Any:
-        """Remove a state and return it.
-
-        Raises
-        ------
-        KeyError
-            If there is none of this token.
-        """
+        """Remove a state and return it; a KeyError if there is none of this token."""
         with self._lock:
             state, n_bytes = self._states.pop(token)
             self._n_bytes -= n_bytes
@@ -218,21 +201,8 @@ def train_chunk(
 ) -> Reply:
     """Train one chunk of a job, from a state that is held here or from a checkpoint.
 
-    Parameters
-    ----------
-    data : WorkerData
-        What this worker holds of the search.
-    pickled : bytes
-        The task, without its state.
-    checkpoint : bytes or None
-        The state, where it was sent.
-    token : str or None
-        Of the state that should be held here.
-
-    Returns
-    -------
-    Reply
-        An empty one if the data or the state are missing.
+    ``pickled`` is the task without its state: that was sent as a checkpoint, or is held
+    here under the token. The reply is empty if the data or the state are missing.
     """
     if data.shared is None:
         return Reply()

@@ -11,19 +11,9 @@ from risingsearch.search.trainable import Task
 
 
 class SharedData:
-    """A trainable, and what of it is on the cluster.
+    """A trainable of this process, and what of it is on the cluster.
 
     It is sent to one worker, from which the others get it: each once.
-
-    Parameters
-    ----------
-    trainable : Trainable
-        In this process.
-
-    Attributes
-    ----------
-    held : dict of int to HeldState
-        The state that stayed on a worker, by arm.
     """
 
     def __init__(self, trainable: Any) -> None:
@@ -31,7 +21,7 @@ class SharedData:
         self._shared = SharedTrainable.of(trainable)
         self._scattering: asyncio.Task[Any] | None = None
         self._on_worker: dict[str, Any] = {}  # Dask's futures, by address
-        self.held: dict[int, HeldState] = {}
+        self.held: dict[int, HeldState] = {}  # what stayed on a worker, by arm
 
     async def on_worker(self, client: Any, address: str) -> Any:
         """Return Dask's future of the ``WorkerData`` of one worker."""

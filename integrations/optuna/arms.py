@@ -11,7 +11,7 @@ import optuna
 
 from risingsearch.errors import CheckpointError, InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import Checkpoints
-from risingsearch.integrations.optuna.sampler import PASSED_OVER, RisingSampler
+from risingsearch.integrations.optuna.sampler import NOTHING_TO_TRAIN, RisingSampler
 from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
     CHECKPOINT,
@@ -181,7 +181,7 @@ def arm(trial: optuna.Trial) -> Arm:
     if N_EPOCHS not in attrs:
         return Arm(trial, Slice(trial.number, 0, None, asked=True), None)
     if attrs[N_EPOCHS] == 0:
-        raise optuna.TrialPruned(PASSED_OVER)
+        raise optuna.TrialPruned(NOTHING_TO_TRAIN)
     checkpoints = None
     if isinstance(sampler, RisingSampler):
         checkpoints = sampler.checkpoints

@@ -9,41 +9,15 @@ import weakref
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import optuna
 from optuna.artifacts import download_artifact, upload_artifact
 from optuna.artifacts.exceptions import ArtifactNotFound
 
-from risingsearch.errors import CheckpointError
+from risingsearch.errors import CheckpointError, InvalidParameterError
 from risingsearch.storage.files import sync_folder
-
-
-class Checkpoints(Protocol):
-    """What a place for checkpoints offers; a checkpoint is a folder."""
-
-    def folder(self) -> TemporaryDirectory[str]:
-        """Return a new folder to be filled."""
-        ...
-
-    def publish(self, folder: Path, trial: optuna.Trial, name: str) -> str:
-        """Keep a folder that is complete, and return by what it is found again."""
-        ...
-
-    def find(self, key: str, reader: object) -> Path:
-        """Return the folder; it is there for as long as ``reader`` is.
-
-        Raises
-        ------
-        CheckpointError
-            If it is not there.
-        """
-        ...
-
-    def remove(self, key: str) -> None:
-        """Forget a checkpoint; it may be gone."""
-        ...
 
 
 class FolderCheckpoints:
@@ -53,14 +27,14 @@ class FolderCheckpoints:
         self.root = Path(root).absolute()
 
     def folder(self) -> TemporaryDirectory[str]:
-        """Return a new folder beside the others."""
+        """Return a new folder to be filled, beside the others."""
         self.root.mkdir(parents=True, exist_ok=True)
         return TemporaryDirectory(
             dir=self.root, prefix=".new-", ignore_cleanup_errors=True
         )
 
     def publish(self, folder: Path, trial: optuna.Trial, name: str) -> str:
-        """Rename a folder to its name."""
+        """Rename a folder that is complete, and return by what it is found again."""
         key = f"{quote(trial.study.study_name, safe='')}/{name}"
         to = self.root / key
         to.parent.mkdir(exist_ok=True)
@@ -70,7 +44,7 @@ class FolderCheckpoints:
         return key
 
     def find(self, key: str, reader: object) -> Path:
-        """Return the folder itself."""
+        """Return the folder itself, or raise ``CheckpointError`` if it is gone."""
         path = self.root / key
         if not path.is_dir():
             msg = f"there is no checkpoint {path}"
@@ -78,7 +52,7 @@ class FolderCheckpoints:
         return path
 
     def remove(self, key: str) -> None:
-        """Delete the folder."""
+        """Delete the folder; it may be gone."""
         shutil.rmtree(self.root / key, ignore_errors=True)
 
 
@@ -89,11 +63,11 @@ class ArtifactCheckpoints:
         self.store = store
 
     def folder(self) -> TemporaryDirectory[str]:
-        """Return a new temporary folder."""
+        """Return a new temporary folder to be filled."""
         return TemporaryDirectory(ignore_cleanup_errors=True)
 
     def publish(self, folder: Path, trial: optuna.Trial, name: str) -> str:
-        """Upload a folder as one archive."""
+        """Upload a folder as one archive, and return its artifact's id."""
         with TemporaryDirectory() as beside:
             archive = shutil.make_archive(f"{beside}/{name}", "zip", folder)
             return upload_artifact(
@@ -101,7 +75,7 @@ class ArtifactCheckpoints:
             )
 
     def find(self, key: str, reader: object) -> Path:
-        """Download the archive and unpack it."""
+        """Unpack the archive; the folder exists for as long as ``reader`` does."""
         into = Path(mkdtemp())
         weakref.finalize(reader, shutil.rmtree, into, ignore_errors=True)
         archive = into / "checkpoint.zip"
@@ -119,3 +93,21 @@ class ArtifactCheckpoints:
         """Remove the archive; Optuna keeps its description."""
         with contextlib.suppress(ArtifactNotFound):
             self.store.remove(key)
+
+
+Checkpoints = FolderCheckpoints | ArtifactCheckpoints
+
+
+def checkpoints_in(
+    checkpoint_dir: str | os.PathLike[str] | None, artifact_store: Any
+) -> Checkpoints | None:
+    """Return where arms are saved, None where nowhere; raise where there are two."""
+    if checkpoint_dir is not None and artifact_store is not None:
+        msg = (
+            "checkpoints are kept in one place: give checkpoint_dir or artifact_store, "
+            "not both"
+        )
+        raise InvalidParameterError(msg)
+    if checkpoint_dir is not None:
+        return FolderCheckpoints(checkpoint_dir)
+    return None if artifact_store is None else ArtifactCheckpoints(artifact_store)

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from optuna.pruners import BasePruner
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
 from risingsearch.integrations.optuna.trial_attributes import Slice, curve
+from risingsearch.integrations.optuna.trial_storage import sign_of
 from risingsearch.policies.tuning.extrapolating import highest_end
 
 
@@ -38,7 +39,7 @@ class RisingPruner(BasePruner):
         Steps of a trial before it may be stopped, at least 0; it is never stopped
         before its fourth report, when it begins to have a slope.
     interval_steps : int, default 1
-        Steps between two looks at a trial, at least 1.
+        Steps between two decisions on a trial, at least 1.
 
     Raises
     ------
@@ -85,14 +86,12 @@ class RisingPruner(BasePruner):
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
-        self._finished = _Finished()
+        self._finished = _Finished(1.0)
         self._followed: tuple[Any, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        for name in ("_lock", "_finished", "_followed"):
-            del state[name]
-        return state
+        own = {"_lock", "_finished", "_followed"}  # the process's
+        return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -141,17 +140,13 @@ class RisingPruner(BasePruner):
         finished = self._follow(study)
         if finished.n_complete < self.n_startup_trials:
             return False
-        sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-        scores = [sign * score for score in curve(trial)]
-        if not math.isfinite(scores[-1]):
+        if not math.isfinite(curve(trial)[-1]):
             return True
-        scores = [score for score in scores if math.isfinite(score)]
+        rewards = _rewards(trial, sign_of(study))
         limit = max_epochs or finished.longest
-        if len(scores) < FEWEST or not limit:
+        if len(rewards) < FEWEST or not limit:
             return False
-        reachable = max(*scores, highest_end(scores, limit))
-        best = finished.highest if sign > 0 else -finished.lowest
-        return reachable < best
+        return max(*rewards, highest_end(rewards, limit)) < finished.best
 
     def _is_due(self, steps: list[int]) -> bool:
         since = steps[-1] - self.n_warmup_steps
@@ -164,7 +159,7 @@ class RisingPruner(BasePruner):
         with self._lock:
             if self._followed != (study._storage, study._study_id):
                 self._followed = (study._storage, study._study_id)
-                self._finished = _Finished()
+                self._finished = _Finished(sign_of(study))
             self._finished.sync(
                 study._storage.get_all_trials(study._study_id, deepcopy=False)
             )
@@ -177,10 +172,11 @@ FEWEST = 4  # reports
 class _Finished:
     """What the finished trials of a study have reached."""
 
-    def __init__(self) -> None:
+    def __init__(self, sign: float) -> None:
         self.n_complete = 0
         self.longest = 0
-        self.highest, self.lowest = -math.inf, math.inf
+        self.best = -math.inf
+        self._sign = sign
         self._open: list[int] = []
         self._n_seen = 0
 
@@ -190,13 +186,16 @@ class _Finished:
         self._open = [i for i in numbers if not trials[i].state.is_finished()]
         for i in numbers:
             if trials[i].state in (TrialState.COMPLETE, TrialState.PRUNED):
-                self._take(trials[i])
+                self._record(trials[i])
 
-    def _take(self, trial: FrozenTrial) -> None:
-        scores = [score for score in curve(trial) if math.isfinite(score)]
+    def _record(self, trial: FrozenTrial) -> None:
+        rewards = _rewards(trial, self._sign)
         if trial.state == TrialState.COMPLETE:
             self.n_complete += 1
-            self.longest = max(self.longest, len(scores))
-        if scores:
-            self.highest = max(self.highest, *scores)
-            self.lowest = min(self.lowest, *scores)
+            self.longest = max(self.longest, len(rewards))
+        self.best = max([self.best, *rewards])
+
+
+def _rewards(trial: FrozenTrial, sign: float) -> list[float]:
+    """Return the finite scores of a trial, as higher is better."""
+    return [sign * score for score in curve(trial) if math.isfinite(score)]

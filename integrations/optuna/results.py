@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import optuna
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from risingsearch.errors import MissingDependencyError, SearchFailedError
+from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.optuna.trial_attributes import ARM, FINAL, N_EPOCHS
+from risingsearch.integrations.optuna.trial_storage import sign_of
+from risingsearch.search.results import History
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def best_arm(study: Study) -> ArmResult:
     if not scored:
         msg = "no arm has a finite score yet, so none is the best: optimize the study"
         raise SearchFailedError(msg)
-    sign = _sign(study)
+    sign = sign_of(study)
     return max(scored, key=lambda result: sign * result.best_score)
 
 
@@ -114,11 +116,6 @@ def arms(study: Study) -> Any:
     MissingDependencyError
         If pandas is not installed.
     """
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        msg = "pandas is not installed; run: pip install pandas"
-        raise MissingDependencyError(msg) from error
     columns = ["epochs", "best_score", "best_epoch", "last_score", "state", "n_trials"]
     rows = [
         {"id": result.id}
@@ -126,9 +123,8 @@ def arms(study: Study) -> Any:
         | {f"params_{name}": value for name, value in result.params.items()}
         for result in arm_results(study)
     ]
-    return pd.DataFrame(rows, columns=None if rows else ["id", *columns]).set_index(
-        "id"
-    )
+    frame = History(rows).to_frame()
+    return (frame if rows else frame.reindex(columns=["id", *columns])).set_index("id")
 
 
 def finalize(study: Study) -> None:
@@ -186,7 +182,7 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
     if not curve and last.state == TrialState.COMPLETE:
         assert last.value is not None
         curve = {0: last.value}
-    sign = _sign(study)
+    sign = sign_of(study)
     scores = list(curve.values())
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
     best = max(finite, key=lambda i: sign * scores[i], default=None)
@@ -201,7 +197,3 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         n_trials=len(trials),
         curve=curve,
     )
-
-
-def _sign(study: Study) -> float:
-    return 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0

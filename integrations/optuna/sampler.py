@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 import warnings
@@ -13,21 +12,16 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.errors import InvalidParameterError, StorageError
-from risingsearch.integrations.optuna.checkpoints import (
-    ArtifactCheckpoints,
-    Checkpoints,
-    FolderCheckpoints,
-)
+from risingsearch.integrations.optuna.checkpoints import checkpoints_in
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.sqlite_lock import claim
-from risingsearch.integrations.optuna.study_replica import Mirror
+from risingsearch.integrations.optuna.study_replica import StudyReplica
 from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
     GIVEN_UP,
@@ -35,14 +29,20 @@ from risingsearch.integrations.optuna.trial_attributes import (
     N_EPOCHS,
     Slice,
 )
+from risingsearch.integrations.optuna.trial_storage import (
+    all_trials,
+    check_objective,
+    complete_curve,
+    fail_stale_trials,
+    pauses,
+    set_n_epochs,
+)
 from risingsearch.integrations.optuna.view import ArmView
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
-PASSED_OVER = "nothing to train: the epochs of this trial went to others"
-SHORTEST, LONGEST = 0.01, 0.5  # seconds between two looks at the storage
-UNCLAIMED = 0.2  # seconds after which whoever has queued a trial does not come for it
-READS = 100
+NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
+UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
 
 class RisingSampler(BaseSampler):
@@ -76,7 +76,7 @@ class RisingSampler(BaseSampler):
     n_arms : int, optional
         Arms at most, at least 1: as many as there are configurations, or as you have
         room for checkpoints. Workers that open one at the same moment can exceed it.
-        By default, and by policy, there are as many as the budget is best spread over.
+        By default the policy decides over how many the budget is best spread.
     slice : int, optional
         Epochs of a slice, at least 1. By default the policy decides.
     error_score : float, optional
@@ -93,7 +93,7 @@ class RisingSampler(BaseSampler):
         One of Optuna's artifact stores for checkpoints instead.
     patience : float, default 60.0
         Seconds without a report after which a worker that has nothing else to do gives
-        a running trial up, at least 0; ten times an epoch if that is more.
+        a running trial up, at least 0; or the time of ten epochs, if that is more.
 
     Raises
     ------
@@ -164,7 +164,7 @@ class RisingSampler(BaseSampler):
             "score_range": score_range,
             "seed": seed,
         }
-        self.checkpoints = _checkpoints(checkpoint_dir, artifact_store)
+        self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
         self._scheduler("maximize", self._n_arms)  # raises what is wrong
         self._forget()
@@ -180,16 +180,14 @@ class RisingSampler(BaseSampler):
 
     def _forget(self) -> None:
         self._lock = threading.RLock()
-        self._mirror: Mirror | None = None
+        self._replica: StudyReplica | None = None
         self._followed: tuple[Any, int] | None = None
         self._mine: set[int] = set()  # trials that run in this process
         self._warned = False
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        for name in ("_lock", "_mirror", "_followed", "_mine", "_warned"):
-            del state[name]
-        return state
+        own = {"_lock", "_replica", "_followed", "_mine", "_warned"}  # the process's
+        return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -203,8 +201,8 @@ class RisingSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
-        if self._granted(study, trial) == 0:
-            self._pass_over(study, trial)
+        if self._grant(study, trial) == 0:
+            self._wait_for_work(study, trial)
         elif _opens(trial):
             self.base.before_trial(self._view(study, trial), trial)
 
@@ -234,9 +232,9 @@ class RisingSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Ask the sampler that proposes new arms; a trial passed over ends here."""
+        """Ask the sampler that proposes new arms; a trial without epochs ends here."""
         if trial.user_attrs.get(N_EPOCHS) == 0:
-            raise optuna.TrialPruned(PASSED_OVER)
+            raise optuna.TrialPruned(NOTHING_TO_TRAIN)
         return self.base.sample_independent(
             self._view(study, trial), trial, param_name, param_distribution
         )
@@ -253,76 +251,73 @@ class RisingSampler(BaseSampler):
             return
         if _opens(trial):
             self.base.after_trial(self._view(study, trial), trial, state, values)
-        with self._following(study) as mirror:
-            mirror.finish(trial, state, values)
+        with self._following(study) as replica:
+            replica.finish(trial, state, values)
             self._mine.discard(trial.number)
-            if mirror.unasked and not self._warned:
+            if replica.unasked and not self._warned:
                 self._warn_unasked()
-            if not mirror.opens_next:
-                self._prepare_next(study, mirror)
+            if not replica.opens_next:
+                self._prepare_next(study, replica)
 
     # ------------------------------------------------------------------------ decisions
 
-    def _granted(self, study: Study, trial: FrozenTrial) -> int:
+    def _grant(self, study: Study, trial: FrozenTrial) -> int:
         """Reserve the trial's epochs and return how many."""
         # Long before others could take this trial for one that died undecided.
         give_up_at = time.monotonic() + self.patience / 4
         enqueued = "fixed_params" in trial.system_attrs
-        pauses = _pauses()
+        waits = pauses()
         while True:
-            with self._following(study) as mirror:
+            with self._following(study) as replica:
                 self._mine.add(trial.number)
-                n_epochs = mirror.grant(trial, enqueued=enqueued)
+                n_epochs = replica.grant(trial, enqueued=enqueued)
                 late = time.monotonic() > give_up_at
-                if n_epochs or late or not mirror.undecided_before(trial.number):
-                    n_epochs = _set_n_epochs(study, trial, n_epochs)
+                if n_epochs or late or not replica.undecided_before(trial.number):
+                    n_epochs = set_n_epochs(study, trial, n_epochs)
                     if n_epochs:
-                        _complete_curve(study, trial, mirror)
+                        complete_curve(study, trial, replica.curve_before(trial))
                     return n_epochs
-            time.sleep(next(pauses))
+            time.sleep(next(waits))
 
-    def _pass_over(self, study: Study, trial: FrozenTrial) -> None:
-        """Let a trial train nothing; in ``optimize``, until there is something to do.
+    def _wait_for_work(self, study: Study, trial: FrozenTrial) -> None:
+        """Let a trial train nothing; in ``optimize``, wait until there is work again.
 
-        So no worker asks again and again in vain.
+        Otherwise the worker would ask for one trial after the other in vain.
         """
-        trial.system_attrs = {
-            key: value
-            for key, value in trial.system_attrs.items()
-            if key != "fixed_params"
-        }
+        attrs = trial.system_attrs
+        trial.system_attrs = {key: attrs[key] for key in attrs if key != "fixed_params"}
         self._mine.discard(trial.number)
-        for pause in _pauses():
-            _fail_stale_trials(study)
-            with self._following(study) as mirror:
-                self._give_up(study, mirror)
-                if self._prepare_next(study, mirror) or mirror.queued(UNCLAIMED):
+        for pause in pauses():
+            fail_stale_trials(study)
+            with self._following(study) as replica:
+                self._give_up(study, replica)
+                if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
                     return
             if not study._thread_local.in_optimize_loop:
                 return
             time.sleep(pause)
 
-    def _give_up(self, study: Study, mirror: Mirror) -> None:
-        for silent in mirror.give_up(self.patience, self._mine):
+    def _give_up(self, study: Study, replica: StudyReplica) -> None:
+        for silent in replica.give_up(self.patience, self._mine):
             with suppress(UpdateFinishedTrialError):
                 # Not ended: should it be alive, Optuna would raise where it is told.
                 study._storage.set_trial_user_attr(silent._trial_id, GIVEN_UP, True)
 
-    def _prepare_next(self, study: Study, mirror: Mirror) -> bool:
+    def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
         """Queue what is due, or stop where nothing ever will be; return if either."""
-        ticket = mirror.ticket()
-        if ticket is not None:
-            study.add_trial(ticket)
-        elif mirror.done and study._thread_local.in_optimize_loop:
+        due = replica.next_trial()
+        if due is not None:
+            study.add_trial(due)
+        elif replica.done and study._thread_local.in_optimize_loop:
             study.stop()
         else:
             return False
         return True
 
     def take_request(self, trial: optuna.Trial) -> None:
-        """Take in that the objective has asked for the arm that its trial opens."""
-        with self._following(trial.study) as mirror:
-            n_epochs = mirror.asked(trial.number)
+        """Record that the objective has asked for the arm that its trial opens."""
+        with self._following(trial.study) as replica:
+            n_epochs = replica.asked(trial.number)
         if n_epochs not in (None, trial.user_attrs[N_EPOCHS]):
             trial.set_user_attr(N_EPOCHS, n_epochs)
         trial.set_user_attr(ARM, trial.number)
@@ -330,34 +325,34 @@ class RisingSampler(BaseSampler):
     # -------------------------------------------------------------------- the study
 
     def follow(self, study: Study) -> None:
-        """Take in where a study stands, or raise why it cannot be searched."""
+        """Read where a study stands, or raise why it cannot be searched."""
         with self._following(study):
             pass
 
     def is_done(self, study: Study) -> bool:
         """Whether nothing will ever start again in the study."""
-        with self._following(study) as mirror:
-            return mirror.done
+        with self._following(study) as replica:
+            return replica.done
 
     def can_ask(self, study: Study) -> bool:
         """Whether a trial asked for now has something to train; queue it if need be."""
-        with self._following(study) as mirror:
-            return mirror.queued() or self._prepare_next(study, mirror)
+        with self._following(study) as replica:
+            return replica.queued() or self._prepare_next(study, replica)
 
     @contextmanager
-    def _following(self, study: Study) -> Iterator[Mirror]:
-        """Hold the mirror of a study, up to date."""
+    def _following(self, study: Study) -> Iterator[StudyReplica]:
+        """Hold the replica of a study, up to date."""
         with self._lock:
-            mirror = self._mirror_of(study)
-            mirror.sync(_all_trials(study))
-            yield mirror
+            replica = self._replica_of(study)
+            replica.sync(all_trials(study))
+            yield replica
 
-    def _mirror_of(self, study: Study) -> Mirror:
-        if self._mirror is None or self._followed != (study._storage, study._study_id):
-            _check_objective(study)
+    def _replica_of(self, study: Study) -> StudyReplica:
+        if self._replica is None or self._followed != (study._storage, study._study_id):
+            check_objective(study)
             direction = self._checked(study)
             claim(study._storage)
-            self._mirror = Mirror(
+            self._replica = StudyReplica(
                 lambda n_arms: self._scheduler(direction, n_arms),
                 self._n_arms,
                 self._most_arms,
@@ -365,7 +360,7 @@ class RisingSampler(BaseSampler):
             )
             self._followed = (study._storage, study._study_id)
             self._mine = set()
-        return self._mirror
+        return self._replica
 
     def _checked(self, study: Study) -> str:
         if not isinstance(study.pruner, RisingPruner):
@@ -377,7 +372,7 @@ class RisingSampler(BaseSampler):
         return study.direction.name.lower()
 
     def _view(self, study: Study, trial: FrozenTrial) -> ArmView:
-        _check_objective(study)
+        check_objective(study)
         return ArmView(
             study,
             lambda: self._seen(study),
@@ -386,8 +381,8 @@ class RisingSampler(BaseSampler):
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
         with self._lock:  # as the study was when the trial was decided, as in Optuna
-            mirror = self._mirror_of(study)
-            return mirror.others + mirror.expected()
+            replica = self._replica_of(study)
+            return replica.others + replica.expected()
 
     def _warn_unasked(self) -> None:
         self._warned = True
@@ -398,84 +393,7 @@ class RisingSampler(BaseSampler):
         warnings.warn(msg, UserWarning, stacklevel=2)
 
 
-def _checkpoints(
-    checkpoint_dir: str | PathLike[str] | None, artifact_store: Any
-) -> Checkpoints | None:
-    if checkpoint_dir is not None and artifact_store is not None:
-        msg = (
-            "checkpoints are kept in one place: give checkpoint_dir or artifact_store, "
-            "not both"
-        )
-        raise InvalidParameterError(msg)
-    if checkpoint_dir is not None:
-        return FolderCheckpoints(checkpoint_dir)
-    return None if artifact_store is None else ArtifactCheckpoints(artifact_store)
-
-
-def _check_objective(study: Study) -> None:
-    if len(study.directions) > 1:
-        msg = (
-            f"RisingSampler has one objective; got a study with "
-            f"{len(study.directions)}: give create_study one direction"
-        )
-        raise InvalidParameterError(msg)
-
-
 def _opens(trial: FrozenTrial) -> bool:
     """Whether the trial opens an arm: it is to be proposed."""
     slice_ = Slice.of(trial)
     return slice_ is not None and slice_.n_epochs != 0 and slice_.arm == trial.number
-
-
-def _fail_stale_trials(study: Study) -> None:
-    """Do what Optuna does before each trial, where the storage has heartbeats."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        optuna.storages.fail_stale_trials(study)
-
-
-def _all_trials(study: Study) -> list[FrozenTrial]:
-    """Return the trials by number, none left out.
-
-    Optuna's cache of a database knows a trial of this process at once, and for a moment
-    none of those that others have created just before.
-    """
-    for _ in range(READS):
-        trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
-        if not trials or trials[-1].number + 1 == len(trials):
-            return trials
-        time.sleep(SHORTEST)
-    msg = f"the storage of study {study.study_name!r} has lost some of its trials"
-    raise StorageError(msg)
-
-
-def _set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:
-    """Let all know what a trial trains; return 0 if they have given it up before."""
-    before = trial.user_attrs.get(N_EPOCHS)
-    if n_epochs == before:
-        return n_epochs
-    study._storage.set_trial_user_attr(trial._trial_id, N_EPOCHS, n_epochs)
-    trial.user_attrs[N_EPOCHS] = n_epochs  # what the objective's trial reads
-    # Looked at after it was written: so either they have seen it, or it is seen here.
-    if before is None and n_epochs and _is_given_up(study, trial):
-        return _set_n_epochs(study, trial, 0)
-    return n_epochs
-
-
-def _is_given_up(study: Study, trial: FrozenTrial) -> bool:
-    return GIVEN_UP in study._storage.get_trial(trial._trial_id).user_attrs
-
-
-def _complete_curve(study: Study, trial: FrozenTrial, mirror: Mirror) -> None:
-    """Give a slice that was retried without it the curve of its arm."""
-    for step, value in mirror.curve_before(trial).items():
-        if step not in trial.intermediate_values:
-            study._storage.set_trial_intermediate_value(trial._trial_id, step, value)
-            trial.intermediate_values[step] = value
-
-
-def _pauses() -> Iterator[float]:
-    pause = SHORTEST
-    while True:
-        yield pause * random.uniform(0.5, 1.5)  # so that not all look at once
-        pause = min(1.5 * pause, LONGEST)

@@ -21,18 +21,14 @@ _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
 def claim(storage: BaseStorage) -> None:
     """Keep a SQLite database for this process; other storages are shared.
 
-    SQLite locks no row, so whoever looks at a waiting trial first and whoever looks
-    next may both get it.
-
-    Raises
-    ------
-    StorageError
-        If another process searches in the same database.
+    SQLite locks no row, so two processes that read the queue at the same time may both
+    get the same trial.
+    Raises where another process searches in the same database.
     """
     backend = storage._backend if isinstance(storage, _CachedStorage) else storage
     if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
         return
-    _let_one_thread_pop(storage)
+    _queue_one_thread_at_a_time(storage)
     database = backend.engine.url.database
     if not database or database == ":memory:":
         return
@@ -51,7 +47,7 @@ def claim(storage: BaseStorage) -> None:
     _held[os.getpid(), path] = lock
 
 
-def _let_one_thread_pop(storage: BaseStorage) -> None:
+def _queue_one_thread_at_a_time(storage: BaseStorage) -> None:
     """Keep two threads from taking the same trial out of the queue."""
     storage.set_trial_state_values = partial(  # type: ignore[method-assign]
         _one_at_a_time, type(storage).set_trial_state_values, storage

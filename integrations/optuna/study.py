@@ -1,4 +1,4 @@
-"""Ask and tell: for whoever holds many trials open in one process."""
+"""Ask and tell: for programs that hold many trials open in one process."""
 
 from __future__ import annotations
 

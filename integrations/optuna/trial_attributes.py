@@ -22,7 +22,7 @@ class Slice(NamedTuple):
 
     arm: int  # number of the trial that opened it
     from_epoch: int
-    n_epochs: int | None  # None before it was decided; 0: it was passed over
+    n_epochs: int | None  # None before it was decided; 0: nothing to train
     asked: bool  # whether the objective can go on with the arm
 
     @classmethod

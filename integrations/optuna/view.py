@@ -18,12 +18,7 @@ def arm_trial(
 ) -> FrozenTrial:
     """Return an arm as one trial, which still runs where no end is given.
 
-    Parameters
-    ----------
-    opening, last : FrozenTrial
-        Its first slice, and its last.
-    end : float or None
-        The end that is expected of it.
+    ``opening`` is its first slice and ``last`` its last; ``end`` is expected of it.
     """
     return FrozenTrial(
         number=opening.number,
@@ -40,8 +35,8 @@ def arm_trial(
     )
 
 
-class _WithoutPassedOver:
-    """A storage without the trials that were passed over, which have no parameters.
+class _WithoutEmptyTrials:
+    """A storage without the trials that had nothing to train: they lack parameters.
 
     Some samplers read it directly, and expect parameters in each trial that has ended.
     """
@@ -58,19 +53,12 @@ class _WithoutPassedOver:
 
 
 class ArmView(Study):
-    """A study in which each arm is one trial, and paused and passed-over ones are none.
+    """A study in which each arm is one trial, and slices and empty trials are none.
 
     Optuna's samplers read trials through ``get_trials`` and ``_get_trials``; what they
-    write goes to the study itself.
-
-    Parameters
-    ----------
-    study : Study
-        The study itself.
-    trials : callable
-        Returns the trials to be seen, by number.
-    no_more : callable
-        Called when the sampler would stop the study, because it has nothing to propose.
+    write goes to the study itself. ``trials()`` returns what is to be seen, by number,
+    and ``no_more()`` is called where the sampler would stop the study, because it has
+    nothing left to propose.
     """
 
     def __init__(
@@ -81,7 +69,7 @@ class ArmView(Study):
     ) -> None:
         # Not by Study.__init__, which would read the storage anew.
         self.__dict__.update(study.__dict__)
-        self._storage = _WithoutPassedOver(study._storage)  # type: ignore[assignment]
+        self._storage = _WithoutEmptyTrials(study._storage)  # type: ignore[assignment]
         self._trials = trials
         self._no_more = no_more
 

@@ -25,31 +25,12 @@ def draw_candidates(
 ) -> list[dict[str, Any]]:
     """Return the configurations: the given ones, or a sample of the space.
 
-    Parameters
-    ----------
-    space : dict, list of dict
-        A space, as ``RandomizedSearchCV`` takes it: values are lists or distributions
-        with ``rvs``; a list of such spaces; or a list of configurations, recognised by
-        holding no distribution and at least one value that is no list: a number, a
-        word, a tuple.
-    n_candidates : int or "auto"
-        How many to draw; a list of configurations is taken whole.
-    random_state : int, RandomState or None
-        Seed of the sample.
-    recommended : int or None
-        What ``"auto"`` stands for, where that is known.
-    n_epochs : int, optional
-        The budget, where it is in epochs.
-
-    Returns
-    -------
-    list of dict
-        At least one, and no more than there are epochs.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the space is empty or not a space, or there are more candidates than epochs.
+    A space is a dict of lists and of distributions with ``rvs``, as
+    ``RandomizedSearchCV`` takes it, or a list of such dicts. A list of configurations
+    is recognised by holding no distribution and at least one value that is no list (a
+    number, a word, a tuple), and taken whole. ``recommended`` is what ``"auto"`` stands
+    for, and ``n_epochs`` the budget, where these are known: there are never more
+    candidates than epochs.
     """
     if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
         space = list(space)  # such as a ParameterGrid
@@ -59,17 +40,17 @@ def draw_candidates(
             f"configurations, and not empty; got {space!r}"
         )
         raise InvalidParameterError(msg)
-    parts = [space] if isinstance(space, Mapping) else list(space)
-    for part in parts:
-        if not isinstance(part, Mapping):
-            msg = f"param_distributions holds {part!r}; its parts must be dicts"
+    spaces = [space] if isinstance(space, Mapping) else list(space)
+    for one in spaces:
+        if not isinstance(one, Mapping):
+            msg = f"param_distributions holds {one!r}; its parts must be dicts"
             raise InvalidParameterError(msg)
-    if isinstance(space, Mapping) or _are_spaces(parts):
-        _check_choices(parts)
-        n = _how_many(parts, n_candidates, recommended, n_epochs)
-        candidates = list(ParameterSampler(parts, n, random_state=random_state))
+    if isinstance(space, Mapping) or _are_spaces(spaces):
+        _check_choices(spaces)
+        n = _how_many(spaces, n_candidates, recommended, n_epochs)
+        candidates = list(ParameterSampler(spaces, n, random_state=random_state))
     else:
-        candidates = [dict(part) for part in parts]
+        candidates = [dict(one) for one in spaces]
     if n_epochs is not None and len(candidates) > n_epochs:
         msg = (
             f"a budget of {n_epochs} epochs is less than one for each of the "
@@ -80,47 +61,45 @@ def draw_candidates(
     return candidates
 
 
-def _are_spaces(parts: Sequence[Mapping[str, Any]]) -> bool:
-    values = [value for part in parts for value in part.values()]
+def _are_spaces(spaces: Sequence[Mapping[str, Any]]) -> bool:
+    values = [value for one in spaces for value in one.values()]
     return any(hasattr(value, "rvs") for value in values) or all(
         isinstance(value, (list, np.ndarray, range)) for value in values
     )
 
 
-def _is_choice(value: Any) -> bool:
-    return hasattr(value, "rvs") or isinstance(value, (list, tuple, np.ndarray, range))
-
-
-def _check_choices(parts: Sequence[Mapping[str, Any]]) -> None:
-    for part in parts:
-        for name, value in part.items():
-            if not _is_choice(value):
+def _check_choices(spaces: Sequence[Mapping[str, Any]]) -> None:
+    for one in spaces:
+        for name, value in one.items():
+            if hasattr(value, "rvs"):
+                continue
+            if not isinstance(value, (list, tuple, np.ndarray, range)):
                 msg = (
                     f"param_distributions must give {name!r} a list of values or a "
                     f"distribution with rvs; got {value!r}"
                 )
                 raise InvalidParameterError(msg)
-            if not hasattr(value, "rvs") and len(value) == 0:
+            if len(value) == 0:
                 msg = f"param_distributions gives {name!r} no value; give at least one"
                 raise InvalidParameterError(msg)
 
 
 def _how_many(
-    parts: Sequence[Mapping[str, Any]],
+    spaces: Sequence[Mapping[str, Any]],
     n_candidates: int | str,
     recommended: int | None,
     n_epochs: int | None,
 ) -> int:
     if n_candidates != "auto":
         return checked_int("n_candidates", n_candidates, 1)
-    finite = all(not hasattr(v, "rvs") for part in parts for v in part.values())
+    finite = all(not hasattr(v, "rvs") for one in spaces for v in one.values())
     if recommended is None and not finite:
         msg = (
             "n_candidates='auto' needs a policy by name and a budget in epochs: "
             "give the number of configurations to draw"
         )
         raise InvalidParameterError(msg)
-    limits = [recommended, n_epochs, len(ParameterGrid(parts)) if finite else None]
+    limits = [recommended, n_epochs, len(ParameterGrid(spaces)) if finite else None]
     return min(limit for limit in limits if limit is not None)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -55,26 +54,22 @@ class BestEstimatorMixin:
     scorer_: Any
     best_estimator_: Any
 
-    predict: Callable[[Any], Any] = _delegated(
-        "predict", "Predict with the best estimator."
-    )
-    predict_proba: Callable[[Any], Any] = _delegated(
+    predict = _delegated("predict", "Predict with the best estimator.")
+    predict_proba = _delegated(
         "predict_proba", "Predict class probabilities with the best estimator."
     )
-    predict_log_proba: Callable[[Any], Any] = _delegated(
+    predict_log_proba = _delegated(
         "predict_log_proba",
         "Predict the logarithm of class probabilities with the best estimator.",
     )
-    decision_function: Callable[[Any], Any] = _delegated(
+    decision_function = _delegated(
         "decision_function", "Return the decision function of the best estimator."
     )
-    score_samples: Callable[[Any], Any] = _delegated(
+    score_samples = _delegated(
         "score_samples", "Return the best estimator's score of every row."
     )
-    transform: Callable[[Any], Any] = _delegated(
-        "transform", "Transform with the best estimator."
-    )
-    inverse_transform: Callable[[Any], Any] = _delegated(
+    transform = _delegated("transform", "Transform with the best estimator.")
+    inverse_transform = _delegated(
         "inverse_transform", "Transform back with the best estimator."
     )
     n_features_in_ = _attribute("n_features_in_", "Number of features seen by ``fit``.")

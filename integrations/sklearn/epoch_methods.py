@@ -18,6 +18,7 @@ libraries' estimators and a user's own work the same way.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from sklearn.ensemble import (
@@ -108,7 +109,8 @@ def epoch_method(estimator: Any) -> EpochMethod:
         method = EpochMethod("max_iter", "max_iter")
     else:
         raise _no_method(estimator, params)
-    _check_parameters(estimator, method.kind, params)
+    for parameter, advice in _obstacles(estimator, method.kind, params):
+        raise _not_trainable(estimator, advice, parameter)
     return method
 
 
@@ -162,26 +164,26 @@ def continuation(estimator: Any) -> str:
     return next((_CONTINUATION[m] for m in modules if m in _CONTINUATION), "")
 
 
-def _check_parameters(estimator: Any, kind: Kind, params: dict[str, Any]) -> None:
+def _obstacles(
+    estimator: Any, kind: Kind, params: dict[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Iterate over parameters that forbid training by epochs, and what to do."""
     for parameter in _STOPPING[kind]:
         if params.get(parameter) not in (None, False, "auto"):
-            advice = "the search decides when to stop, turn it off"
-            raise _not_trainable(estimator, advice, parameter)
+            yield parameter, "the search decides when to stop, turn it off"
     if kind == "partial_fit" and params.get("class_weight") == "balanced":
         advice = "partial_fit cannot count the classes, use a dict of weights"
-        raise _not_trainable(estimator, advice, "class_weight")
+        yield "class_weight", advice
     bagging = isinstance(estimator, (BaggingClassifier, BaggingRegressor))
     if bagging and params.get("oob_score"):
-        advice = "it has no warm start with out-of-bag scores, turn them off"
-        raise _not_trainable(estimator, advice, "oob_score")
+        yield "oob_score", "it has no warm start with out-of-bag scores, turn them off"
     if kind == "boosting":
         for parameter in ("boosting_type", "boosting", "boost"):
             if params.get(parameter) in ("rf", "random_forest"):
-                advice = "a random forest cannot be continued, use 'gbdt'"
-                raise _not_trainable(estimator, advice, parameter)
+                yield parameter, "a random forest cannot be continued, use 'gbdt'"
         for parameter in sorted(_ROUNDS & params.keys()):
             advice = "it counts the epochs, which the search decides, set max_epochs"
-            raise _not_trainable(estimator, advice, parameter)
+            yield parameter, advice
 
 
 def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:

@@ -61,39 +61,10 @@ class EpochTrainer:
     must be given the same rows.
 
     The estimator now belongs to the trainer, so pass a clone, configured and unfitted:
-    it is fitted in place and its parameters may be set (below). ``steps_per_epoch``
-    counts the passes, trees or boosting rounds of an epoch; ``classes`` is what
-    ``class_labels`` returns, by default read from the first ``y``.
-
-    Attributes
-    ----------
-    estimator : object
-        The same estimator; after the first epoch it is fitted, and ready to predict.
-    epochs : int
-        How many epochs it has been trained.
-
-    Notes
-    -----
-    What differs from one ``fit`` over all epochs:
-
-    - ``partial_fit`` ignores ``max_iter`` and ``tol``. With an integer
-      ``random_state`` every pass visits the rows in the same order; a
-      ``RandomState`` instance gives each pass its own. SGD's
-      ``learning_rate="adaptive"`` stays at ``eta0``.
-    - Warm-started ensembles end up exactly as after one ``fit``, once
-      ``warm_start=True`` is set and, for HistGradientBoosting, ``early_stopping``,
-      whose ``"auto"`` gives way to False: the search decides when to stop.
-      ``n_estimators`` (``max_iter``) is the number trained so far.
-    - xgboost and lightgbm end up exactly as after one ``fit`` where nothing is drawn
-      at random. Rows, columns or dropped trees are drawn from other seeds: epoch by
-      epoch ``random_state`` plus the rounds behind (None counts as 0). With one and
-      the same seed lightgbm would draw the same columns for ever, and xgboost would
-      go on with generator numbers that other boosters in the process use up.
-      Afterwards ``random_state`` is as it was, and ``n_estimators`` the rounds so far.
-    - A ``Pipeline`` fits its transformers on the first epoch, with ``fit_transform``
-      as its own ``fit`` does, and ignores ``memory`` and ``verbose``. The transformed
-      rows are kept. They are pickled too, unless ``transform`` gives the same bits
-      again: the first epoch compares them, and so transforms twice.
+    it is fitted in place, and parameters that count epochs or would stop it are set.
+    ``steps_per_epoch`` counts the passes, trees or boosting rounds of an epoch;
+    ``classes`` is what ``class_labels`` returns, by default read from the first ``y``.
+    docs/scikit-learn.md says what differs from one ``fit`` over all epochs.
 
     Examples
     --------
@@ -112,7 +83,7 @@ class EpochTrainer:
     ) -> None:
         steps = checked_int("steps_per_epoch", steps_per_epoch, 1)
         self.estimator = estimator
-        self.epochs = 0
+        self.epochs = 0  # that it has been trained
         self._stepper = _stepper(estimator, steps, classes)
 
     def train(self, X: Any, y: Any = None, /, **fit_params: Any) -> None:
@@ -145,6 +116,7 @@ class _Stepper(ABC):
         self.estimator = estimator
         self.steps = steps
         self.classes = classes
+        self.trained = 0  # trees or boosting rounds
 
     @abstractmethod
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
@@ -171,7 +143,6 @@ class _PartialFit(_Stepper):
 class _WarmStart(_Stepper):
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
         super().__init__(estimator, steps, classes)
-        self.trained = 0
         estimator.set_params(warm_start=True)
         if isinstance(estimator, HIST_GRADIENT_BOOSTING):
             estimator.set_params(early_stopping=False)
@@ -193,11 +164,12 @@ class _WarmStart(_Stepper):
 class _Boosting(_Stepper):
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
         super().__init__(estimator, steps, classes)
-        self.trained = 0
         # Not from get_params: there xgboost draws a number from a RandomState.
         self.random_state = estimator.random_state
 
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+        # With one and the same seed lightgbm would draw the same columns for ever, and
+        # xgboost go on with generator numbers that other boosters have used up.
         seed = self.random_state
         if seed is None or isinstance(seed, Integral):
             seed = (int(seed or 0) + self.trained) % 2**31
@@ -212,6 +184,8 @@ class _Boosting(_Stepper):
 
 
 class _Pipeline(_Stepper):
+    """Keeps the transformed rows; pickles them where transform cannot repeat them."""
+
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
         super().__init__(estimator, steps, classes)
         self.name, last = estimator.steps[-1]

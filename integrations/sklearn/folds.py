@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import wrap_non_picklable_objects
@@ -27,25 +27,11 @@ from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_lab
 def frozen_splits(
     cv: Any, estimator: Any, X: Any, y: Any, params: Mapping[str, Any], random: Any
 ) -> list[tuple[Any, Any]]:
-    """Return the splits that serve every epoch of every arm.
+    """Return the splits that serve every epoch of every arm: at least one.
 
-    Parameters
-    ----------
-    cv : int, float, splitter, iterable or None
-        As ``check_cv`` takes it; a float holds out that share of the rows once.
-    estimator : estimator
-        A classifier's classes are spread evenly.
-    X, y : array-like
-        The data; ``y`` may be None.
-    params : dict
-        Metadata for ``split``, such as ``groups``.
-    random : RandomState
-        Draws the rows that are held out.
-
-    Returns
-    -------
-    list of (train, test)
-        Row numbers, at least one pair.
+    ``cv`` is as ``check_cv`` takes it; a float holds out that share of the rows once,
+    drawn by ``random``, the classes of a classifier spread evenly. ``params`` are the
+    metadata for ``split``, such as ``groups``.
     """
     classifier = is_classifier(estimator)
     if isinstance(cv, Real) and not isinstance(cv, (Integral, bool)):
@@ -76,46 +62,22 @@ class Models(list[EpochTrainer]):
 
 @dataclass
 class Folds:
-    """The trainable behind ``RisingSearchCV``: an epoch trains and scores every fold.
+    """The trainable of ``RisingSearchCV``: an epoch trains and scores every fold."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Cloned for every arm and fold.
-    X, y : array-like
-        The data; ``y`` may be None.
-    splits : list of (train, test)
-        Row numbers, the same for every arm.
-    scorer : callable
-        ``scorer(estimator, X, y) -> float`` or a dict of floats.
-    metric : str or None
-        Which of several metrics schedules; None for the only one.
-    steps_per_epoch : int
-        Passes, trees or boosting rounds of an epoch.
-    seeded : bool
-        Give parameters ``random_state`` that are None a seed of the arm's own.
-    train_scores : bool
-        Score the training rows too.
-    fit_params, score_params : dict
-        Metadata, sliced by rows for every fold.
-    config : dict, optional
-        scikit-learn's configuration, which new threads and processes do not inherit;
-        by default the present one.
-    """
-
-    estimator: Any
+    estimator: Any  # cloned for every arm and fold
     X: Any
-    y: Any
-    splits: list[tuple[Any, Any]]
-    scorer: Any
-    metric: str | None
-    steps_per_epoch: int
-    seeded: bool
-    train_scores: bool
-    fit_params: dict[str, Any]
+    y: Any  # None for estimators that learn without
+    splits: list[tuple[Any, Any]]  # row numbers to train and to test, for every arm
+    scorer: Any  # scorer(estimator, X, y) -> float or a dict of floats
+    metric: str | None  # which of several schedules
+    steps_per_epoch: int  # passes, trees or boosting rounds
+    seeded: bool  # give every random_state that is None a seed of the arm's own
+    train_scores: bool  # score the training rows too
+    fit_params: dict[str, Any]  # metadata, sliced by rows for every fold
     score_params: dict[str, Any]
+    # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
-    _sliced: dict[int, _Fold] = field(default_factory=dict, repr=False)
+    _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
     _thread: Any = field(default_factory=threading.local, repr=False)
 
     def start(self, params: Mapping[str, Any], seed: int) -> Models:
@@ -124,15 +86,15 @@ class Folds:
             return Models(self._trainers(params, seed, len(self.splits)))
 
     def train(self, models: Models) -> dict[str, Any]:
-        """Train and score every fold once; return the mean and all parts."""
+        """Train and score every fold once; return the mean score and all details."""
         self._make_room(models)
         with config_context(**self.config):
-            parts: dict[str, Any] = {}
+            details: dict[str, Any] = {}
             for i, trainer in enumerate(models):
-                parts |= self._train_fold(i, trainer)
+                details |= self._train_fold(i, trainer)
         metric = self.metric or "score"
-        scores = [parts[f"split{i}_test_{metric}"] for i in range(len(models))]
-        return {"score": float(np.mean(scores)), **parts}
+        scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
+        return {"score": float(np.mean(scores)), **details}
 
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
         """Return a fresh estimator, trained for some epochs on all rows."""
@@ -166,32 +128,26 @@ class Folds:
         self._thread.models = models
 
     def _train_fold(self, i: int, trainer: EpochTrainer) -> dict[str, Any]:
-        fold = self._fold(i)
-        X_train = self._own(fold.X_train) if trainer.needs_rows else None
-        X_test = self._own(fold.X_test)
+        train, test = self._fold(i)
+        X_train = self._own(train.X) if trainer.needs_rows else None
+        X_test = self._own(test.X)
         begin = time.perf_counter()
-        trainer.train(X_train, fold.y_train, **fold.fit_params)
+        trainer.train(X_train, train.y, **train.fit_params)
         trained = time.perf_counter()
-        scores = self._scores(trainer.estimator, X_test, fold.y_test, fold.score_params)
-        parts: dict[str, Any] = {
+        scores = self._scores(trainer.estimator, X_test, test)
+        details: dict[str, Any] = {
             f"split{i}_fit_time": trained - begin,
             f"split{i}_score_time": time.perf_counter() - trained,
         }
-        parts |= {f"split{i}_test_{name}": score for name, score in scores.items()}
+        details |= {f"split{i}_test_{name}": score for name, score in scores.items()}
         if self.train_scores:
-            X_train = self._own(fold.X_train)
-            scores = self._scores(
-                trainer.estimator, X_train, fold.y_train, fold.train_score_params
-            )
-            parts |= {f"split{i}_train_{name}": score for name, score in scores.items()}
-        return parts
+            scores = self._scores(trainer.estimator, self._own(train.X), train)
+            details |= {f"split{i}_train_{name}": s for name, s in scores.items()}
+        return details
 
-    def _scores(self, estimator: Any, X: Any, y: Any, params: Any) -> dict[str, float]:
-        scores = (
-            self.scorer(estimator, X, **params)
-            if y is None
-            else self.scorer(estimator, X, y, **params)
-        )
+    def _scores(self, estimator: Any, X: Any, rows: _Rows) -> dict[str, float]:
+        targets = () if rows.y is None else (rows.y,)
+        scores = self.scorer(estimator, X, *targets, **rows.score_params)
         if not isinstance(scores, dict):
             scores = {"score": scores}
             if self.metric is not None:
@@ -205,21 +161,21 @@ class Folds:
             raise InvalidParameterError(msg)
         return {name: _number(name, score) for name, score in scores.items()}
 
-    def _fold(self, i: int) -> _Fold:
+    def _fold(self, i: int) -> tuple[_Rows, _Rows]:
+        """Return the rows to train on and those to test on."""
         if i not in self._sliced:
             train, test = self.splits[i]
-            X_train, y_train = _safe_split(self.estimator, self.X, self.y, train)
-            X_test, y_test = _safe_split(self.estimator, self.X, self.y, test, train)
-            self._sliced[i] = _Fold(
-                X_train,
-                y_train,
-                X_test,
-                y_test,
-                _check_method_params(self.X, self.fit_params, train),
-                _check_method_params(self.X, self.score_params, test),
-                _check_method_params(self.X, self.score_params, train),
-            )
+            self._sliced[i] = self._rows(train), self._rows(test, train)
         return self._sliced[i]
+
+    def _rows(self, rows: Any, columns: Any = None) -> _Rows:
+        X, y = _safe_split(self.estimator, self.X, self.y, rows, columns)
+        return _Rows(
+            X,
+            y,
+            _check_method_params(self.X, self.fit_params, rows),
+            _check_method_params(self.X, self.score_params, rows),
+        )
 
     def _own(self, X: Any) -> Any:
         """Return X, as a copy where a pipeline's transformers may work in place."""
@@ -238,15 +194,11 @@ class Folds:
         self.__dict__.update(state, _sliced={}, _thread=threading.local())
 
 
-@dataclass(frozen=True)
-class _Fold:
-    X_train: Any
-    y_train: Any
-    X_test: Any
-    y_test: Any
+class _Rows(NamedTuple):
+    X: Any
+    y: Any
     fit_params: dict[str, Any]
     score_params: dict[str, Any]
-    train_score_params: dict[str, Any]
 
 
 def configured(estimator: Any, params: Mapping[str, Any]) -> Any:

@@ -16,10 +16,7 @@ from risingsearch.search.arguments import without_addresses
 def identity_of(folds: Folds, random_state: Any) -> Mapping[str, Any]:
     """Return data, splits and estimator as JSON values, data as digests.
 
-    Raises
-    ------
-    InvalidParameterError
-        If ``random_state`` would not draw the same again.
+    A ``random_state`` that would not draw the same again is refused.
     """
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
         msg = (
@@ -43,10 +40,8 @@ def identity_of(folds: Folds, random_state: Any) -> Mapping[str, Any]:
 
 def _shown(owner: Any) -> str:
     """Return the name of an object with all its parameters, without addresses."""
-    name = type(owner).__name__
-    if hasattr(owner, "get_params"):
-        params = sorted(owner.get_params(deep=True).items())
-        name += f"({', '.join(f'{key}={value!r}' for key, value in params)})"
-    else:
-        name = repr(owner)
-    return without_addresses(name)
+    if not hasattr(owner, "get_params"):
+        return without_addresses(repr(owner))
+    params = sorted(owner.get_params(deep=True).items())
+    shown = ", ".join(f"{name}={value!r}" for name, value in params)
+    return without_addresses(f"{type(owner).__name__}({shown})")

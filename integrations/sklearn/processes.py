@@ -17,13 +17,6 @@ _SENT: dict[str, Any] = {}
 class SentOnce:
     """A trainable that pickles as a token, for workers that were sent it before.
 
-    Parameters
-    ----------
-    trainable : Trainable
-        What the workers of a ``WorkerProcesses`` hold.
-
-    Notes
-    -----
     In a process that was not sent it, it unpickles as None: results can be read
     anywhere, and restoring the best state of one takes pickle alone.
     """
@@ -55,14 +48,9 @@ def _received(token: str) -> Any:
 class WorkerProcesses(Executor):
     """Processes, started with the first job and again after a shutdown.
 
-    Parameters
-    ----------
-    n_workers : int
-        Number of processes.
-    trainable : SentOnce
-        Sent to every process when it starts. Each process gets its share of the
-        processors for the threads of its numerical libraries, unless the environment
-        says otherwise.
+    The trainable is sent to every process when it starts. Each process gets its share
+    of the processors for the threads of its numerical libraries, unless the environment
+    says otherwise.
     """
 
     def __init__(self, n_workers: int, trainable: SentOnce) -> None:

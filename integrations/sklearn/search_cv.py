@@ -264,7 +264,7 @@ class RisingSearchCV(
         folds, candidates, seed = self._prepare(X, y, params)
         tasks = FitTasks(self, folds.X, folds.y)
         keeps = self.run_dir is not None
-        self._search = SearchRun(
+        self._run = SearchRun(
             folds,
             candidates,
             policy=self.policy,
@@ -280,6 +280,7 @@ class RisingSearchCV(
             run_dir=self.run_dir,
             identity=identity_of(folds, self.random_state) if keeps else None,
         )
+        self._search = self._run.search
         self._train(tasks)
         return self
 
@@ -310,7 +311,7 @@ class RisingSearchCV(
             )
             raise NotFittedError(msg)
         self._search.extend(extra_budget)
-        folds = self._search.folds
+        folds = self._run.folds
         self._train(FitTasks(self, folds.X, folds.y))
         return self
 
@@ -416,7 +417,7 @@ class RisingSearchCV(
 
     def _train(self, tasks: FitTasks) -> None:
         try:
-            result = self._search.train(tasks)
+            result = self._run.train(tasks)
         except SearchFailedError as error:
             if error.__cause__ is None:
                 msg = f"{error}: scoring={self.scoring!r} gave no finite number"
@@ -440,7 +441,7 @@ class RisingSearchCV(
 
     def _keep(self, result: SearchResult) -> None:
         self._forget_results()
-        folds = self._search.folds
+        folds = self._run.folds
         self.n_splits_ = len(folds.splits)
         self.scorer_ = getattr(folds.scorer, "_scorers", folds.scorer)
         self.multimetric_ = folds.metric is not None
@@ -472,7 +473,7 @@ class RisingSearchCV(
             [trainer] = result.best_state()
             return trainer.estimator
         seed = self._search.seed_of(self.best_index_)
-        return self._search.folds.refit(self.best_params_, seed, self.best_epoch_)
+        return self._run.folds.refit(self.best_params_, seed, self.best_epoch_)
 
     def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
         """Draw which configuration trained when; see ``risingsearch.plotting``."""
@@ -495,7 +496,8 @@ class RisingSearchCV(
     def __getstate__(self) -> dict[str, Any]:
         # The live models, the data and the workers stay behind.
         state = dict(super().__getstate__())
-        state.pop("_search", None)
+        for name in ("_search", "_run"):
+            state.pop(name, None)
         return state | {"executor": None}
 
     def __sklearn_clone__(self) -> RisingSearchCV:

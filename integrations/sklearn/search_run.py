@@ -10,7 +10,6 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
-from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 
@@ -18,18 +17,8 @@ from risingsearch.search.search import RisingSearch
 class SearchRun:
     """The search behind a fitted ``RisingSearchCV``, with its models and its workers.
 
-    Parameters
-    ----------
-    folds : Folds
-        What is trained.
-    candidates : list of dict
-        The configurations.
-    n_jobs : int or None
-        Processes that train at the same time, or workers of the executor to use.
-    executor : concurrent.futures.Executor or None
-        Where to train instead of in processes of its own.
-    **options
-        Arguments of ``RisingSearch``.
+    Without an executor, ``n_jobs`` processes of its own train at the same time. All
+    other options are those of ``RisingSearch``.
     """
 
     def __init__(
@@ -48,7 +37,7 @@ class SearchRun:
         if executor is None and count > 1:
             trainable = SentOnce(folds)
             self._workers = WorkerProcesses(count, trainable)
-        self._search = RisingSearch(
+        self.search = RisingSearch(
             trainable,
             candidates,
             executor=self._workers or executor,
@@ -56,11 +45,6 @@ class SearchRun:
             order="ask" if executor is None else "completion",
             **options,
         )
-
-    @property
-    def scheduler(self) -> Scheduler:
-        """The scheduler of the search."""
-        return self._search.scheduler
 
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch.
@@ -75,10 +59,10 @@ class SearchRun:
                 if tasks.epoch_done():
                     search.stop()
 
-        self._search.callbacks = (tell,)
+        self.search.callbacks = (tell,)
         interrupted = True
         try:
-            result = self._search.run()
+            result = self.search.run()
             interrupted = False
         except Exception:
             interrupted = False
@@ -88,15 +72,3 @@ class SearchRun:
                 self._workers.shutdown(cancel_futures=interrupted)
         tasks.search_done()
         return result
-
-    def extend(self, budget: Any) -> None:
-        """Add to the budget."""
-        self._search.extend(budget)
-
-    def result(self) -> SearchResult:
-        """Return what was found so far."""
-        return self._search.result()
-
-    def seed_of(self, arm: int) -> int:
-        """Return the seed of an arm."""
-        return self._search.seed_of(arm)

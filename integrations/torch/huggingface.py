@@ -25,24 +25,12 @@ class RisingTrainerCallback(TrainerCallback):
     """Evaluates, saves and stops at the end of an epoch, or after some steps.
 
     ``HuggingFaceTrainable`` adds it by itself.
-
-    Parameters
-    ----------
-    n_steps : int or None
-        Steps until it stops; None for the end of the epoch.
-
-    Attributes
-    ----------
-    metrics : dict
-        What the evaluation has returned.
-    first_step : int
-        Steps that the run had trained when it began.
     """
 
     def __init__(self, n_steps: int | None) -> None:
-        self.n_steps = n_steps
-        self.metrics: dict[str, float] = {}
-        self.first_step = 0
+        self.n_steps = n_steps  # until it stops; None for the end of the epoch
+        self.metrics: dict[str, float] = {}  # of the evaluation
+        self.first_step = 0  # steps that the run had trained when it began
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note where this slice begins."""
@@ -129,20 +117,16 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
             trainer.train(resume_from_checkpoint=before)
             if trainer.state.global_step == callback.first_step:
                 raise StopIteration  # the Trainer had no step left
-            if self.monitor not in callback.metrics:
-                msg = (
-                    f"the evaluation has returned {sorted(callback.metrics)}, and "
-                    f"monitor is {self.monitor!r}: let compute_metrics return it"
-                )
-                raise SetupError(msg)
+            metrics, advice = callback.metrics, "let compute_metrics return it"
+            self._check_monitored(metrics, "the evaluation has returned", advice)
             last = Path(folder, f"checkpoint-{trainer.state.global_step}")
             run.checkpoint = _packed(last)
         others = {
             name: float(value)
-            for name, value in callback.metrics.items()
-            if name != self.monitor and name != "epoch"
+            for name, value in metrics.items()
+            if name not in (self.monitor, "epoch")
         }
-        return {"score": float(callback.metrics[self.monitor]), **others}
+        return {"score": float(metrics[self.monitor]), **others}
 
 
 def unpacked(run: PausedRun, folder: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import MissingDependencyError, SetupError
+from risingsearch.errors import MissingDependencyError
 from risingsearch.integrations.torch.batches import Batches
 from risingsearch.integrations.torch.paused_runs import (
     FrameworkTrainable,
@@ -58,19 +58,8 @@ class RisingCallback(Callback):
     """Stops a ``Trainer`` at the end of an epoch, and keeps what it has logged.
 
     ``LightningTrainable`` adds it by itself. It begins every epoch with the random
-    states, and the place in ``Batches``, that the last one has left.
-
-    Parameters
-    ----------
-    states, batches : dict or None
-        Random states to begin with, and the state of ``Batches``.
-
-    Attributes
-    ----------
-    metrics : dict of str to float, or None
-        What was logged by the end of the epoch; None before.
-    states, batches : dict or None
-        The same at the end of the epoch.
+    states, and the position in ``Batches``, that the last one has left; at its end
+    ``states`` and ``batches`` are those of now, and ``metrics`` what was logged.
     """
 
     def __init__(
@@ -96,7 +85,7 @@ class RisingCallback(Callback):
         trainer.should_stop = True
 
     def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
-        """Note the random states, and the place in the batches."""
+        """Note the random states, and the position in the batches."""
         self.states = random_states()
         loader = trainer.train_dataloader
         self.batches = loader.state_dict() if isinstance(loader, Batches) else None
@@ -192,12 +181,8 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
             metrics = callback.metrics
             if metrics is None:
                 raise StopIteration  # the Trainer had no epoch left
-            if self.monitor not in metrics:
-                msg = (
-                    f"the module has logged {sorted(metrics)}, and monitor "
-                    f"is {self.monitor!r}: log it in validation_step"
-                )
-                raise SetupError(msg)
+            advice = "log it in validation_step"
+            self._check_monitored(metrics, "the module has logged", advice)
             trainer.save_checkpoint(path)
             run.checkpoint = path.read_bytes()
             run.states, run.batches = callback.states, callback.batches

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
-from risingsearch.errors import NotTrainableError
+from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.json_values import as_json, from_json
 
 
@@ -30,6 +30,7 @@ class FrameworkTrainable(Generic[Run]):
     """Starts, saves and loads paused runs; each framework trains them its own way."""
 
     run_type: type[Run]
+    monitor: str
 
     def start(self, params: Mapping[str, Any], seed: int) -> Run:
         """Return a run that has seen nothing."""
@@ -43,6 +44,13 @@ class FrameworkTrainable(Generic[Run]):
         """Return the run of a file."""
         saved = read(path)
         return self.run_type(**saved | {"params": params_from_text(saved["params"])})
+
+    def _check_monitored(
+        self, metrics: Mapping[str, Any], who: str, advice: str
+    ) -> None:
+        if self.monitor not in metrics:
+            msg = f"{who} {sorted(metrics)}, and monitor is {self.monitor!r}: {advice}"
+            raise SetupError(msg)
 
 
 def read(path: str | Path) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class TorchRun:
     device : torch.device
         Where to train.
     epoch : int
-        Epochs behind the run: 0 when the first one trains.
+        Epochs that the run has trained: 0 while the first one trains.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class TorchRun:
 
     @property
     def is_live(self) -> bool:
-        """Whether its objects are there, on the device."""
+        """Whether its objects are on the device."""
         return self._objects is not None
 
     @property
@@ -149,7 +149,7 @@ class TorchRun:
         self._parked, self._file = None, file
 
     def revive(self) -> dict[str, Any]:
-        """Return the objects, built again and put back where they are not there."""
+        """Return the objects, built again and restored where they are not on the device."""
         self._owner.residents.make_room(self)
         if self._objects is not None:
             return self._objects

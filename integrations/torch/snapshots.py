@@ -113,7 +113,7 @@ def _of_tensor(held: torch.Tensor) -> dict[str, Any]:
 
 
 def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
-    """Return what takes the place of ``held``, most often itself with the old values.
+    """Return what replaces ``held``, most often itself with the saved values.
 
     ``held`` is None where ``build`` has returned nothing to put it into.
     """
@@ -177,11 +177,11 @@ def _restored_container(
         held.clear()
         held.update(items)
         return held
-    parts = () if isinstance(held, set) else held
+    old = () if isinstance(held, set) else held
     values = [
-        _restored(node, part, f"{name}[{i}]", device)
-        for i, (node, part) in enumerate(
-            zip(content, chain(parts, repeat(None)), strict=False)
+        _restored(node, item, f"{name}[{i}]", device)
+        for i, (node, item) in enumerate(
+            zip(content, chain(old, repeat(None)), strict=False)
         )
     ]
     if isinstance(held, tuple):

@@ -50,7 +50,7 @@ def test_nothing_is_stopped_while_it_warms_up(n_warmup_steps, n):
 
 
 @pytest.mark.parametrize(("interval_steps", "n"), [(1, 4), (3, 4), (5, 6), (7, 8)])
-def test_trials_are_looked_at_in_intervals(interval_steps, n):
+def test_trials_are_judged_in_intervals(interval_steps, n):
     options = {"n_startup_trials": 1, "interval_steps": interval_steps}
     assert run([GOOD, FLAT], **options) == [20, n]
 

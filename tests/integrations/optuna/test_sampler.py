@@ -21,7 +21,7 @@ def slices(study):
     return [trial for trial in study.trials if trial.user_attrs.get(N_EPOCHS)]
 
 
-def passed_over(study):
+def empty_trials(study):
     return [trial for trial in study.trials if trial.user_attrs.get(N_EPOCHS) == 0]
 
 
@@ -121,7 +121,7 @@ def test_the_search_goes_on_where_it_was_stopped(objective, make_study):
     assert set(objective.trained.values()) == {1}
     study.optimize(objective)  # nothing is left
     assert objective.trained.total() == 60
-    assert len(passed_over(study)) == 1
+    assert len(empty_trials(study)) == 1
 
 
 def test_another_sampler_takes_the_study_over(objective, make_study):

@@ -6,7 +6,7 @@ from optuna.trial import TrialState
 import risingsearch.integrations.optuna as rising
 
 
-class Looking(RandomSampler):
+class Observing(RandomSampler):
     """Notes what it sees whenever it proposes, and when a trial has ended."""
 
     def __init__(self):
@@ -25,7 +25,7 @@ class Looking(RandomSampler):
 
 
 def test_a_sampler_sees_one_trial_per_arm(objective, make_study):
-    base = Looking()
+    base = Observing()
     study = make_study(budget=100, base=base)
     study.optimize(objective)
     arms = {result.id: result for result in rising.arm_results(study)}
@@ -40,18 +40,18 @@ def test_a_sampler_sees_one_trial_per_arm(objective, make_study):
 
 
 @pytest.mark.parametrize("gate", [-1.0, 1.0])
-def test_first_looks_are_believed_where_the_policy_trusts_them(
+def test_first_slices_are_believed_where_the_policy_trusts_them(
     objective, make_study, gate
 ):
     objective.suggest = lambda trial: trial.number + trial.suggest_float("x", 0, 1)
-    objective.score = lambda top, epoch: (-1) ** epoch * top  # second looks turn it
+    objective.score = lambda top, epoch: (-1) ** epoch * top  # second slices turn it
     study = make_study(policy_params={"gate": gate}, policy="gated-damped-slope")
     study.optimize(objective)
-    looked_at_again = {r.id for r in rising.arm_results(study) if r.n_trials > 1}
+    had_another_slice = {r.id for r in rising.arm_results(study) if r.n_trials > 1}
     seen = study.sampler._seen(study)
     ended = {trial.number for trial in seen if trial.state == TrialState.COMPLETE}
     assert {trial.state for trial in seen} <= {TrialState.COMPLETE, TrialState.RUNNING}
-    assert ended == (looked_at_again if gate > 0 else {t.number for t in seen})
+    assert ended == (had_another_slice if gate > 0 else {t.number for t in seen})
 
 
 @pytest.mark.parametrize("base", ["grid", "brute force"])
@@ -101,7 +101,7 @@ def test_a_study_that_is_taken_up_again_opens_no_more_either(objective, make_stu
 
 
 def test_trials_of_before_are_seen_too(objective, make_study):
-    base = Looking()
+    base = Observing()
     study = make_study(budget=20, base=base)
     uniform = optuna.distributions.FloatDistribution(0.0, 1.0)
     known = optuna.trial.create_trial(
@@ -114,7 +114,7 @@ def test_trials_of_before_are_seen_too(objective, make_study):
 
 
 def test_running_arms_are_seen_as_running(make_study):
-    base = Looking()
+    base = Observing()
     study = make_study(budget=50, base=base)
     for _ in range(3):
         trial = study.ask()
