@@ -9,10 +9,7 @@ from risingsearch.errors import missing
 try:
     import distributed  # noqa: F401 - what the rest of the package needs
 except ModuleNotFoundError as error:
-    if error.name is None or error.name.partition(".")[0] not in (
-        "distributed",
-        "dask",
-    ):
+    if (error.name or "").partition(".")[0] not in ("distributed", "dask"):
         raise
     raise missing("dask.distributed", extra="dask") from error
 

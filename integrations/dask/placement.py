@@ -51,10 +51,7 @@ class Placement:
         self._threads = dict(threads)
 
     def assign(self, chunk: Task, held: HeldState | None) -> Assignment:
-        """Choose the worker of a chunk, of which there must be one.
-
-        ``held`` is the last state of its arm that stayed on a worker.
-        """
+        """Choose a worker; ``held`` is the arm's last state that stayed on one."""
         if held is not None and self._goes_on_from(held, chunk):
             assignment = Assignment(held.address, held.token)
         else:

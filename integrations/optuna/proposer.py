@@ -51,9 +51,8 @@ class SamplerProposer:
             self._optuna: Any = import_module("optuna")
         except ImportError as error:
             raise missing("optuna", extra="optuna") from error
-        self._sampler = sampler or (
-            lambda seed: self._optuna.samplers.TPESampler(seed=seed)
-        )
+        tpe = self._optuna.samplers.TPESampler
+        self._sampler = sampler or (lambda seed: tpe(seed=seed))
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator

@@ -16,10 +16,7 @@ from risingsearch.integrations.optuna.trial_attributes import N_EPOCHS
 def arm_trial(
     opening: FrozenTrial, last: FrozenTrial, end: float | None
 ) -> FrozenTrial:
-    """Return an arm as one trial, which still runs where no end is given.
-
-    ``opening`` is its first slice and ``last`` its last; ``end`` is expected of it.
-    """
+    """Return an arm, from first to last slice, as one trial: it runs without an end."""
     return FrozenTrial(
         number=opening.number,
         state=TrialState.RUNNING if end is None else TrialState.COMPLETE,

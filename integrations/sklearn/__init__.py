@@ -8,7 +8,7 @@ PACKAGES = ("sklearn", "scipy", "joblib", "threadpoolctl")
 try:
     from risingsearch.integrations.sklearn.search_cv import RisingSearchCV
 except ModuleNotFoundError as error:
-    if error.name is None or not error.name.startswith(PACKAGES):
+    if not (error.name or "").startswith(PACKAGES):
         raise
     raise missing("scikit-learn", extra="sklearn") from error
 

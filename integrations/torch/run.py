@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,10 +110,13 @@ class TorchRun:
     def train(self) -> Any:
         """Train one epoch and return what ``validate`` says."""
         self.revive()
-        with self._own_random_states():
+        with kept_random_states():
+            set_random_states(self._random)
             self._owner.train_epoch(self)
             self.epoch += 1
-            return self._owner.validate(self)
+            score = self._owner.validate(self)
+            self._random = random_states()
+        return score
 
     def checkpoint(self) -> dict[str, Any]:
         """Return all that the run goes on from: numbers, texts and CPU tensors."""
@@ -149,7 +151,7 @@ class TorchRun:
         self._parked, self._file = None, file
 
     def revive(self) -> dict[str, Any]:
-        """Return the objects, built again and restored where they are not on the device."""
+        """Return the objects, built again and restored if they have left the device."""
         self._owner.residents.make_room(self)
         if self._objects is not None:
             return self._objects
@@ -190,10 +192,3 @@ class TorchRun:
             msg = f"build names objects {taken}, which a run uses itself: rename them"
             raise SetupError(msg)
         return dict(objects)
-
-    @contextmanager
-    def _own_random_states(self) -> Iterator[None]:
-        with kept_random_states():
-            set_random_states(self._random)
-            yield
-            self._random = random_states()
