@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -21,6 +22,17 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
 EXTRAS = PROJECT["optional-dependencies"]
+UNPACKED = (ROOT / "PKG-INFO").exists()  # from a source distribution: it holds no link
+
+FOLDERS = (".ci", "benchmarks", "docs", "integrations", "risingsearch", "tests")
+FILES = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "MANIFEST.in",
+    "README.md",
+    "pyproject.toml",
+)
 
 TEST_COMMAND = (
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
@@ -58,7 +70,8 @@ class TestMetadata:
 
     def test_the_link_for_type_checkers_is_relative(self):
         link = ROOT / "risingsearch" / "integrations"
-        assert os.readlink(link) == "../integrations"
+        if not UNPACKED:
+            assert os.readlink(link) == "../integrations"
 
     def test_the_core_depends_on_two_small_packages(self):
         names = [re.match(r"[\w.-]+", line)[0] for line in PROJECT["dependencies"]]
@@ -77,37 +90,69 @@ class TestMetadata:
         assert PROJECT["scripts"] == {"risingsearch": "risingsearch.cli.main:main"}
 
 
-def build_wheel(source, out):
-    """Build a wheel the way pip does, with the setuptools that is installed."""
-    code = f"from setuptools import build_meta; build_meta.build_wheel({str(out)!r})"
-    command = [sys.executable, "-c", code]
+def build(kind, source, out):
+    """Build the way pip does, with the setuptools that is installed."""
+    code = f"from setuptools import build_meta; build_meta.build_{kind}({str(out)!r})"
     done = subprocess.run(
-        command, cwd=source, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    (wheel,) = out.glob("*.whl")
-    return wheel
+    (built,) = (path for path in out.iterdir() if path.is_file())
+    return built
 
 
-def copy_sources(to, with_link):
-    """Copy what is built, not what an earlier build left in the checkout."""
+def copy_sources(to):
+    """Copy what is kept in the repository, not what a build left in the checkout."""
     to.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in FILES:
         shutil.copy(ROOT / name, to)
-    for name in ("risingsearch", "integrations"):
+    for name in FOLDERS:
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=ignore)
-    if not with_link:
-        (to / "risingsearch" / "integrations").unlink()
 
 
-@pytest.mark.parametrize("with_link", [True, False])
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """Return the names of our files, and the source distribution of them, unpacked."""
+    folder = tmp_path_factory.mktemp("sdist")
+    copy_sources(folder / "source")
+    paths = [path for path in (folder / "source").rglob("*") if path.is_file()]
+    names = {path.relative_to(folder / "source").as_posix() for path in paths}
+    for name in ("risingsearch", "tests/golden"):
+        (folder / "source" / name / "__pycache__").mkdir()
+        (folder / "source" / name / "__pycache__" / "left.pyc").touch()
+    (folder / "out").mkdir()
+    with tarfile.open(build("sdist", folder / "source", folder / "out")) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    return names, folder / "unpacked" / f"risingsearch-{PROJECT['version']}"
+
+
+def test_a_source_distribution_holds_every_file_once(sdist):
+    names, unpacked = sdist
+    found = {
+        path.relative_to(unpacked).as_posix()
+        for path in unpacked.rglob("*")
+        if path.is_file() and "risingsearch.egg-info" not in path.parts
+    }
+    assert found == names | {"PKG-INFO", "setup.cfg"}
+
+
+@pytest.mark.parametrize("source", ["checkout", "checkout without its link", "sdist"])
 def test_a_wheel_holds_every_module_under_the_name_it_is_imported_by(
-    tmp_path, with_link
+    tmp_path, sdist, source
 ):
-    copy_sources(tmp_path / "source", with_link)
+    if source == "sdist":
+        shutil.copytree(sdist[1], tmp_path / "source")
+    else:
+        copy_sources(tmp_path / "source")
+    if source == "checkout without its link":
+        (tmp_path / "source" / "risingsearch" / "integrations").unlink(missing_ok=True)
     (tmp_path / "out").mkdir()
-    wheel = zipfile.ZipFile(build_wheel(tmp_path / "source", tmp_path / "out"))
+    wheel = zipfile.ZipFile(build("wheel", tmp_path / "source", tmp_path / "out"))
     with wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     page = (ROOT / "risingsearch" / "plotting" / "page").iterdir()
@@ -181,40 +226,56 @@ class TestContinuousIntegration:
         "python3 -m venv .venv",
         "pip install -e .[test]",
         "pytest",
+        "lint-imports",
         "ruff check",
         "ruff format --check",
         "mypy",
+        "python -m build --outdir BUILT",
+        "pip wheel --no-deps --wheel-dir BUILT/pip .",
+        "python3 -m venv .venv",
+        "pip install -e .[sklearn,plot]",
+        "risingsearch demo",
+        "python3 -m venv BUILT/empty",
+        "pip install BUILT/risingsearch-0.whl",
+        "python -I .ci/installed.py",
+        "risingsearch policies",
     )
+    TOOL = """#!/bin/sh
+        call="$(echo $(basename "$0") "$@" | sed "s|$TMPDIR/tmp[^ /]*|BUILT|g")"
+        echo "$call" >> "$CALLS"
+        test "$call" != "$BROKEN" || exit 1
+        case "$call" in
+        "python3 -m venv "*) mkdir -p "$3/bin" && cp "$TOOLS"/* "$3/bin" ;;
+        "python -m build "*) touch "$4/risingsearch-0.whl" && mkdir "$TMPDIR/sdist" &&
+            tar -czf "$4/risingsearch-0.tar.gz" -C "$TMPDIR" sdist ;;
+        esac
+        """
 
     @pytest.fixture
     def run(self, tmp_path):
         checkout = tmp_path / "checkout"
         (checkout / ".ci").mkdir(parents=True)
         shutil.copy(ROOT / ".ci" / "run", checkout / ".ci")
-        bin_dir = checkout / ".venv" / "bin"
-        bin_dir.mkdir(parents=True)
-        for tool in ("python3", "pip", "pytest", "ruff", "mypy"):
-            path = bin_dir / tool
-            path.write_text(
-                "#!/bin/sh\n"
-                f'call="$(echo {tool} "$@")"\n'
-                'echo "$call" >> "$CALLS"\n'
-                'test "$call" != "$BROKEN"\n'
-            )
-            path.chmod(0o755)
+        for folder in (tmp_path / "tools", checkout / ".venv" / "bin"):
+            folder.mkdir(parents=True)
+            for tool in {step.partition(" ")[0] for step in self.STEPS}:
+                (folder / tool).write_text(self.TOOL)
+                (folder / tool).chmod(0o755)
 
         def run(broken=""):
             calls = tmp_path / "calls"
             calls.write_text("")
-            environment = {
-                "PATH": f"{bin_dir}:/usr/bin:/bin",
-                "CALLS": str(calls),
-                "BROKEN": broken,
-            }
+            (tmp_path / "tmp").mkdir()
             done = subprocess.run(
                 [checkout / ".ci" / "run"],
                 cwd=tmp_path,
-                env=environment,
+                env={
+                    "PATH": f"{tmp_path / 'tools'}:/usr/bin:/bin",
+                    "TMPDIR": str(tmp_path / "tmp"),
+                    "TOOLS": str(tmp_path / "tools"),
+                    "CALLS": str(calls),
+                    "BROKEN": broken,
+                },
                 capture_output=True,
                 text=True,
                 check=False,
@@ -226,17 +287,33 @@ class TestContinuousIntegration:
     def test_is_executable(self):
         assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
 
-    def test_runs_the_command_of_the_readme(self):
+    @pytest.mark.parametrize("command", [TEST_COMMAND, DEMO_COMMAND])
+    def test_runs_the_commands_of_the_readme(self, command):
         lines = (ROOT / ".ci" / "run").read_text().splitlines()
-        assert TEST_COMMAND in [line.strip() for line in lines]
+        assert command in [line.strip() for line in lines]
 
     def test_runs_every_step_in_order_beside_an_older_environment(self, run):
         done, calls = run()
-        assert done.returncode == 0
+        assert done.returncode == 0, done.stderr
         assert calls == self.STEPS
 
-    @pytest.mark.parametrize("step", STEPS)
+    @pytest.mark.parametrize("step", dict.fromkeys(STEPS))
     def test_stops_at_the_first_failure(self, run, step):
         done, calls = run(broken=step)
         assert done.returncode != 0
         assert calls == self.STEPS[: self.STEPS.index(step) + 1]
+
+
+class TestRooms:
+    """What import-linter, whose contracts ``.ci/run`` checks, cannot see."""
+
+    def test_what_is_imported_by_a_text_is_known(self):
+        found = set()
+        for name, path in source_files("*.py").items():
+            for module in re.findall(r"import_module\(\"(\w+)", path.read_text()):
+                found.add((name.removesuffix(".py"), module))
+        assert found == {
+            ("risingsearch/curves/smooth", "statsmodels"),
+            ("risingsearch/integrations/optuna/proposer", "optuna"),
+            ("risingsearch/simulation/engine", "numba"),
+        }
