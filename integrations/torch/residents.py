@@ -7,12 +7,24 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from risingsearch.integrations.torch.run import TorchRun
 
-    _Runs = weakref.WeakKeyDictionary[TorchRun, None]
+class MovableRun(Protocol):
+    """A run that can leave the device, and memory."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is on the device."""
+        ...
+
+    def park(self) -> None:
+        """Leave the device for memory."""
+        ...
+
+    def spill(self, path: Path) -> None:
+        """Leave memory for a file."""
+        ...
 
 
 class Residents:
@@ -26,12 +38,14 @@ class Residents:
         self.max_resident = max_resident
         self.max_host = max_host
         # Dictionaries keep the order: the run used longest ago comes first.
-        self._live: _Runs = weakref.WeakKeyDictionary()
-        self._waiting: _Runs = weakref.WeakKeyDictionary()
+        self._live: weakref.WeakKeyDictionary[MovableRun, None]
+        self._live = weakref.WeakKeyDictionary()
+        self._waiting: weakref.WeakKeyDictionary[MovableRun, None]
+        self._waiting = weakref.WeakKeyDictionary()
         self._folder: Path | None = None
         self._files = itertools.count()
 
-    def make_room(self, run: TorchRun) -> None:
+    def make_room(self, run: MovableRun) -> None:
         """Park the run used longest ago, so that one more may be on the device."""
         self._waiting.pop(run, None)
         self._live.pop(run, None)
