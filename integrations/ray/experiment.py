@@ -24,6 +24,7 @@ from risingsearch.integrations.ray.checkpoints import (
 from risingsearch.integrations.ray.concurrency import lift_limit, room_for
 from risingsearch.integrations.ray.record import Record
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.arguments import first_difference
 from risingsearch.storage.journal import Event
 
 logger = logging.getLogger(__name__)
@@ -349,10 +350,11 @@ def _reason(trial: Trial) -> str:
 
 
 def _check_same(saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    for name, was in saved.items():
-        if was != given.get(name):
-            msg = (
-                f"the experiment was begun with {name}={was!r}, and is restored with "
-                f"{name}={given.get(name)!r}: give the same scheduler"
-            )
-            raise StateError(msg)
+    differs = first_difference(saved, given)
+    if differs is not None:
+        name, was, now = differs
+        msg = (
+            f"the experiment was begun with {name}={was}, and is restored with "
+            f"{name}={now}: give the same scheduler"
+        )
+        raise StateError(msg)

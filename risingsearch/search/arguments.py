@@ -14,7 +14,9 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 _SHOWN, _OBJECT = "$shown", "$object"
+_LONGEST = 300  # characters of a setting in a message
 
 
 def settings_of(
@@ -35,7 +37,7 @@ def settings_of(
     for name, value in arguments.items():
         if name in ("policy", "proposer") and not isinstance(value, str | None):
             owner = value if hasattr(value, "__qualname__") else type(value)
-            settings[name] = {_OBJECT: f"{owner.__module__}.{owner.__qualname__}"}
+            settings[name] = _named(f"{owner.__module__}.{owner.__qualname__}")
         elif isinstance(value, Budget):
             settings[name] = asdict(value)
         else:
@@ -96,6 +98,69 @@ def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
         else:
             arguments[name] = from_json(value)
     return arguments
+
+
+def first_difference(
+    saved: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[str, str, str] | None:
+    """Return the name and both values of a setting that differs, None for none.
+
+    Parameters
+    ----------
+    saved : dict
+        Settings as they are on disk, of this release or an earlier one.
+    given : dict
+        Settings from ``settings_of``.
+
+    Returns
+    -------
+    (str, str, str) or None
+        Where the difference is, deep inside the setting, and what is shown of the two.
+
+    Examples
+    --------
+    >>> first_difference({"budget": 9, "sizes": [1, 2]}, {"budget": 9, "sizes": [1, 3]})
+    ('sizes[1]', '2', '3')
+    """
+    for name in sorted(dict.fromkeys([*given, *saved]), key=_causes_first):
+        was, now = saved.get(name), given.get(name)
+        if isinstance(was, dict) and _OBJECT in was:
+            was = _named(was[_OBJECT])
+        if was != now:
+            where, was, now = _deepest(name, was, now)
+            return where, _cut(was), _cut(now)
+    return None
+
+
+def _named(path: str) -> dict[str, str]:
+    """Return what stands for an object: modules of this package may move, so none."""
+    return {_OBJECT: _OWN_MODULE.sub("", path)}
+
+
+def _causes_first(name: str) -> tuple[bool, bool]:
+    """Sort candidates and seed, which may come from another argument, to the end."""
+    return name in ("candidates", "seed"), name != "identity"
+
+
+def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
+    """Return what differs first between two values, deep inside them."""
+    dicts = isinstance(was, dict) and isinstance(now, dict)
+    if dicts and not any(key.startswith("$") for key in was):  # JSON for something else
+        for key in dict.fromkeys([*now, *was]):
+            if was.get(key) != now.get(key):
+                inner = key if name == "identity" else f"{name}.{key}"
+                return _deepest(inner, was.get(key), now.get(key))
+    if isinstance(was, list) and isinstance(now, list):
+        for i, (one, other) in enumerate(zip(was, now, strict=False)):
+            if one != other:
+                return _deepest(f"{name}[{i}]", one, other)
+        return f"len({name})", len(was), len(now)
+    return name, was, now
+
+
+def _cut(value: Any) -> str:
+    text = repr(from_json(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _shown(params: Mapping[str, Any]) -> Any:

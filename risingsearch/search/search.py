@@ -29,6 +29,7 @@ from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import (
     arguments_of,
+    first_difference,
     pickled_candidates,
     settings_of,
 )
@@ -51,6 +52,7 @@ from risingsearch.storage.run_directory import (
     NoDirectory,
     RunDirectory,
     as_event,
+    holds_search,
     no_collection,
     outcome_of,
     saved_entropy,
@@ -616,7 +618,9 @@ class RisingSearch:
         """Go on from a directory, made now if it holds no search yet."""
         self._run_dir = run_dir
         with run_dir.held(), no_collection():
-            events = run_dir.open(settings, more)
+            if holds_search(run_dir.path):
+                _check_same(run_dir.path, settings)
+            events = run_dir.open({"settings": settings, **more})
             self._states.store = run_dir.checkpoints
             self._go_on(events, *run_dir.load_state())
             self._forget()
@@ -710,6 +714,17 @@ class RisingSearch:
         error = SearchFailedError(f"{msg}; the first failure: {failures[0]!r}")
         error.__cause__ = failures[0]
         return error
+
+
+def _check_same(path: Path, settings: dict[str, Any]) -> None:
+    differs = first_difference(saved_header(path)["settings"], settings)
+    if differs is not None:
+        name, was, given = differs
+        msg = (
+            f"{path} holds a search with {name}={was}, and it was opened with "
+            f"{name}={given}: give the same arguments to go on, or another run_dir"
+        )
+        raise StateError(msg)
 
 
 def _checked_candidates(

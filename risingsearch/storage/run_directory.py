@@ -32,7 +32,6 @@ from risingsearch.errors import (
     InvalidParameterError,
     JournalError,
     RunDirError,
-    StateError,
 )
 from risingsearch.json_values import as_json, from_json
 from risingsearch.search.trainable import Outcome
@@ -41,7 +40,6 @@ from risingsearch.storage.files import write_whole
 from risingsearch.storage.journal import Event, Journal, create, read
 
 JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
-SHOWN = 300  # characters of a setting in a message
 
 
 class RunDirectory:
@@ -107,28 +105,23 @@ class RunDirectory:
             self._is_held = False
             lock.release()
 
-    def open(self, settings: Event, more: Event) -> list[Event]:
+    def open(self, header: Event) -> list[Event]:
         """Return the events of the search; make it if there is none.
 
         Parameters
         ----------
-        settings : dict
-            What has to be the same whenever the directory is opened.
-        more : dict
-            What is kept beside, from the first time.
+        header : dict
+            What a new search keeps beside its events.
 
         Raises
         ------
-        StateError
-            If the directory holds a search with other settings.
         JournalError
             If the journal is damaged, or cannot be written.
         """
         path = self.path / JOURNAL
         if not path.exists():
-            create(path, {"settings": settings, **more})
+            create(path, header)
         recorded = read(path)
-        self._check_same(recorded.header["settings"], settings)
         self._journal = Journal(path, recorded)
         self.checkpoints = DirectoryStore(
             self.path / CHECKPOINTS, self._max_checkpoint_bytes
@@ -174,18 +167,6 @@ class RunDirectory:
             n_known, state = 0, None
         self._n_events_saved = n_known
         return n_known, state
-
-    def _check_same(self, saved: Event, settings: Event) -> None:
-        for name in sorted(dict.fromkeys([*settings, *saved]), key=_causes_first):
-            was, given = saved.get(name), settings.get(name)
-            if was != given:
-                name, was, given = _first_difference(name, was, given)
-                msg = (
-                    f"{self.path} holds a search with {name}={_shown(was)}, and it was "
-                    f"opened with {name}={_shown(given)}: give the same arguments to "
-                    "go on, or another run_dir"
-                )
-                raise StateError(msg)
 
 
 class NoDirectory:
@@ -361,29 +342,3 @@ def _unusable(path: Path, error: OSError) -> RunDirError:
         f"{path} cannot be used ({error.strerror}): make room or change the "
         "permissions, or give another run_dir"
     )
-
-
-def _causes_first(name: str) -> tuple[bool, bool]:
-    """Sort candidates and seed, which may come from another argument, to the end."""
-    return name in ("candidates", "seed"), name != "identity"
-
-
-def _first_difference(name: str, was: Any, given: Any) -> tuple[str, Any, Any]:
-    """Return what differs first between two values, deep inside them."""
-    dicts = isinstance(was, dict) and isinstance(given, dict)
-    if dicts and not any(key.startswith("$") for key in was):  # JSON for something else
-        for key in dict.fromkeys([*given, *was]):
-            if was.get(key) != given.get(key):
-                inner = key if name == "identity" else f"{name}.{key}"
-                return _first_difference(inner, was.get(key), given.get(key))
-    if isinstance(was, list) and isinstance(given, list):
-        for i, (one, other) in enumerate(zip(was, given, strict=False)):
-            if one != other:
-                return _first_difference(f"{name}[{i}]", one, other)
-        return f"len({name})", len(was), len(given)
-    return name, was, given
-
-
-def _shown(value: Any) -> str:
-    text = repr(from_json(value))
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -9,7 +9,12 @@ import pytest
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.stationary.baselines import RoundRobin
-from risingsearch.search.arguments import arguments_of, pickled_candidates, settings_of
+from risingsearch.search.arguments import (
+    arguments_of,
+    first_difference,
+    pickled_candidates,
+    settings_of,
+)
 
 PLAIN = [{"rate": 0.1, "sizes": (64, 32), "n": np.int64(3), "name": None}]
 
@@ -90,3 +95,59 @@ def test_another_argument_that_json_cannot_hold_is_named(arguments):
     [name] = arguments
     with pytest.raises(InvalidParameterError, match=f"run_dir {name} is saved as JSON"):
         settings_of(PLAIN, arguments)
+
+
+SETTINGS = {"budget": 9, "candidates": [{"rate": 0.1}, {"rate": 0.2}], "seed": None}
+
+
+class TestFirstDifference:
+    def test_there_is_none_between_equals(self):
+        assert first_difference(SETTINGS, dict(SETTINGS)) is None
+
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ({"budget": 10}, ("budget", "9", "10")),
+            ({"seed": 0}, ("seed", "None", "0")),
+            ({"seed": 0, "budget": 10}, ("budget", "9", "10")),
+            (
+                {"candidates": [{"rate": 0.1}, {"rate": 0.3}]},
+                ("candidates[1].rate", "0.2", "0.3"),
+            ),
+            ({"candidates": [{"rate": 0.1}]}, ("len(candidates)", "2", "1")),
+            ({"of another release": 1}, ("of another release", "None", "1")),
+        ],
+    )
+    def test_it_is_named(self, changes, expected):
+        assert first_difference(SETTINGS, SETTINGS | changes) == expected
+
+    def test_a_setting_that_is_long_is_cut(self):
+        was, given = ({"identity": {"data": 5000 * letter}} for letter in "xy")
+        name, *shown = first_difference(was, given)
+        assert name == "data"
+        assert all(len(text) < 400 for text in shown)
+
+    @pytest.mark.parametrize("policy", [RoundRobin, RoundRobin.create(2, 9, 3)])
+    @pytest.mark.parametrize(
+        "module", ["policies.stationary", "policies.stationary.baselines", "else_where"]
+    )
+    def test_modules_of_this_package_may_move(self, policy, module):
+        given = settings_of([], {"policy": policy})
+        same = {"$object": f"risingsearch.{module}.RoundRobin"}
+        other = {"$object": f"risingsearch.{module}.Uniform"}
+        assert first_difference(given | {"policy": same}, given) is None
+        assert first_difference(given | {"policy": other}, given) is not None
+
+    def test_a_method_of_this_package_is_named_with_its_class(self):
+        settings = settings_of([], {"policy": RoundRobin.create})
+        assert settings == {
+            "candidates": [],
+            "policy": {"$object": "RoundRobin.create"},
+        }
+
+    def test_those_of_others_are_named_with_their_module(self):
+        [name] = settings_of([], {"proposer": Plain()})["proposer"].values()
+        assert name == f"{__name__}.Plain"
+        given = settings_of([], {"proposer": Plain()})
+        other = {"proposer": {"$object": "elsewhere.Plain"}}
+        assert first_difference(given | other, given) is not None

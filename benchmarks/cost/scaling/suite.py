@@ -300,7 +300,7 @@ def memory_and_state(policy: str, n_arms: int) -> Row:
 def disk(folder: Path, n_lines: int) -> Iterator[Row]:
     """Time what a run directory writes per job; it waits for the disk, so wall time."""
     directory = RunDirectory(folder / "run")
-    directory.open({}, {})
+    directory.open({})
     lines = []
     for k in range(n_lines):
         trained = Report(Job(k % 1000, 1, 1, k), (0.123456789,), (1.0,), ({},))
