@@ -7,8 +7,7 @@ import difflib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from risingsearch.search.results import SearchResult
+    from typing import Any
 
 
 class RisingSearchError(Exception):
@@ -100,11 +99,11 @@ class ExecutorFailedError(RisingSearchError, RuntimeError):
         The search up to the failure.
     """
 
-    def __init__(self, message: str, result: SearchResult) -> None:
+    def __init__(self, message: str, result: Any) -> None:
         super().__init__(message)
         self.result = result
 
-    def __reduce__(self) -> tuple[type[ExecutorFailedError], tuple[str, SearchResult]]:
+    def __reduce__(self) -> tuple[type[ExecutorFailedError], tuple[str, Any]]:
         return type(self), (str(self), self.result)
 
 

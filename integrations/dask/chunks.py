@@ -41,7 +41,7 @@ class Chunks:
 
     def add(self, chunk: Task, outcome: Outcome) -> None:
         """Record the outcome of a chunk."""
-        if chunk.protected and outcome.resume_from is None and not outcome.ended:
+        if chunk.may_retry and outcome.resume_from is None and not outcome.ended:
             outcome = outcome._replace(resume_from=chunk.state)
         self._outcomes.append(outcome)
         job, trained = self._rest.job, len(outcome.report.scores)
@@ -53,7 +53,7 @@ class Chunks:
             ),
             state=outcome.resume_from,
             best_reward=_best_reward(chunk, outcome),
-            behind=0,
+            epochs_missing=0,
         )
 
     def outcome(self) -> Outcome:
@@ -68,7 +68,7 @@ class Chunks:
             tuple(metrics for report in reports for metrics in report.metrics),
             last.report.failure,
         )
-        goes_on = self._task.kept and report.scores and not last.ended
+        goes_on = self._task.wants_checkpoint and report.scores and not last.ended
         return Outcome(
             report,
             last.ended,

@@ -72,7 +72,7 @@ class Placement:
         """Return whether a chunk should go on from a state that stays on a worker."""
         if held.address not in self._threads:
             return False
-        if held.epoch != chunk.job.from_epoch or chunk.behind:
+        if held.epoch != chunk.job.from_epoch or chunk.epochs_missing:
             return False
         return self._free(held.address) > 0 or self._waits(held)
 

@@ -230,7 +230,7 @@ def _count_chunk(task: Task) -> None:
     _count(parts=1)
     if task.state is not None:
         _count(sent=1, sent_bytes=len(task.state))
-    elif task.behind < task.job.from_epoch:
+    elif task.epochs_missing < task.job.from_epoch:
         _count(stayed=1)
 
 

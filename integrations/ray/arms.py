@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from risingsearch.arms import Job, Status
-from risingsearch.errors import StateError
-from risingsearch.json_values import as_json, from_json
+from risingsearch.scheduling.replay import (
+    Event,
+    ended,
+    not_reproduced,
+    replay,
+    started,
+    told,
+)
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.storage.journal import Event
 
 Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
 
 
 class Note(Protocol):
-    """Takes what has changed the scheduler, and what trial it is about, if any."""
+    """Gets each event that changes the scheduler, and its trial, if there is one."""
 
     def __call__(self, event: Event, trial_id: str | None = None) -> None:
         """Write it down."""
@@ -48,7 +53,7 @@ class Slice:
         return bool(self.scores) and not math.isfinite(self.scores[-1])
 
     def add(self, score: float, stamp: Stamp) -> None:
-        """Take in an epoch."""
+        """Add an epoch."""
         self.scores.append(score)
         self.stamps.append(stamp)
 
@@ -60,7 +65,7 @@ class Slice:
 
 
 class Arms:
-    """Keeps a scheduler, its arms by the ids of their trials, and their open slices.
+    """A scheduler, its arms by the ids of their trials, and the slices in training.
 
     All that changes the scheduler is noted in the order in which it happens, so that
     ``replay`` brings another scheduler to the same state.
@@ -101,32 +106,32 @@ class Arms:
         """
         asked = self._asked()
         job = self.scheduler.start(self.arm[trial_id], n_epochs)
-        self._note({"event": "started", "asked": asked, "job": list(astuple(job))})
+        self._note(started(job, asked))
         self.slices[trial_id] = Slice(job)
         return self.slices[trial_id]
 
     def tell(self, trial_id: str) -> None:
-        """Take in a slice; of fewer scores than epochs, the arm has ended by itself."""
+        """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
-        event = self._told(slice_.job, slice_.scores)
+        event = told(slice_.job, slice_.scores, self.scheduler.n_asked)
         self.scheduler.tell(slice_.job, slice_.scores)
         self._note(event, trial_id)
 
     def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
-        """Take in that a trial failed; what its checkpoint lacks is lost."""
+        """Tell that a trial failed; epochs that its checkpoint lacks are lost."""
         slice_ = self.slices.pop(trial_id)
         kept = slice_.scores[: slice_.n_kept(checkpoint)]
-        event = self._told(slice_.job, kept) | {"failure": reason}
+        event = told(slice_.job, kept, self.scheduler.n_asked) | {"failure": reason}
         self.scheduler.fail(slice_.job, reason, kept)
         self._note(event, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:
-        """Take in that arms can train no more; none of them in training."""
-        ended = list(arms)
+        """Tell that arms can train no more; none of them is in training."""
+        over = list(arms)
         asked = self._asked()
-        for arm in ended:
+        for arm in over:
             self.scheduler.end(arm)
-        self._note({"event": "ended", "asked": asked, "arms": ended})
+        self._note(ended(over, asked))
 
     @property
     def unopened(self) -> list[int]:
@@ -142,7 +147,7 @@ class Arms:
         return self.status(trial_id) in ("finished", "failed")
 
     def replay(self, events: Sequence[Event]) -> None:
-        """Take over events as if they had just happened.
+        """Take over the events of an experiment that is restored.
 
         Raises
         ------
@@ -152,54 +157,19 @@ class Arms:
         for event in events:
             if event["event"] == "opened":
                 self._bind(event["arm"], event["trial"])
-                continue
-            while self.scheduler.n_asked < event["asked"]:
-                if self.scheduler.ask() is None:
-                    raise _undecided("no job can start")
-            if event["event"] == "told":
-                self._take_back(event)
-                continue
-            self._asked()
-            if event["event"] == "started":
-                arm, _, n_epochs, _ = event["job"]
-                self.scheduler.start(arm, n_epochs)
-            else:
-                for arm in event["arms"]:
-                    self.scheduler.end(arm)
+        # A slice with fewer scores than epochs means that its trial has ended.
+        decisive = ({"ended": True} | e for e in events if e["event"] != "opened")
+        replay(self.scheduler, decisive)
         for job in self.scheduler.in_flight:
             if job.arm not in self.trial:
-                raise _undecided(f"{job} has no trial")
+                raise not_reproduced(f"{job} has no trial")
             self.slices[self.trial[job.arm]] = Slice(job)
 
-    def _take_back(self, event: Event) -> None:
-        job, scores = Job(*event["job"]), from_json(event["scores"])
-        if job not in self.scheduler.in_flight:
-            raise _undecided(f"{job} was never asked for")
-        if "failure" in event:
-            self.scheduler.fail(job, event["failure"], scores)
-        else:
-            self.scheduler.tell(job, scores)
-
     def _asked(self) -> int:
-        """Return how many jobs were asked for, with all taken in that can be."""
+        """Return how many jobs were asked for, once all that can be is recorded."""
         self.scheduler.peek()
         return self.scheduler.n_asked
 
     def _bind(self, arm: int, trial_id: str) -> None:
         self.arm[trial_id] = arm
         self.trial[arm] = trial_id
-
-    def _told(self, job: Job, scores: Sequence[float]) -> Event:
-        return {
-            "event": "told",
-            "asked": self.scheduler.n_asked,
-            "job": list(astuple(job)),
-            "scores": as_json(list(scores)),
-        }
-
-
-def _undecided(what: str) -> StateError:
-    return StateError(
-        f"the experiment cannot be restored: decided again from its journal, {what}; "
-        "use the release and the policy that it was made with"
-    )

@@ -15,7 +15,7 @@ from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 from risingsearch.errors import CheckpointError
 from risingsearch.integrations.ray.arms import Stamp
 from risingsearch.json_values import as_json, from_json
-from risingsearch.storage.journal import Event
+from risingsearch.scheduling.replay import Event
 
 try:
     from ray.tune import Checkpoint

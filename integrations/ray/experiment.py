@@ -23,9 +23,9 @@ from risingsearch.integrations.ray.checkpoints import (
 )
 from risingsearch.integrations.ray.concurrency import lift_limit, room_for
 from risingsearch.integrations.ray.record import Record
+from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
-from risingsearch.storage.journal import Event
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Experiment:
             "n_arms": min(controller.search_alg.total_samples or budget, budget),
         }
         self._record = Record.of(trial)
-        known = self._record.go_on(key, trial)
+        known = self._record.resume(key, trial)
         if known is None and saved is None and trial.has_reported_at_least_once:
             msg = (
                 f"{self._record.path} is missing, which says what was decided before: "
@@ -132,7 +132,7 @@ class Experiment:
     # ------------------------------------------------------------ what Ray tells
 
     def add(self, trial: Trial) -> None:
-        """Take in a trial that is new, restored, or tried again after a failure."""
+        """Add a trial that is new, restored, or tried again after a failure."""
         trial_id = trial.trial_id
         if self.trials.get(trial_id) is trial:
             self._retries.append(trial_id)
@@ -151,8 +151,8 @@ class Experiment:
         if self.arms.status(trial_id) == "failed" and trial.num_failures:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
-    def take(self, trial: Trial, result: Mapping[str, Any]) -> str:
-        """Take in a result, and return what the trial is to do."""
+    def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
+        """Record a result, and return what the trial is to do."""
         if self.metric not in result:
             return str(CONTINUE)
         slice_ = self.arms.slices.get(trial.trial_id) or self._unasked(trial)
@@ -166,13 +166,13 @@ class Experiment:
         self.arms.tell(trial.trial_id)
         if slice_.is_lost or self.arms.is_over(trial.trial_id) or self.is_done:
             return str(STOP)
-        return self._go_on(trial, result)
+        return self._continue_or_pause(trial, result)
 
     def _add(self, trial: Trial, slice_: Slice, result: Mapping[str, Any]) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
         slice_.add(float(result[self.metric]), stamp_of(result))
 
-    def _go_on(self, trial: Trial, result: Mapping[str, Any]) -> str:
+    def _continue_or_pause(self, trial: Trial, result: Mapping[str, Any]) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
         job = None if self._retries else self.scheduler.peek()
         due = None if job is None else self.arms.trial.get(job.arm)
@@ -184,11 +184,11 @@ class Experiment:
         return str(CONTINUE)
 
     def fail(self, trial: Trial) -> None:
-        """Take in that a trial failed; Ray may add it again."""
+        """Record that a trial failed; Ray may add it again."""
         trial_id = trial.trial_id
         if trial_id in self.arms.slices:
             self.arms.fail(trial_id, _reason(trial), last_stamp(trial))
-        if self._record.let_go(trial):
+        if self._record.stop_waiting(trial):
             logger.warning(
                 "trial %s failed before it had a checkpoint of its last epochs: if Ray "
                 "tries it again, they are trained and charged again",
@@ -196,20 +196,20 @@ class Experiment:
             )
 
     def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
-        """Take in that a trial ended, with a result that may be new."""
+        """Record that a trial ended, with a result that may be new."""
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is not None:
             is_new = stamp_of(result) != self._seen.get(trial.trial_id)
             if self.metric in result and is_new:
                 self._add(trial, slice_, result)
             self.arms.tell(trial.trial_id)
-        self._record.let_go(trial)
+        self._record.stop_waiting(trial)
 
     def remove(self, trial: Trial) -> None:
-        """Take in that a trial is stopped that does not train."""
+        """Record that a trial was stopped while it did not train."""
         if trial.trial_id in self.arms.slices:
             self.arms.tell(trial.trial_id)
-        self._record.let_go(trial)
+        self._record.stop_waiting(trial)
 
     # ------------------------------------------------------------- what Ray is told
 
@@ -229,8 +229,8 @@ class Experiment:
                 "why: mend its files, which a crash may have cut; nothing is changed"
             )
             raise StateError(msg)
-        self._record.settle()
-        self._see_to_the_ended()
+        self._record.write_ready()
+        self._close_finished()
         while self._ask_next():
             pass
         if self.is_done:
@@ -270,7 +270,7 @@ class Experiment:
         if trial_id not in self.arms.arm:
             self.arms.open(job.arm, trial_id)
             self.trials[trial_id].init_local_path()  # its folder, to be found again
-            self._record.keep_trials(self.controller)
+            self._record.save_trials(self.controller)
         if self._is_gone(trial_id):
             self.arms.end([job.arm])
         else:
@@ -321,8 +321,8 @@ class Experiment:
         except JobError:
             return None
 
-    def _see_to_the_ended(self) -> None:
-        """Stop the trials of arms that are over; fail what Ray trains no more."""
+    def _close_finished(self) -> None:
+        """Stop the trials of arms that are over; fail those that Ray has ended."""
         for trial_id in list(self.arms.arm):
             if self._is_gone(trial_id):
                 if trial_id in self.arms.slices:

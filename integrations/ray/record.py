@@ -1,4 +1,4 @@
-"""What an experiment leaves on disk of its search, beside what Ray keeps itself."""
+"""The journal of an experiment, beside the files that Ray writes itself."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Record:
             return cls(Path(storage.experiment_fs_path, NAME), staging)
         return cls(staging / REMOTE_NAME, staging)
 
-    def go_on(self, key: str, trial: Trial) -> tuple[Event, list[Event]] | None:
+    def resume(self, key: str, trial: Trial) -> tuple[Event, list[Event]] | None:
         """Return header and events if the experiment was begun before.
 
         Parameters
@@ -104,16 +104,16 @@ class Record:
     def note(self, event: Event, trial: Trial | None = None, stamp: Any = None) -> None:
         """Write an event; with a trial, once the checkpoint of that result is there.
 
-        Events keep their order: one that waits keeps back those after it.
+        Events keep their order: those after one that waits wait as well.
         """
         self._lines.append(_Line(event, trial, stamp, is_ready=trial is None))
         self._write()
 
-    def keep_trials(self, controller: Any) -> None:
-        """Have Ray's own state in storage as it is now, trials and searcher.
+    def save_trials(self, controller: Any) -> None:
+        """Save Ray's own state of trials and searcher as it is now.
 
-        Ray copies its files in place now and then, so that a crash can leave halves;
-        where that is possible, they are renamed into place here.
+        Ray copies its files in place now and then, so that a crash can leave parts of
+        them; here they are renamed into place, where storage can do that.
         """
         if self.path.parent == self._staging:
             controller.checkpoint(force=True, wait=True)
@@ -123,8 +123,8 @@ class Record:
             if file.suffix in (".json", ".pkl"):
                 write_whole(self.path.with_name(file.name), [file.read_bytes()])
 
-    def settle(self) -> None:
-        """Write what has its checkpoint by now.
+    def write_ready(self) -> None:
+        """Write the events whose checkpoints are there by now.
 
         Raises
         ------
@@ -133,11 +133,11 @@ class Record:
         """
         for line in self._lines:
             if not line.is_ready and line.trial is not None:
-                self._look_at(line, line.trial)
+                self._check(line, line.trial)
         self._write()
 
-    def let_go(self, trial: Trial) -> bool:
-        """Wait for no checkpoint of a trial any more; return whether one was due."""
+    def stop_waiting(self, trial: Trial) -> bool:
+        """Wait no longer for checkpoints of a trial; return whether one was due."""
         due = [
             line for line in self._lines if line.trial is trial and not line.is_ready
         ]
@@ -146,7 +146,7 @@ class Record:
         self._write()
         return bool(due)
 
-    def _look_at(self, line: _Line, trial: Trial) -> None:
+    def _check(self, line: _Line, trial: Trial) -> None:
         if last_stamp(trial) == line.stamp:
             line.event |= checkpoint_of(trial)
             line.is_ready = True

@@ -153,7 +153,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     # --------------------------------------------------------------- Ray's own hooks
 
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
-        """Take in a trial that is new, restored, or tried again after a failure."""
+        """Add a trial that is new, restored, or tried again after a failure."""
         controller = getattr(tune_controller, "_tune_controller", tune_controller)
         try:
             if self._experiment is None:
@@ -188,8 +188,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     def on_trial_result(
         self, tune_controller: Any, trial: Trial, result: dict[str, Any]
     ) -> str:
-        """Take in an epoch; decide whether the trial goes on, pauses or is over."""
-        return self._running.take(trial, result)
+        """Record an epoch; decide whether the trial goes on, pauses or is over."""
+        return self._running.record_result(trial, result)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
         """Charge what the trial was given, and retire it unless Ray tries it again."""
@@ -198,11 +198,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     def on_trial_complete(
         self, tune_controller: Any, trial: Trial, result: dict[str, Any]
     ) -> None:
-        """Take in that the trial has ended, and a last result."""
+        """Record that the trial has ended, and a last result."""
         self._running.complete(trial, result)
 
     def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
-        """Take in that the trial was stopped while it did not train."""
+        """Record that the trial was stopped while it did not train."""
         self._running.remove(trial)
 
     def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:

@@ -1,205 +1,133 @@
-"""Which trial is which arm, and what each of them trains now."""
+"""What happens to a scheduler, as events of JSON values, and how that is replayed.
+
+Each event names itself (``event``) and how many jobs had been asked for (``asked``):
+
+``told``
+    A ``job`` came back with its ``scores``; what it cost (``elapsed``), where that is
+    known; that the arm has ``ended``, or the text of its ``failure``.
+``started``
+    A ``job`` began that was decided elsewhere.
+``ended``
+    These ``arms`` train no more, though no job said so.
+``extended``
+    So much was added to the ``budget``.
+``flushed``
+    All results that were waiting were recorded.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple
+from typing import Any
 
-from risingsearch.arms import Job, Status
+from risingsearch.arms import Budget, Job
 from risingsearch.errors import StateError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.storage.journal import Event
 
-Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
-
-
-class Note(Protocol):
-    """Takes what has changed the scheduler, and what trial it is about, if any."""
-
-    def __call__(self, event: Event, trial_id: str | None = None) -> None:
-        """Write it down."""
+Event = dict[str, Any]
 
 
-@dataclass
-class Slice:
-    """A job of a trial, and what it has brought back so far.
-
-    Parameters
-    ----------
-    job : Job
-        What the scheduler has asked for.
-    """
-
-    job: Job
-    scores: list[float] = field(default_factory=list)
-    stamps: list[Stamp] = field(default_factory=list)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no more of its epochs are to be trained."""
-        return len(self.scores) == self.job.n_epochs or self.is_lost
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the last score is not finite: training on would not mend that."""
-        return bool(self.scores) and not math.isfinite(self.scores[-1])
-
-    def add(self, score: float, stamp: Stamp) -> None:
-        """Take in an epoch."""
-        self.scores.append(score)
-        self.stamps.append(stamp)
-
-    def n_kept(self, checkpoint: Stamp) -> int:
-        """Return how many of its epochs are in a checkpoint."""
-        if checkpoint not in self.stamps:
-            return 0
-        return self.stamps.index(checkpoint) + 1
+def told(job: Job, scores: Sequence[float], n_asked: int) -> Event:
+    """Return the event of a job that came back."""
+    return {
+        "event": "told",
+        "asked": n_asked,
+        "job": list(astuple(job)),
+        "scores": as_json(list(scores)),
+    }
 
 
-class Arms:
-    """Keeps a scheduler, its arms by the ids of their trials, and their open slices.
+def started(job: Job, n_asked: int) -> Event:
+    """Return the event of a job that ``Scheduler.start`` gave."""
+    return {"event": "started", "asked": n_asked, "job": list(astuple(job))}
 
-    All that changes the scheduler is noted in the order in which it happens, so that
-    ``replay`` brings another scheduler to the same state.
+
+def ended(arms: Sequence[int], n_asked: int) -> Event:
+    """Return the event of arms that ``Scheduler.end`` was told of."""
+    return {"event": "ended", "asked": n_asked, "arms": list(arms)}
+
+
+def extended(budget: int | Budget, n_asked: int) -> Event:
+    """Return the event of a larger budget."""
+    added = asdict(budget) if isinstance(budget, Budget) else budget
+    return {"event": "extended", "asked": n_asked, "budget": added}
+
+
+def flushed(n_asked: int) -> Event:
+    """Return the event of results that no longer waited."""
+    return {"event": "flushed", "asked": n_asked}
+
+
+def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
+    """Bring a scheduler to where another one was after the last of these events.
 
     Parameters
     ----------
     scheduler : Scheduler
-        Decides.
-    note : callable
-        Gets each event.
+        Made with the same arguments, and as far as the other was before the first.
+    events : iterable of dict
+        In the order in which they happened.
+
+    Raises
+    ------
+    StateError
+        If the scheduler decides otherwise than the other one.
+
+    Examples
+    --------
+    >>> arguments = {"n_arms": 3, "budget": 8, "max_epochs": 5, "seed": 0}
+    >>> live, again = Scheduler(**arguments), Scheduler(**arguments)
+    >>> events = []
+    >>> for score in (0.1, 0.3, 0.2):
+    ...     job = live.ask()
+    ...     events.append(told(job, [score], live.n_asked))
+    ...     live.tell(job, [score], ended=False)
+    >>> replay(again, events)
+    >>> again.state_dict() == live.state_dict()
+    True
     """
-
-    def __init__(self, scheduler: Scheduler, note: Note) -> None:
-        self.scheduler = scheduler
-        self.arm: dict[str, int] = {}  # by the id of its trial
-        self.trial: dict[int, str] = {}
-        self.slices: dict[str, Slice] = {}  # those in training, or to be trained
-        self._note = note
-
-    def open(self, arm: int, trial_id: str) -> None:
-        """Give an arm its trial."""
-        self._bind(arm, trial_id)
-        self._note({"event": "opened", "arm": arm, "trial": trial_id})
-
-    def begin(self) -> None:
-        """Ask for what is due, of an arm that has its trial."""
-        job = self.scheduler.ask()
-        assert job is not None
-        self.slices[self.trial[job.arm]] = Slice(job)
-
-    def start(self, trial_id: str, n_epochs: int | None = None) -> Slice:
-        """Give a trial epochs that were decided elsewhere.
-
-        Raises
-        ------
-        JobError
-            If the arm cannot train, or the budget does not pay.
-        """
-        asked = self._asked()
-        job = self.scheduler.start(self.arm[trial_id], n_epochs)
-        self._note({"event": "started", "asked": asked, "job": list(astuple(job))})
-        self.slices[trial_id] = Slice(job)
-        return self.slices[trial_id]
-
-    def tell(self, trial_id: str) -> None:
-        """Take in a slice; of fewer scores than epochs, the arm has ended by itself."""
-        slice_ = self.slices.pop(trial_id)
-        event = self._told(slice_.job, slice_.scores)
-        self.scheduler.tell(slice_.job, slice_.scores)
-        self._note(event, trial_id)
-
-    def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
-        """Take in that a trial failed; what its checkpoint lacks is lost."""
-        slice_ = self.slices.pop(trial_id)
-        kept = slice_.scores[: slice_.n_kept(checkpoint)]
-        event = self._told(slice_.job, kept) | {"failure": reason}
-        self.scheduler.fail(slice_.job, reason, kept)
-        self._note(event, trial_id)
-
-    def end(self, arms: Iterable[int]) -> None:
-        """Take in that arms can train no more; none of them in training."""
-        ended = list(arms)
-        asked = self._asked()
-        for arm in ended:
-            self.scheduler.end(arm)
-        self._note({"event": "ended", "asked": asked, "arms": ended})
-
-    @property
-    def unopened(self) -> list[int]:
-        """The arms that have no trial yet."""
-        return [arm for arm in range(self.scheduler.n_arms) if arm not in self.trial]
-
-    def status(self, trial_id: str) -> Status:
-        """Return where the arm of a trial stands."""
-        return self.scheduler.status(self.arm[trial_id])
-
-    def is_over(self, trial_id: str) -> bool:
-        """Whether the arm of a trial can train no more."""
-        return self.status(trial_id) in ("finished", "failed")
-
-    def replay(self, events: Sequence[Event]) -> None:
-        """Take over events as if they had just happened.
-
-        Raises
-        ------
-        StateError
-            If the scheduler decides otherwise now.
-        """
-        for event in events:
-            if event["event"] == "opened":
-                self._bind(event["arm"], event["trial"])
-                continue
-            while self.scheduler.n_asked < event["asked"]:
-                if self.scheduler.ask() is None:
-                    raise _undecided("no job can start")
-            if event["event"] == "told":
-                self._take_back(event)
-                continue
-            self._asked()
-            if event["event"] == "started":
-                arm, _, n_epochs, _ = event["job"]
-                self.scheduler.start(arm, n_epochs)
-            else:
-                for arm in event["arms"]:
-                    self.scheduler.end(arm)
-        for job in self.scheduler.in_flight:
-            if job.arm not in self.trial:
-                raise _undecided(f"{job} has no trial")
-            self.slices[self.trial[job.arm]] = Slice(job)
-
-    def _take_back(self, event: Event) -> None:
-        job, scores = Job(*event["job"]), from_json(event["scores"])
-        if job not in self.scheduler.in_flight:
-            raise _undecided(f"{job} was never asked for")
-        if "failure" in event:
-            self.scheduler.fail(job, event["failure"], scores)
-        else:
-            self.scheduler.tell(job, scores)
-
-    def _asked(self) -> int:
-        """Return how many jobs were asked for, with all taken in that can be."""
-        self.scheduler.peek()
-        return self.scheduler.n_asked
-
-    def _bind(self, arm: int, trial_id: str) -> None:
-        self.arm[trial_id] = arm
-        self.trial[arm] = trial_id
-
-    def _told(self, job: Job, scores: Sequence[float]) -> Event:
-        return {
-            "event": "told",
-            "asked": self.scheduler.n_asked,
-            "job": list(astuple(job)),
-            "scores": as_json(list(scores)),
-        }
+    for event in events:
+        while scheduler.n_asked < event["asked"]:
+            if scheduler.ask() is None:
+                raise not_reproduced("no job can start")
+        _repeat(scheduler, event)
 
 
-def _undecided(what: str) -> StateError:
+def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
+    match event["event"]:
+        case "told":
+            _tell_again(scheduler, event)
+        case "started":
+            scheduler.peek()  # records what waits, as before the live start
+            arm, _, n_epochs, _ = event["job"]
+            scheduler.start(arm, n_epochs)
+        case "ended":
+            scheduler.peek()
+            for arm in event["arms"]:
+                scheduler.end(arm)
+        case "extended":
+            added = event["budget"]
+            scheduler.extend(Budget(**added) if isinstance(added, dict) else added)
+        case "flushed":
+            scheduler.flush()
+
+
+def _tell_again(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
+    job, scores = Job(*event["job"]), from_json(event["scores"])
+    if job not in scheduler.in_flight:
+        raise not_reproduced(f"{job} is not asked for")
+    cost = event.get("elapsed")
+    if "failure" in event:
+        scheduler.fail(job, event["failure"], scores, cost)
+    else:
+        scheduler.tell(job, scores, cost, ended=event.get("ended", False))
+
+
+def not_reproduced(what: str) -> StateError:
+    """Return the error for a journal that leads to other decisions now."""
     return StateError(
-        f"the experiment cannot be restored: decided again from its journal, {what}; "
-        "use the release and the policy that it was made with"
+        f"the journal cannot be replayed: when its decisions are made again, {what}; "
+        "use the release, policy and proposer that it was written with"
     )

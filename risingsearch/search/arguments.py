@@ -1,22 +1,154 @@
-"""The arguments of a search as JSON values, to tell later whether they are the same."""
+"""The arguments of a search: checked, turned into a scheduler, compared, and saved."""
 
 from __future__ import annotations
 
 import base64
 import pickle
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from risingsearch.arms import Budget
+from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
+from risingsearch.scheduling.candidates import encode
+from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
+from risingsearch.scheduling.scheduler import Scheduler
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 _SHOWN, _OBJECT = "$shown", "$object"
 _LONGEST = 300  # characters of a setting in a message
+
+
+class Seeds:
+    """Where all randomness of a search comes from.
+
+    Parameters
+    ----------
+    entropy : int, optional
+        The same gives the same seeds; by default it is drawn.
+    """
+
+    def __init__(self, entropy: int | None) -> None:
+        root = np.random.SeedSequence(entropy)
+        self.entropy = root.entropy
+        self.opening_order, self.policy, self._arms = root.spawn(3)
+
+    def of_arm(self, arm: int) -> int:
+        """Return the seed of an arm, whenever it is opened."""
+        key = (*self._arms.spawn_key, arm)
+        own = np.random.SeedSequence(self._arms.entropy, spawn_key=key)
+        return int(own.generate_state(1)[0])
+
+
+class Arguments:
+    """The arguments that every process of a search has to be given alike.
+
+    Parameters
+    ----------
+    candidates : iterable of dict
+        The parameters of every arm.
+    **given
+        All others by the names that they have in ``RisingSearch``: those that it alone
+        takes, and those that it passes on to ``Scheduler``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If one is outside what is allowed; ``scheduler`` checks those passed on.
+    """
+
+    def __init__(self, candidates: Iterable[Mapping[str, Any]], **given: Any) -> None:
+        self.candidates = _checked_candidates(candidates)
+        error_score, seed = given["error_score"], given["seed"]
+        if isinstance(error_score, str) and error_score != "raise":
+            msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
+            raise InvalidParameterError(msg)
+        self.seed = None if seed is None else checked_int("seed", seed, 0)
+        self._given = given | {"identity": dict(given["identity"] or {})}
+
+    def scheduler(self, seeds: Seeds) -> Scheduler:
+        """Return the scheduler of the search, before its first decision.
+
+        Parameters
+        ----------
+        seeds : Seeds
+            Of the search.
+
+        Raises
+        ------
+        InvalidParameterError, UnknownNameError
+            If an argument is outside what is allowed.
+        """
+        passed_on = dict(self._given)
+        del passed_on["identity"]
+        passed_on["seed"] = int(seeds.policy.generate_state(1)[0])
+        passed_on["proposer"] = self._proposer()
+        if passed_on["error_score"] == "raise":
+            passed_on["error_score"] = None
+        n_arms = len(self.candidates)
+        if passed_on.pop("shuffle"):
+            rng = np.random.default_rng(seeds.opening_order)
+            passed_on["opening_order"] = rng.permutation(n_arms)
+        scheduler = Scheduler(n_arms=n_arms, **passed_on)
+        if scheduler.unit == "cost":
+            budget = self._given["budget"]
+            msg = f"a search measures seconds, no other cost; got {budget}"
+            raise InvalidParameterError(msg)
+        return scheduler
+
+    def _proposer(self) -> Proposer | None:
+        """Return the proposer, for "auto" the one that fits the candidates."""
+        given: Any = self._given["proposer"]
+        policy: Any = self._given["policy"]
+        if given is None or hasattr(given, "propose"):
+            return given  # type: ignore[no-any-return]
+        if given != "auto":
+            msg = (
+                "proposer must be 'auto', None or an object with a method propose; got "
+                f"{given!r}"
+            )
+            raise InvalidParameterError(msg)
+        is_auto = isinstance(policy, str) and policy == "auto"
+        if not (is_auto and self._given["shuffle"]):
+            return None
+        features = encode(self.candidates)
+        return None if features is None else GaussianProcessProposer(features)
+
+    def header(self, seeds: Seeds) -> dict[str, Any]:
+        """Return what the journal of a new search begins with, as JSON values.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument cannot be saved.
+        """
+        settings = settings_of(self.candidates, self._given)
+        return {
+            "settings": settings,
+            "entropy": seeds.entropy,
+            "candidates": pickled_candidates(settings, self.candidates),
+        }
+
+
+def _checked_candidates(
+    candidates: Iterable[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    checked = []
+    for params in candidates:
+        if not isinstance(params, Mapping):
+            msg = f"candidates are the parameters of each arm, as dicts; got {params!r}"
+            raise InvalidParameterError(msg)
+        checked.append(dict(params))
+    if not checked:
+        msg = "there are no candidates: give the parameters of at least one arm"
+        raise InvalidParameterError(msg)
+    return checked
 
 
 def settings_of(

@@ -1,4 +1,4 @@
-"""The states of arms between jobs: which are kept, and from which an arm goes on."""
+"""The states of arms between jobs: which are retained, and what an arm resumes from."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from risingsearch.errors import CheckpointError
 from risingsearch.search.trainable import Outcome, Task
 from risingsearch.storage.checkpoints import CheckpointStore, Key
 
-KEPT = 2
-"""Checkpoints of an arm that may train on: the last, and one for when that is bad."""
+PER_ARM = 2
+"""Checkpoints of an arm that may train on: the last, and one in case it is damaged."""
 
 
-class KeptStates:
+class RetainedCheckpoints:
     """Live states by arm, and checkpoints in a store.
 
-    Of an arm that may train on the last checkpoints are kept, and of all arms the one
-    with the best score. Where room is short, an arm's last one has to do.
+    An arm that may train on retains its last checkpoints; of all arms, the state with
+    the best score is retained. Where room is short, one checkpoint per arm has to do.
 
     Parameters
     ----------
@@ -46,21 +46,21 @@ class KeptStates:
     def __len__(self) -> int:
         return len(self._live) + len(self.store.keys())
 
-    def hold(self, arm: int, state: Any) -> None:
-        """Keep a live state for the arm's next job."""
+    def keep_live(self, arm: int, state: Any) -> None:
+        """Keep a state in memory for the arm's next job."""
         self._live[arm] = state
 
-    def let_go(self, arm: int) -> None:
-        """Keep an arm's live state no longer: it goes on from its checkpoint."""
+    def release_live(self, arm: int) -> None:
+        """Release an arm's state in memory: the arm resumes from its checkpoint."""
         self._live.pop(arm, None)
 
     def retire(self, arm: int) -> None:
-        """Keep nothing to resume an arm from."""
-        self.let_go(arm)
+        """Retain nothing to resume an arm from."""
+        self.release_live(arm)
         self._latest.pop(arm, None)
 
     def save(self, job: Job, outcome: Outcome) -> None:
-        """Keep the checkpoints that a job has brought back."""
+        """Save the checkpoints that a job has brought back."""
         states: dict[Key, bytes] = {}
         if outcome.snapshot is not None:
             epoch, state = outcome.snapshot
@@ -71,23 +71,23 @@ class KeptStates:
             self._make_room(key, state)
             self.store.save(key, state)
 
-    def note(self, job: Job, outcome: Outcome) -> None:
-        """Enter what has been saved of a job."""
+    def record(self, job: Job, outcome: Outcome) -> None:
+        """Record which checkpoints of a job are in the store."""
         if outcome.checkpoint is not None:
-            self._note_last(_last(job, outcome))
+            self._record_last(_last(job, outcome))
         if outcome.snapshot is not None:
             epoch, _ = outcome.snapshot
             reward = self._sign * outcome.report.scores[epoch - job.from_epoch - 1]
             self._bests[Key(job.arm, epoch)] = reward
 
-    def find_again(self, epochs: Mapping[int, int]) -> None:
-        """Enter what is in the store, up to the epochs of each arm that were told."""
+    def record_stored(self, epochs: Mapping[int, int]) -> None:
+        """Record what an earlier process has stored, given the epochs told by arm."""
         for key in sorted(self.store.keys()):
-            if key.epoch <= epochs.get(key.arm, 0):  # else its line was not written
-                self._note_last(key)
+            if key.epoch <= epochs.get(key.arm, 0):  # else its job was never told
+                self._record_last(key)
 
-    def forget(self, best_score: float) -> None:
-        """Drop what nothing will resume from and what is beaten."""
+    def drop_unneeded(self, best_score: float) -> None:
+        """Drop checkpoints that no arm resumes from and that are not the best."""
         best = -math.inf if math.isnan(best_score) else self._sign * best_score
         self._bests = {
             key: reward for key, reward in self._bests.items() if reward >= best
@@ -97,7 +97,7 @@ class KeptStates:
             self.store.drop(key)
 
     def best(self, key: Key) -> bytes | CheckpointError | None:
-        """Return a state with the best score, None where it was not kept."""
+        """Return a state with the best score, None where it was not retained."""
         if key not in self._bests:
             return None
         try:
@@ -106,16 +106,16 @@ class KeptStates:
             return error
 
     def resumed(self, task: Task) -> Task:
-        """Return the task with the state that its arm goes on from."""
+        """Return the task with the state that its arm resumes from."""
         arm, epoch = task.job.arm, task.job.from_epoch
-        if arm in self._live or not task.kept or epoch == 0:
+        if arm in self._live or not task.wants_checkpoint or epoch == 0:
             return task._replace(state=self._live.get(arm))
         key, state = self._last_whole(Key(arm, epoch))
         if state is None:
-            return task._replace(behind=epoch)
+            return task._replace(epochs_missing=epoch)
         return task._replace(
-            state=state if task.travels else self._restore(state),
-            behind=epoch - key.epoch,
+            state=state if task.as_bytes else self._restore(state),
+            epochs_missing=epoch - key.epoch,
         )
 
     def _last_whole(self, wanted: Key) -> tuple[Key, bytes | None]:
@@ -136,15 +136,15 @@ class KeptStates:
                 f"{'; '.join(problems)}: arm {arm} trains again from epoch "
                 f"{found[0].epoch} to {epoch}, which is not charged",
                 RuntimeWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         return found
 
-    def _note_last(self, key: Key) -> None:
-        self._latest.setdefault(key.arm, deque(maxlen=KEPT)).append(key)
+    def _record_last(self, key: Key) -> None:
+        self._latest.setdefault(key.arm, deque(maxlen=PER_ARM)).append(key)
 
     def _make_room(self, key: Key, state: bytes) -> None:
-        """Drop what is there only for when a later checkpoint is bad, if need be."""
+        """Drop the second-last checkpoints, as many as need be."""
         for keys in self._latest.values():
             while len(keys) > 1 and not self.store.has_room(key, state):
                 spare = keys.popleft()

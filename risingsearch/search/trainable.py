@@ -29,7 +29,7 @@ class Trainable(Protocol):
     Raising ``StopIteration`` says that there is nothing more to train.
 
     ``train_epochs(state, n_epochs) -> list`` is optional, for what trains several
-    epochs at a stroke: it returns what ``train`` would return of each, or fewer at the
+    epochs in one call: it returns what ``train`` would return of each, or fewer at the
     end.
 
     ``save(state, path)`` and ``load(path) -> state`` are optional, together: they write
@@ -147,13 +147,13 @@ class Task(NamedTuple):
     job: Job
     params: Mapping[str, Any]
     seed: int
-    state: Any  # to resume from: bytes if it travels, else the live object
-    travels: bool
-    protected: bool  # keep the state of the last good epoch, for a retry
+    state: Any  # to resume from: the live object, or its checkpoint
+    as_bytes: bool  # the state is a checkpoint, and comes back as one
+    may_retry: bool  # keep the state of the last good epoch, should the next one fail
     sign: float  # +1 where higher scores are better, else -1
     best_reward: float  # a snapshot is taken of what beats it
-    kept: bool = False  # bring the last state back as bytes, to be saved
-    behind: int = 0  # epochs that the state lacks of what the job begins from
+    wants_checkpoint: bool = False  # of the last state, to be saved
+    epochs_missing: int = 0  # of those before the job: the state has not seen them
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
 
 
@@ -190,71 +190,101 @@ def run_from(
         The state is the live one after the last epoch, None where the arm does not go
         on from it.
     """
-    job = task.job
-    scores: list[float] = []
-    seconds: list[float] = []
-    metrics: list[dict[str, Any]] = []
-    snapshot: tuple[int, bytes] | None = None
-    best_reward = task.best_reward
+    run = _Run(trainable, task)
     failure: Exception | None = None
-    kept = task.state
     state = resume_from = None
-    ended = False
-    n_calls = 0
-    clock = _Clock()
     try:
-        with clock:
+        with run.clock:
             state = begin()
-        last = job.from_epoch + job.n_epochs
-        trained = None
-        share = 0.0  # of the time that the epochs took together
-        if _has(trainable, "train_epochs"):
-            with clock:
-                results = trainable.train_epochs(state, job.n_epochs)
-            trained = iter(results)
-            share = clock.lap() / max(1, len(results))
-        for epoch in range(job.from_epoch + 1, last + 1):
-            n_calls += 1
-            try:
-                with clock:
-                    result = trainable.train(state) if not trained else next(trained)
-            except StopIteration:
-                n_calls -= 1
-                ended = True
-                break
-            score, more = checked_score(result)
-            is_best = math.isfinite(score) and task.sign * score > best_reward
-            is_last = epoch == last or (not trained and task.interrupted())
-            needed = is_last and (task.travels or task.kept)
-            if is_best or task.protected or needed:
-                kept = dump(trainable, state)
-            if is_best:
-                best_reward = task.sign * score
-                snapshot = (epoch, kept)
-            scores.append(score)
-            seconds.append(share or clock.lap())
-            metrics.append(more)
-            if is_last:
-                break
-        if not ended:
-            resume_from = kept if task.travels else state
+        run.train(state)
+        if run.ended:
+            state = None
+        else:
+            resume_from = run.kept if task.as_bytes else state
     except SetupError:
         raise
     except Exception as error:
-        failure = portable(error) if task.travels else error
-        resume_from = kept if task.protected else None
-    report = Report(job, tuple(scores), tuple(seconds), tuple(metrics), failure)
-    goes_on = task.kept and scores and not ended and resume_from is not None
-    outcome = Outcome(
-        report,
-        ended,
-        resume_from,
-        snapshot,
-        n_calls,
-        clock.total,
-        checkpoint=kept if goes_on else None,
-    )
-    return outcome, state if failure is None and not ended else None
+        failure = portable(error) if task.as_bytes else error
+        state = None
+        resume_from = run.kept if task.may_retry else None
+    return run.outcome(failure, resume_from), state
+
+
+class _Run:
+    """Trains the epochs of one job, and holds what they have brought so far."""
+
+    def __init__(self, trainable: Any, task: Task) -> None:
+        self.clock = _Clock()
+        self.ended = False
+        self.kept = task.state  # what the arm can be resumed from
+        self._trainable = trainable
+        self._task = task
+        self._best_reward = task.best_reward
+        self._snapshot: tuple[int, bytes] | None = None
+        self._scores: list[float] = []
+        self._seconds: list[float] = []
+        self._metrics: list[dict[str, Any]] = []
+        self._n_calls = 0
+
+    def train(self, state: Any) -> None:
+        """Train until the job is done, the arm ends, or the search is interrupted."""
+        job = self._task.job
+        last = job.from_epoch + job.n_epochs
+        train, at_once = partial(self._trainable.train, state), False
+        share = 0.0  # of the time that the epochs took together
+        if _has(self._trainable, "train_epochs"):
+            with self.clock:
+                results = self._trainable.train_epochs(state, job.n_epochs)
+            train, at_once = partial(next, iter(results)), True
+            share = self.clock.lap() / max(1, len(results))
+        for epoch in range(job.from_epoch + 1, last + 1):
+            self._n_calls += 1
+            try:
+                with self.clock:
+                    result = train()
+            except StopIteration:
+                self._n_calls -= 1
+                self.ended = True
+                break
+            is_last = epoch == last or (not at_once and self._task.interrupted())
+            self._record(epoch, result, state, is_last=is_last)
+            self._seconds.append(share or self.clock.lap())
+            if is_last:
+                break
+
+    def _record(self, epoch: int, result: Any, state: Any, *, is_last: bool) -> None:
+        """Count an epoch, once all that is kept of its state is safe."""
+        task = self._task
+        score, metrics = checked_score(result)
+        is_best = math.isfinite(score) and task.sign * score > self._best_reward
+        needed = is_last and (task.as_bytes or task.wants_checkpoint)
+        if is_best or task.may_retry or needed:
+            self.kept = dump(self._trainable, state)
+        if is_best:
+            self._best_reward = task.sign * score
+            self._snapshot = epoch, self.kept
+        self._scores.append(score)
+        self._metrics.append(metrics)
+
+    def outcome(self, failure: Exception | None, resume_from: Any) -> Outcome:
+        """Return what the job brings back."""
+        task = self._task
+        goes_on = self._scores and not self.ended and resume_from is not None
+        return Outcome(
+            Report(
+                task.job,
+                tuple(self._scores),
+                tuple(self._seconds),
+                tuple(self._metrics),
+                failure,
+            ),
+            self.ended,
+            resume_from,
+            self._snapshot,
+            self._n_calls,
+            self.clock.total,
+            checkpoint=self.kept if task.wants_checkpoint and goes_on else None,
+        )
 
 
 class _Clock:
@@ -262,7 +292,7 @@ class _Clock:
 
     def __init__(self) -> None:
         self.total = 0.0
-        self._told = 0.0
+        self._at_last_lap = 0.0
 
     def __enter__(self) -> None:
         self._since = time.perf_counter()
@@ -272,21 +302,22 @@ class _Clock:
 
     def lap(self) -> float:
         """Return the seconds since the last lap."""
-        seconds, self._told = self.total - self._told, self.total
+        seconds = self.total - self._at_last_lap
+        self._at_last_lap = self.total
         return seconds
 
 
 def start_or_restore(trainable: Any, task: Task) -> Any:
     """Return the state that a task begins from."""
-    if task.behind < task.job.from_epoch:
-        state = restore(trainable, task.state) if task.travels else task.state
+    if task.epochs_missing < task.job.from_epoch:
+        state = restore(trainable, task.state) if task.as_bytes else task.state
     else:
         try:
             state = trainable.start(task.params, task.seed)
         except StopIteration as error:
             msg = "start raised StopIteration; only train may say that an arm has ended"
             raise NotTrainableError(msg) from error
-    for _ in range(task.behind):
+    for _ in range(task.epochs_missing):
         trainable.train(state)
     return state
 

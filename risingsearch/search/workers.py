@@ -35,10 +35,10 @@ class Workers(ABC):
         """Start a job, as ``run_task`` would run it."""
 
     def rest(self) -> None:  # noqa: B027, most keep nothing
-        """Let go of what is kept for the next job: there is none for now."""
+        """Release what is kept between jobs: no more of them come for now."""
 
 
-class Here(Workers):
+class InProcess(Workers):
     """The process of the search: a job has run when ``train`` returns."""
 
     n_workers = 1
@@ -83,8 +83,8 @@ def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
     executor : concurrent.futures.Executor, Workers, Dask client or None
         None stands for this process.
     is_elastic : bool, default False
-        Whether to take the number of workers for one that may change: a search goes on
-        that was begun where it could.
+        Whether the number of workers counts as one that may change, as for a search
+        that began on such workers.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
     3
     """
     if executor is None:
-        return Here(is_elastic=is_elastic)
+        return InProcess(is_elastic=is_elastic)
     if isinstance(executor, Workers):
         return executor
     if any(c.__module__.startswith("distributed.") for c in type(executor).__mro__):
@@ -117,3 +117,37 @@ def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
         )
         raise InvalidParameterError(msg)
     return Pool(executor, is_elastic=is_elastic)
+
+
+def checked_n_jobs(
+    given: int | None, executor: Any, workers: Workers, order: str
+) -> int | None:
+    """Return how many jobs may be in flight; the scheduler checks the number.
+
+    None stands for as many as there are workers at any time.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the executor cannot run that many, or does not say how many it can.
+    """
+    if executor is None and given not in (None, 1):
+        msg = f"n_jobs={given!r} needs an executor to run the jobs on"
+        raise InvalidParameterError(msg)
+    if given is not None:
+        return given
+    n_workers = workers.n_workers
+    if n_workers is None:
+        msg = f"{executor!r} does not say how many workers it has: give n_jobs"
+        raise InvalidParameterError(msg)
+    if n_workers == 0 and order == "ask":
+        msg = f"order='ask' needs a fixed n_jobs, and {executor!r} has no workers yet"
+        raise InvalidParameterError(msg)
+    return None if workers.is_elastic and order != "ask" else n_workers
+
+
+def workers_to_resume(executor: Any, n_jobs: int | None) -> Any:
+    """Return what runs the jobs of a resumed search that was made with ``n_jobs``."""
+    if executor is None and n_jobs == 1:
+        return None
+    return workers_of(executor, is_elastic=n_jobs is None)

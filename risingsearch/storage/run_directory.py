@@ -22,19 +22,10 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import Job, Report
-from risingsearch.errors import (
-    EarlierFailureError,
-    InvalidParameterError,
-    JournalError,
-    RunDirError,
-)
-from risingsearch.json_values import as_json, from_json
-from risingsearch.search.trainable import Outcome
+from risingsearch.errors import JournalError, RunDirError
 from risingsearch.storage.checkpoints import DirectoryStore
 from risingsearch.storage.files import write_whole
 from risingsearch.storage.journal import Event, Journal, create, read
@@ -169,22 +160,6 @@ class RunDirectory:
         return n_known, state
 
 
-class NoDirectory:
-    """Keeps nothing, where a search has no directory."""
-
-    n_events = events_since_state = 0
-
-    def held(self) -> contextlib.AbstractContextManager[None]:
-        """Keep nobody out."""
-        return contextlib.nullcontext()
-
-    def append(self, event: Event) -> None:
-        """Forget an event."""
-
-    def save_state(self, state: Mapping[str, Any]) -> None:
-        """Forget a state."""
-
-
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
     """Keep the garbage collector from going through many new events over and over."""
@@ -277,64 +252,6 @@ def saved_entropy(path: Path) -> int | None:
     if not holds_search(path):
         return None
     return int(saved_header(path)["entropy"])
-
-
-def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
-    """Return what a job brought back as JSON values, but no state.
-
-    ``n_asked`` says how many jobs had been asked for by then.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a metric is no JSON value.
-    """
-    report = outcome.report
-    try:
-        metrics = as_json(list(report.metrics))
-    except TypeError as error:
-        msg = (
-            f"with a run_dir the metrics that train returns are saved as JSON: {error}"
-        )
-        raise InvalidParameterError(msg) from error
-    event = {
-        "event": "told",
-        "asked": n_asked,
-        "job": list(astuple(job)),
-        "scores": as_json(list(report.scores)),
-        "seconds": list(report.seconds),
-        "metrics": metrics,
-        "elapsed": outcome.elapsed,
-        "calls": outcome.n_calls,
-    }
-    if outcome.ended:
-        event["ended"] = True
-    if outcome.snapshot is not None:
-        event["best"] = outcome.snapshot[0]
-    if report.failure is not None:
-        event["failure"] = str(report.failure) or type(report.failure).__name__
-    return event
-
-
-def outcome_of(event: Event) -> Outcome:
-    """Return what ``as_event`` wrote; a failure is an ``EarlierFailureError``."""
-    failure = event.get("failure")
-    report = Report(
-        Job(*event["job"]),
-        tuple(from_json(event["scores"])),
-        tuple(event["seconds"]),
-        tuple(from_json(event["metrics"])),
-        None if failure is None else EarlierFailureError(failure),
-    )
-    best = event.get("best")
-    return Outcome(
-        report,
-        ended="ended" in event,
-        resume_from=None,
-        snapshot=None if best is None else (best, b""),
-        n_calls=event["calls"],
-        elapsed=event["elapsed"],
-    )
 
 
 def _unusable(path: Path, error: OSError) -> RunDirError:

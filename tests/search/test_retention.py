@@ -1,10 +1,20 @@
 """Of every arm that may train on there is a checkpoint, whatever room there is."""
 
+import math
+
 import pytest
+from curve_search import (
+    FLAT,
+    PEAKED,
+    RISING,
+    Hooks,
+    Recorded,
+    a_search,
+)
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import CheckpointError
-from risingsearch.search.retention import KeptStates
+from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.trainable import Outcome, Task
 from risingsearch.storage.checkpoints import DirectoryStore, Key
 
@@ -27,8 +37,8 @@ def trained(states, arm, epoch, **options):
     job = Job(arm, epoch - 1, 1, 0)
     outcome = outcome_of(job, **options)
     states.save(job, outcome)
-    states.note(job, outcome)
-    states.forget(0.5)
+    states.record(job, outcome)
+    states.drop_unneeded(0.5)
 
 
 def task_of(arm, epoch):
@@ -37,21 +47,21 @@ def task_of(arm, epoch):
         params={},
         seed=0,
         state=None,
-        travels=False,
-        protected=False,
+        as_bytes=False,
+        may_retry=False,
         sign=1.0,
         best_reward=0.5,
-        kept=True,
+        wants_checkpoint=True,
     )
 
 
 @pytest.fixture
 def make(tmp_path):
-    """Return kept states with room for so many."""
+    """Return retained checkpoints with room for so many."""
 
     def states(room):
         store = DirectoryStore(tmp_path / "checkpoints", int(1200 * room))
-        return KeptStates(store, lambda state: state, 1.0)
+        return RetainedCheckpoints(store, lambda state: state, 1.0)
 
     return states
 
@@ -84,21 +94,80 @@ def test_an_arm_goes_on_from_its_last_checkpoint_that_is_whole(make):
     for epoch in (1, 2):
         trained(states, 0, epoch, score=0.1)
     task = states.resumed(task_of(0, 2))
-    assert (task.state, task.behind) == (STATE, 0)
+    assert (task.state, task.epochs_missing) == (STATE, 0)
     states.store.path(Key(0, 2)).write_bytes(b"damaged")
     with pytest.warns(RuntimeWarning, match="arm 0 trains again from epoch 1 to 2"):
         task = states.resumed(task_of(0, 2))
-    assert (task.state, task.behind) == (STATE, 1)
+    assert (task.state, task.epochs_missing) == (STATE, 1)
     states.store.path(Key(0, 1)).unlink()
     with pytest.warns(RuntimeWarning, match="from epoch 0 to 2, which is not charged"):
         task = states.resumed(task_of(0, 2))
-    assert (task.state, task.behind) == (None, 2)
+    assert (task.state, task.epochs_missing) == (None, 2)
 
 
-def test_a_live_state_comes_first_until_it_is_let_go(make):
+def test_a_live_state_comes_first_until_it_is_released(make):
     states = make(9)
     trained(states, 0, 1)
-    states.hold(0, "live")
+    states.keep_live(0, "live")
     assert states.resumed(task_of(0, 1)).state == "live"
-    states.let_go(0)
+    states.release_live(0)
     assert states.resumed(task_of(0, 1)).state == STATE
+
+
+class TestMemory:
+    def test_arms_that_are_over_let_go_of_their_state(self):
+        trainable = Recorded()
+        alive = []
+        a_search(
+            RISING,
+            FLAT[:2],
+            [0.2, ValueError("x")],
+            [0.1, math.nan],
+            trainable=trainable,
+            callbacks=[lambda search, report: alive.append(trainable.n_alive())],
+            max_epochs=4,
+            budget=11,
+        ).run()
+        assert max(alive) == 4
+        assert trainable.n_alive() == 0
+
+    def test_of_a_failure_no_frame_is_kept(self):
+        trainable = Recorded()
+        error = ValueError("x")
+        error.__cause__ = OSError("y")
+        result = a_search(FLAT, [0.1, error], trainable=trainable, max_epochs=6).run()
+        assert result.failures[0].failure is error
+        assert trainable.n_alive() == 0
+
+    @pytest.mark.parametrize("order", ["ask", "completion"])
+    def test_wherever_they_train(self, threads, order):
+        kept = []
+
+        def look(search, report):
+            kept.append(len(search._record.retained))
+
+        search = a_search(
+            *[RISING, PEAKED, FLAT, [0.1, ValueError("x")], [0.9], [0.9]],
+            executor=threads,
+            order=order,
+            max_epochs=4,
+            budget=99,
+            callbacks=[look],
+        )
+        search.run()
+        assert max(kept) <= 6 + 4  # states, and snapshots: one, and three in flight
+        assert kept[-1] <= 3 + 4
+        assert len(search._record.retained) == 1
+
+    def test_a_better_score_replaces_the_snapshot(self):
+        saved = []
+
+        class Counts(Hooks):
+            def save(self, state, path):
+                saved.append(state.epochs)
+                super().save(state, path)
+
+        search = a_search(PEAKED, trainable=Counts(), budget=6)
+        search.run()
+        assert saved == [1, 2, 3]
+        assert len(search._record.retained) == 1

@@ -68,8 +68,8 @@ def a_task(n_epochs=1, from_epoch=0, **options):
         params={"rate": 0.1},
         seed=5,
         state=None,
-        travels=False,
-        protected=False,
+        as_bytes=False,
+        may_retry=False,
         sign=1.0,
         best_reward=-math.inf,
     )
@@ -160,8 +160,8 @@ class TestJobs:
         assert outcome.resume_from is state
 
     def test_in_another_process_from_a_copy(self):
-        first = run_task(COUNTING, a_task(3, travels=True))
-        task = a_task(1, 3, state=first.resume_from, travels=True)
+        first = run_task(COUNTING, a_task(3, as_bytes=True))
+        task = a_task(1, 3, state=first.resume_from, as_bytes=True)
         for _ in range(2):
             second = run_task(COUNTING, task)
             assert second.report.scores == (0.8,)
@@ -171,12 +171,12 @@ class TestJobs:
         ("sign", "best_reward", "epoch"),
         [(1, -math.inf, 3), (1, 0.8, 3), (1, 0.9, None), (-1, -math.inf, 4)],
     )
-    @pytest.mark.parametrize("travels", [False, True])
+    @pytest.mark.parametrize("as_bytes", [False, True])
     def test_the_best_state_that_beats_the_best_so_far_is_kept(
-        self, sign, best_reward, epoch, travels
+        self, sign, best_reward, epoch, as_bytes
     ):
         trainable = scores_of([0.5, math.inf * sign, 0.9, 0.2, 0.9])
-        task = a_task(5, sign=sign, best_reward=best_reward, travels=travels)
+        task = a_task(5, sign=sign, best_reward=best_reward, as_bytes=as_bytes)
         snapshot = run_task(trainable, task).snapshot
         if epoch is None:
             assert snapshot is None
@@ -195,8 +195,8 @@ class TestJobs:
         for options, expected in [
             ({}, [1, 3]),
             ({"best_reward": 1.0}, []),
-            ({"travels": True}, [1, 3, 5]),
-            ({"travels": True, "protected": True}, [1, 2, 3, 4, 5]),
+            ({"as_bytes": True}, [1, 3, 5]),
+            ({"as_bytes": True, "may_retry": True}, [1, 2, 3, 4, 5]),
         ]:
             saved.clear()
             run_task(hooks, a_task(5, **options))
@@ -209,10 +209,10 @@ class TestJobs:
         assert outcome.resume_from is None
         assert outcome.n_calls == 1
 
-    @pytest.mark.parametrize("travels", [False, True])
-    def test_a_failure_comes_back_in_the_report(self, travels):
+    @pytest.mark.parametrize("as_bytes", [False, True])
+    def test_a_failure_comes_back_in_the_report(self, as_bytes):
         trainable = scores_of([0.5, ZeroDivisionError("x"), 0.7])
-        outcome = run_task(trainable, a_task(3, travels=travels))
+        outcome = run_task(trainable, a_task(3, as_bytes=as_bytes))
         assert outcome.report.scores == (0.5,)
         assert isinstance(outcome.report.failure, ZeroDivisionError)
         assert outcome.resume_from is None
@@ -221,14 +221,14 @@ class TestJobs:
 
     def test_with_retries_the_last_good_state_comes_back(self):
         trainable = scores_of([0.5, 0.4, ZeroDivisionError("x")])
-        outcome = run_task(trainable, a_task(3, travels=True, protected=True))
+        outcome = run_task(trainable, a_task(3, as_bytes=True, may_retry=True))
         assert len(outcome.report.scores) == 2
         assert restore(trainable, outcome.resume_from) == [2]
 
     def test_with_retries_a_job_that_failed_at_once_comes_back_as_it_was(self):
         trainable = scores_of([0.5, ZeroDivisionError("x")])
         given = dump(trainable, [1])
-        task = a_task(1, 1, state=given, travels=True, protected=True)
+        task = a_task(1, 1, state=given, as_bytes=True, may_retry=True)
         assert run_task(trainable, task).resume_from == given
 
     def test_an_epoch_that_could_not_be_saved_does_not_count(self):
@@ -245,7 +245,7 @@ class TestJobs:
             fills_up,
             lambda path: [load(path)],
         )
-        outcome = run_task(trainable, a_task(3, travels=True, protected=True))
+        outcome = run_task(trainable, a_task(3, as_bytes=True, may_retry=True))
         assert outcome.report.scores == (0.5,)
         assert restore(trainable, outcome.resume_from) == [1]
         assert outcome.snapshot == (1, b"1")
@@ -278,9 +278,9 @@ class TestTheClock:
         trainable = Functions(
             passing(100, int), passing(1, float), slow_save, passing(10, int)
         )
-        report = run_task(trainable, a_task(2, protected=True, travels=True)).report
+        report = run_task(trainable, a_task(2, may_retry=True, as_bytes=True)).report
         assert report.seconds == (101.0, 1.0)
-        task = a_task(2, 2, state=b"2", protected=True, travels=True)
+        task = a_task(2, 2, state=b"2", may_retry=True, as_bytes=True)
         outcome = run_task(trainable, task)
         assert outcome.report.seconds == (11.0, 1.0)
         assert outcome.elapsed == 12.0
@@ -332,6 +332,8 @@ class TestErrors:
         class Local(Exception):  # noqa: N818
             pass
 
-        failure = run_task(scores_of([Local("x")]), a_task(travels=True)).report.failure
+        failure = run_task(
+            scores_of([Local("x")]), a_task(as_bytes=True)
+        ).report.failure
         assert isinstance(failure, RuntimeError)
         assert "Local: x" in str(pickle.loads(pickle.dumps(failure)))

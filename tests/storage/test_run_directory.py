@@ -1,29 +1,21 @@
 """What the directory of a search keeps, and whom it lets in."""
 
 import errno
-import json
-import math
 import os
 import subprocess
 import sys
 
 import pytest
 
-from risingsearch.arms import Job, Report
 from risingsearch.errors import (
-    EarlierFailureError,
-    InvalidParameterError,
     JournalError,
     RunDirError,
 )
-from risingsearch.search.trainable import Outcome
 from risingsearch.storage.run_directory import (
     JOURNAL,
     LOCK,
     STATE,
     RunDirectory,
-    as_event,
-    outcome_of,
     saved_entropy,
     saved_header,
 )
@@ -42,14 +34,6 @@ def opened(path):
     directory = RunDirectory(path)
     directory.open(HEADER)
     return directory
-
-
-def an_outcome(**changes):
-    report = Report(
-        Job(3, 1, 3, 7), (0.5, math.nan), (0.1, 0.2), ({"own": (1, 2)}, {"own": None})
-    )
-    facts = {"ended": False, "resume_from": None, "snapshot": None, "n_calls": 2}
-    return Outcome(**{"report": report, "elapsed": 0.4, **facts, **changes})
 
 
 class TestOpening:
@@ -199,37 +183,3 @@ class TestState:
         with pytest.raises(RunDirError, match="No space left"):
             directory.save_state({"pulls": [3, 4]})
         assert opened(tmp_path).load_state() == (0, {"pulls": [1, 2]})
-
-
-class TestEvents:
-    @pytest.mark.parametrize(
-        "changes",
-        [
-            {},
-            {"ended": True},
-            {"snapshot": (2, b"")},
-            {"report": Report(Job(0, 0, 1, 0), (math.inf,), (0.1,), ({},))},
-            {"report": Report(Job(0, 0, 1, 0))},
-        ],
-    )
-    def test_an_outcome_comes_back_without_its_states(self, changes):
-        outcome = an_outcome(**changes)
-        event = json.loads(json.dumps(as_event(outcome.report.job, outcome, 8)))
-        assert event["asked"] == 8
-        assert repr(outcome_of(event)) == repr(outcome)
-
-    @pytest.mark.parametrize(
-        ("failure", "text"),
-        [(ValueError("too hot"), "too hot"), (ValueError(), "ValueError")],
-    )
-    def test_of_a_failure_the_text_is_left(self, failure, text):
-        report = Report(Job(0, 0, 1, 0), failure=failure)
-        back = outcome_of(as_event(report.job, an_outcome(report=report), 1))
-        assert isinstance(back.report.failure, EarlierFailureError)
-        assert str(back.report.failure) == text
-
-    @pytest.mark.parametrize("metric", [object(), {1: 2}, {3}])
-    def test_metrics_that_are_no_json_are_refused(self, metric):
-        report = Report(Job(0, 0, 1, 0), (0.5,), (0.1,), ({"own": metric},))
-        with pytest.raises(InvalidParameterError, match=r"run_dir.*metrics.*JSON"):
-            as_event(report.job, an_outcome(report=report), 1)

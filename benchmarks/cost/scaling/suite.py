@@ -35,9 +35,10 @@ from benchmarks.shared.figures import Look
 from benchmarks.shared.results import half_width
 from risingsearch import Scheduler
 from risingsearch.arms import Job, Report
+from risingsearch.search.events import as_event
 from risingsearch.search.trainable import Outcome
 from risingsearch.storage.checkpoints import Key
-from risingsearch.storage.run_directory import RunDirectory, as_event
+from risingsearch.storage.run_directory import RunDirectory
 
 POLICIES = ("auto", "asha")
 CLUSTERS = ((1, 100), (10, 200), (100, 1000), (1000, 10_000), (10_000, 100_000))

@@ -33,8 +33,8 @@ def a_task(curve, n_epochs=6, **options):
         "params": {"curve": curve},
         "seed": 0,
         "state": None,
-        "travels": True,
-        "protected": False,
+        "as_bytes": True,
+        "may_retry": False,
         "sign": 1.0,
         "best_reward": -math.inf,
     }
@@ -81,7 +81,7 @@ def facts(outcome):
 )
 @pytest.mark.parametrize(("seconds", "most"), [(1.0, 1), (0.03, 4), (None, 1)])
 def test_the_outcome_is_that_of_the_whole(kept, protected, sign, curve, seconds, most):
-    task = a_task(curve, kept=kept, protected=protected, sign=sign)
+    task = a_task(curve, wants_checkpoint=kept, may_retry=protected, sign=sign)
     outcome, lengths = in_chunks(task, seconds)
     assert repr(facts(outcome)) == repr(facts(run_task(LEARNER, task)))
     assert max(lengths) == most
@@ -98,13 +98,13 @@ def test_goes_on_from_a_checkpoint():
 
 
 def test_an_arm_whose_checkpoints_are_bad_trains_again_once():
-    task = a_task(RISING, behind=3)._replace(job=Job(3, 3, 2, 8))
+    task = a_task(RISING, epochs_missing=3)._replace(job=Job(3, 3, 2, 8))
     outcome, _ = in_chunks(task, 1.0)
     assert outcome.report.scores == (0.65, 0.68)
 
 
 def test_what_fails_at_once_is_retried_from_what_the_driver_has():
-    chunk = a_task([None], state=b"the last good one", protected=True)
+    chunk = a_task([None], state=b"the last good one", may_retry=True)
     failed = run_task(LEARNER, chunk._replace(state=None))  # a live state was there
     assert failed.resume_from is None
     chunks = Chunks(chunk)

@@ -7,7 +7,7 @@ from risingsearch.search.trainable import Task
 
 def chunk(arm, from_epoch=0, behind=0):
     job = Job(arm, from_epoch, 1, 0)
-    return Task(job, {}, 0, None, True, False, 1.0, 0.0, behind=behind)
+    return Task(job, {}, 0, None, True, False, 1.0, 0.0, epochs_missing=behind)
 
 
 def workers(bandwidth=100.0, **threads):

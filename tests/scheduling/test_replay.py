@@ -1,0 +1,104 @@
+"""A scheduler that replays the events of another one ends where that one is."""
+
+import json
+import random
+
+import pytest
+
+from risingsearch.arms import Budget
+from risingsearch.errors import JobError, StateError
+from risingsearch.scheduling.replay import (
+    ended,
+    extended,
+    flushed,
+    replay,
+    started,
+    told,
+)
+from risingsearch.scheduling.scheduler import Scheduler
+
+ARGUMENTS = {"n_arms": 12, "budget": 40, "max_epochs": 9, "seed": 1}
+
+
+def live(scheduler, seed, more=2):
+    """Play a scheduler to its end, with all that can happen; return the events."""
+    draw, jobs, events = random.Random(seed), [], []
+    seconds = scheduler.unit != "epochs"
+    while True:
+        while len(jobs) < 3 and (job := scheduler.ask()) is not None:
+            jobs.append(job)
+        if draw.random() < 0.2:
+            arm = draw.randrange(scheduler.n_arms)
+            scheduler.peek()
+            n_asked = scheduler.n_asked
+            try:
+                jobs.append(scheduler.start(arm, draw.choice([None, 1])))
+                events.append(started(jobs[-1], n_asked))
+            except JobError:
+                if scheduler.status(arm) != "running" and draw.random() < 0.3:
+                    scheduler.end(arm)
+                    events.append(ended([arm], n_asked))
+        elif jobs:
+            job = jobs.pop(draw.randrange(len(jobs)))
+            n_scores = job.n_epochs - (draw.random() < 0.3)
+            scores = [draw.random() + 0.1 * job.arm for _ in range(n_scores)]
+            event = told(job, scores, scheduler.n_asked) | {"elapsed": 0.5}
+            if draw.random() < 0.2:
+                events.append(event | {"failure": "broken"})
+                scheduler.fail(job, "broken", scores, 0.5)
+            else:
+                is_over = draw.random() < 0.5
+                events.append(event | ({"ended": True} if is_over else {}))
+                scheduler.tell(job, scores, 0.5, ended=is_over)
+        elif more:
+            more -= 1
+            added = Budget(seconds=3.0) if seconds else 5
+            scheduler.extend(added)
+            events.append(extended(added, scheduler.n_asked))
+        else:
+            scheduler.flush()
+            return [*events, flushed(scheduler.n_asked)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"order": "ask", "n_jobs": 5},
+        {"policy": "asha", "max_failures": 1},
+        {"policy": "epsilon-greedy", "direction": "minimize"},
+        {"budget": Budget(seconds=12.0)},
+    ],
+)
+def test_it_ends_where_the_live_one_is(seed, changes):
+    scheduler, again = (Scheduler(**ARGUMENTS | changes) for _ in range(2))
+    events = live(scheduler, seed)
+    replay(again, json.loads(json.dumps(events)))
+    assert again.state_dict() == scheduler.state_dict()
+    assert repr(again.history) == repr(scheduler.history)
+    names = {event["event"] for event in events}
+    assert {"told", "started", "extended", "flushed"} <= names
+
+
+def test_it_goes_on_from_a_state():
+    scheduler, half, again = (Scheduler(**ARGUMENTS) for _ in range(3))
+    events = live(scheduler, seed=0)
+    replay(half, events[:7])
+    again.load_state_dict(half.state_dict())
+    replay(again, events[7:])
+    assert again.state_dict() == scheduler.state_dict()
+
+
+def test_another_scheduler_decides_otherwise():
+    scheduler = Scheduler(**ARGUMENTS)
+    events = live(scheduler, seed=0)
+    with pytest.raises(StateError, match=r"cannot be replayed.*Job\(.*use the release"):
+        replay(Scheduler(**ARGUMENTS, policy="asha"), events)
+
+
+def test_a_smaller_budget_cannot_start_all_jobs():
+    scheduler = Scheduler(n_arms=3, budget=6)
+    events = live(scheduler, seed=0, more=0)
+    with pytest.raises(StateError, match="no job can start"):
+        replay(Scheduler(n_arms=3, budget=2), events)
