@@ -30,13 +30,7 @@ class Note(Protocol):
 
 @dataclass
 class Slice:
-    """A job of a trial, and what it has brought back so far.
-
-    Parameters
-    ----------
-    job : Job
-        What the scheduler has asked for.
-    """
+    """A job of a trial, and what it has brought back so far."""
 
     job: Job
     scores: list[float] = field(default_factory=list)
@@ -67,15 +61,8 @@ class Slice:
 class Arms:
     """A scheduler, its arms by the ids of their trials, and the slices in training.
 
-    All that changes the scheduler is noted in the order in which it happens, so that
-    ``replay`` brings another scheduler to the same state.
-
-    Parameters
-    ----------
-    scheduler : Scheduler
-        Decides.
-    note : callable
-        Gets each event.
+    ``note`` gets all that changes the scheduler, in the order in which it happens, so
+    that ``replay`` brings another scheduler to the same state.
     """
 
     def __init__(self, scheduler: Scheduler, note: Note) -> None:
@@ -99,10 +86,7 @@ class Arms:
     def start(self, trial_id: str, n_epochs: int | None = None) -> Slice:
         """Give a trial epochs that were decided elsewhere.
 
-        Raises
-        ------
-        JobError
-            If the arm cannot train, or the budget does not pay.
+        If the arm cannot train, or the budget does not pay, that is a JobError.
         """
         asked = self._asked()
         job = self.scheduler.start(self.arm[trial_id], n_epochs)
@@ -147,13 +131,7 @@ class Arms:
         return self.status(trial_id) in ("finished", "failed")
 
     def replay(self, events: Sequence[Event]) -> None:
-        """Take over the events of an experiment that is restored.
-
-        Raises
-        ------
-        StateError
-            If the scheduler decides otherwise now.
-        """
+        """Take over the events of an experiment that is restored."""
         for event in events:
             if event["event"] == "opened":
                 self._bind(event["arm"], event["trial"])

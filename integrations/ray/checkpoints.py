@@ -59,13 +59,7 @@ def bring_up_to_date(trial: Trial, event: Mapping[str, Any] | None) -> None:
 
     Ray notes the state of its trials now and then, so what it restores may lag behind
     the journal; and behind what is stored, where it keeps only some of the checkpoints.
-
-    Parameters
-    ----------
-    trial : Trial
-        One that was restored.
-    event : dict, optional
-        The checkpoint that the journal has of it.
+    ``event`` is the checkpoint that the journal has of the trial.
     """
     newest = trial.latest_checkpoint_result
     number, metrics = -1, {}
@@ -109,13 +103,7 @@ def without_checkpoint(trial: Trial) -> CheckpointError:
 
 
 def check_goes_on(trial: Trial, result: Mapping[str, Any], time_attr: str) -> None:
-    """Check by its own count that a trial has not begun again.
-
-    Raises
-    ------
-    CheckpointError
-        If it reports an epoch that is in its checkpoint.
-    """
+    """Check by its own count that a trial trains no epoch of its checkpoint again."""
     newest = trial.latest_checkpoint_result
     before = None if newest is None else newest.metrics.get(time_attr)
     now = result.get(time_attr)

@@ -61,7 +61,7 @@ class Experiment:
     metric, time_attr : str
         Where results have the score, and the trial's own count of epochs.
     saved : tuple, optional
-        What ``recorded`` returned once, to go on from where there is no journal.
+        What ``recorded`` returned, to restore from where the journal is missing.
     """
 
     def __init__(
@@ -214,15 +214,7 @@ class Experiment:
     # ------------------------------------------------------------- what Ray is told
 
     def choose(self) -> Trial | None:
-        """Return a trial that is to train now, the same until it does.
-
-        Raises
-        ------
-        CheckpointError
-            If a trial that was paused has no checkpoint.
-        StateError
-            If Ray has lost all trials that the journal knows.
-        """
+        """Return a trial that is to train now, the same until it does."""
         if self.arms.arm and not self.arms.arm.keys() & self.trials.keys():
             msg = (
                 "Ray could not restore the trials and has begun anew; its log says "

@@ -35,19 +35,11 @@ class _Line:
 
 
 class Record:
-    """Writes the journal of an experiment: a slice once its checkpoint is safe.
-
-    Parameters
-    ----------
-    path : Path
-        Of the journal.
-    staging : Path
-        Where Ray writes its own files first.
-    """
+    """Writes the journal of an experiment: a slice once its checkpoint is safe."""
 
     def __init__(self, path: Path, staging: Path) -> None:
         self.path = path
-        self._staging = staging
+        self._staging = staging  # where Ray writes its own files first
         self._journal: Journal | None = None
         self._lines: list[_Line] = []
 
@@ -67,17 +59,7 @@ class Record:
     def resume(self, key: str, trial: Trial) -> tuple[Event, list[Event]] | None:
         """Return header and events if the experiment was begun before.
 
-        Parameters
-        ----------
-        key : str
-            Of the scheduler, the same before and after ``Tuner.restore``.
-        trial : Trial
-            The first that Ray adds.
-
-        Raises
-        ------
-        JournalError
-            If the journal is damaged.
+        It is known by the key of its scheduler, or by the first trial that Ray adds.
         """
         if not self.path.exists():
             return None
@@ -124,13 +106,7 @@ class Record:
                 write_whole(self.path.with_name(file.name), [file.read_bytes()])
 
     def write_ready(self) -> None:
-        """Write the events whose checkpoints are there by now.
-
-        Raises
-        ------
-        CheckpointError
-            If a trial has saved none.
-        """
+        """Write the events whose checkpoints are there by now; a missing one raises."""
         for line in self._lines:
             if not line.is_ready and line.trial is not None:
                 self._check(line, line.trial)

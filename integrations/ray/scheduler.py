@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import uuid
 from pathlib import Path
 from typing import Any
@@ -216,21 +215,24 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         assert self._experiment is not None
         return self._experiment
 
+    @property
+    def _scheduler(self) -> Scheduler:
+        """Decides; before the first trial, one that has decided nothing."""
+        return self._experiment.scheduler if self._experiment else self._make(n_arms=1)
+
     def debug_string(self) -> str:
         """Return the policy, the epochs and the best trial, for Ray's status output."""
-        name = type(self).__name__
+        name, epochs = type(self).__name__, f"{self.n_epochs} of {self.budget} epochs"
         if self._experiment is None:
-            return f"{name}: 0 of {self.budget} epochs"
-        scheduler, arms = self._experiment.scheduler, self._experiment.arms
-        text = (
-            f"{name} ({scheduler.policy_name}): {scheduler.n_epochs} of {self.budget} "
-            f"epochs, {len(arms.trial)} trials opened"
-        )
-        if scheduler.best_arm is None:
+            return f"{name}: {epochs}"
+        n_opened = len(self._experiment.arms.trial)
+        name = f"{name} ({self._scheduler.policy_name})"
+        text = f"{name}: {epochs}, {n_opened} trials opened"
+        if self.best_trial_id is None:
             return text
         return (
-            f"{text}, best {self._metric} {scheduler.best_score:.4g} by "
-            f"{self.best_trial_id} at epoch {scheduler.best_epoch}"
+            f"{text}, best {self._metric} {self.best_score:.4g} by "
+            f"{self.best_trial_id} at epoch {self.best_epoch}"
         )
 
     def save(self, checkpoint_path: str) -> None:
@@ -248,36 +250,31 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     @property
     def n_epochs(self) -> int:
         """Epochs charged so far, over all trials."""
-        return 0 if self._experiment is None else self._experiment.scheduler.n_epochs
+        return self._scheduler.n_epochs
 
     @property
     def best_trial_id(self) -> str | None:
         """The trial with the best score at any epoch; None before the first score."""
-        if self._experiment is None:
-            return None
-        arm = self._experiment.scheduler.best_arm
-        return None if arm is None else self._experiment.arms.trial[arm]
+        arm = self._scheduler.best_arm
+        return None if arm is None else self._running.arms.trial[arm]
 
     @property
     def best_score(self) -> float:
         """The best score so far; NaN before the first finite one."""
-        if self._experiment is None:
-            return math.nan
-        return self._experiment.scheduler.best_score
+        return self._scheduler.best_score
 
     @property
     def best_epoch(self) -> int:
         """The best trial's epoch with the best score; 0 before the first finite one."""
-        return 0 if self._experiment is None else self._experiment.scheduler.best_epoch
+        return self._scheduler.best_epoch
 
     @property
     def history(self) -> list[dict[str, Any]]:
         """One row per charged epoch, with its ``trial_id``; see ``Scheduler``."""
-        if self._experiment is None:
-            return []
-        trial = self._experiment.arms.trial
-        rows = self._experiment.scheduler.history
-        return [{"trial_id": trial[row["arm"]], **row} for row in rows]
+        return [
+            {"trial_id": self._running.arms.trial[row["arm"]], **row}
+            for row in self._scheduler.history
+        ]
 
     def explain(self) -> dict[str, Arm]:
         """Return where each opened trial stands, why, and the parts of its index."""

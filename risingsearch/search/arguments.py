@@ -26,13 +26,7 @@ _LONGEST = 300  # characters of a setting in a message
 
 
 class Seeds:
-    """Where all randomness of a search comes from.
-
-    Parameters
-    ----------
-    entropy : int, optional
-        The same gives the same seeds; by default it is drawn.
-    """
+    """Where all randomness of a search comes from: the same entropy, the same seeds."""
 
     def __init__(self, entropy: int | None) -> None:
         root = np.random.SeedSequence(entropy)
@@ -49,18 +43,8 @@ class Seeds:
 class Arguments:
     """The arguments that every process of a search has to be given alike.
 
-    Parameters
-    ----------
-    candidates : iterable of dict
-        The parameters of every arm.
-    **given
-        All others by the names that they have in ``RisingSearch``: those that it alone
-        takes, and those that it passes on to ``Scheduler``.
-
-    Raises
-    ------
-    InvalidParameterError
-        If one is outside what is allowed; ``scheduler`` checks those passed on.
+    They go by their names in ``RisingSearch``; most are passed on to ``Scheduler``,
+    which checks them.
     """
 
     def __init__(self, candidates: Iterable[Mapping[str, Any]], **given: Any) -> None:
@@ -73,18 +57,7 @@ class Arguments:
         self._given = given | {"identity": dict(given["identity"] or {})}
 
     def scheduler(self, seeds: Seeds) -> Scheduler:
-        """Return the scheduler of the search, before its first decision.
-
-        Parameters
-        ----------
-        seeds : Seeds
-            Of the search.
-
-        Raises
-        ------
-        InvalidParameterError, UnknownNameError
-            If an argument is outside what is allowed.
-        """
+        """Return the scheduler of the search, before its first decision."""
         passed_on = dict(self._given)
         del passed_on["identity"]
         passed_on["seed"] = int(seeds.policy.generate_state(1)[0])
@@ -121,13 +94,7 @@ class Arguments:
         return None if features is None else GaussianProcessProposer(features)
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
-        """Return what the journal of a new search begins with, as JSON values.
-
-        Raises
-        ------
-        InvalidParameterError
-            If an argument cannot be saved.
-        """
+        """Return what the journal of a new search begins with, as JSON values."""
         settings = settings_of(self.candidates, self._given)
         return {
             "settings": settings,
@@ -157,12 +124,7 @@ def settings_of(
     """Return candidates and arguments as JSON values that can be compared.
 
     What JSON cannot hold is shown as text among the candidates; a policy or a proposer
-    is named by its class.
-
-    Raises
-    ------
-    InvalidParameterError
-        If another argument holds what JSON cannot.
+    is named by its class; in another argument it is an error.
     """
     shown = [_shown(params) for params in candidates]
     settings: dict[str, Any] = {"candidates": shown}
@@ -184,13 +146,7 @@ def settings_of(
 def pickled_candidates(
     settings: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """Return the candidates as pickled text, None where the settings hold them.
-
-    Raises
-    ------
-    InvalidParameterError
-        If they cannot be pickled.
-    """
+    """Return the candidates as pickled text, None where the settings hold them."""
     if not any(_SHOWN in params for params in settings["candidates"]):
         return None
     try:
@@ -202,13 +158,7 @@ def pickled_candidates(
 
 
 def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments of a saved search, the candidates among them.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a policy or proposer was an object, and is not ``given``.
-    """
+    """Return all arguments of a saved search; objects among them have to be given."""
     settings = dict(header["settings"])
     shown, pickled = settings.pop("candidates"), header["candidates"]
     arguments: dict[str, Any] = {
@@ -235,22 +185,8 @@ def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 def first_difference(
     saved: Mapping[str, Any], given: Mapping[str, Any]
 ) -> tuple[str, str, str] | None:
-    """Return the name and both values of a setting that differs, None for none.
+    """Return where saved and given settings first differ, and both values as text.
 
-    Parameters
-    ----------
-    saved : dict
-        Settings as they are on disk, of this release or an earlier one.
-    given : dict
-        Settings from ``settings_of``.
-
-    Returns
-    -------
-    (str, str, str) or None
-        Where the difference is, deep inside the setting, and what is shown of the two.
-
-    Examples
-    --------
     >>> first_difference({"budget": 9, "sizes": [1, 2]}, {"budget": 9, "sizes": [1, 3]})
     ('sizes[1]', '2', '3')
     """
@@ -303,7 +239,7 @@ def _shown(params: Mapping[str, Any]) -> Any:
 
 
 def without_addresses(text: str) -> str:
-    """Return the repr of an object without where it is in memory.
+    """Return the repr of an object without its address in memory.
 
     >>> without_addresses("<function loss at 0x7f3a>")
     '<function loss>'

@@ -12,19 +12,7 @@ from risingsearch.search.trainable import Outcome
 def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
     """Return what a job brought back as JSON values, without its states.
 
-    Parameters
-    ----------
-    job : Job
-        Which job.
-    outcome : Outcome
-        What it brought back.
-    n_asked : int
-        How many jobs had been asked for by then.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a metric is no JSON value.
+    ``n_asked`` says how many jobs had been asked for by then.
     """
     report = outcome.report
     try:

@@ -22,18 +22,7 @@ SIGNAL_DELAY = 1.0
 class Loop:
     """Has workers train what the scheduler decides, until it is done.
 
-    Parameters
-    ----------
-    record : Record
-        Of the search.
-    workers : Workers
-        Who trains.
-    in_process : bool
-        Whether jobs run in this process, so that Ctrl-C can wait for their next epoch.
-    seed_of : callable
-        Gives the seed of an arm.
-    progress : bool
-        Show a live line.
+    Where jobs run ``in_process``, Ctrl-C waits for the end of an epoch.
     """
 
     def __init__(
@@ -58,10 +47,7 @@ class Loop:
     def run(self, on_report: Callable[[Report], None]) -> None:
         """Train until the scheduler is done, or the loop is stopped.
 
-        Parameters
-        ----------
-        on_report : callable
-            Gets the report of every job, once it is recorded.
+        ``on_report`` gets the report of every job, once it is recorded.
         """
         self._stopping = self.interrupted = False
         with (
@@ -164,7 +150,7 @@ class Loop:
         with finished_first():
             self._record.save(job, outcome, keep_live=self._in_process)
         self._record.drop_unneeded()
-        self._record.save_state_if_due()
+        self._record.save_state(if_due=True)
 
     def _abandon(self) -> None:
         """Wait no longer for what is in flight."""

@@ -17,17 +17,7 @@ FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
 class Progress:
     """Budget used, time left, best score and its arm, arms by status.
 
-    Parameters
-    ----------
-    scheduler : Scheduler
-        Whose progress is shown.
-    enabled : bool
-        Show it, if standard error is a terminal.
-
-    Raises
-    ------
-    MissingDependencyError
-        If it is enabled and tqdm is not installed.
+    It is shown if it is enabled and standard error is a terminal.
     """
 
     def __init__(self, scheduler: Scheduler, *, enabled: bool) -> None:
@@ -64,7 +54,7 @@ class Progress:
         if self._line is None or now < self._due:
             return
         self._draw()
-        # With very many arms a look takes a while: spend little of the search on it.
+        # With very many arms drawing takes a while: spend little of the search on it.
         done = time.monotonic()
         self._due = done + max(self._line.mininterval, 50 * (done - now))
 

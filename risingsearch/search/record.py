@@ -34,15 +34,6 @@ class Record:
     """What a search knows: its scheduler, the reports, and the retained checkpoints.
 
     With a directory, all of it is on disk before the scheduler is told.
-
-    Parameters
-    ----------
-    trainable : Trainable
-        Of the search.
-    candidates : list of dict
-        The parameters of every arm.
-    scheduler : Scheduler
-        Before its first decision.
     """
 
     def __init__(
@@ -63,15 +54,7 @@ class Record:
         self._returned: set[int] = set()  # arms whose results may not be recorded yet
 
     def open(self, directory: RunDirectory, header: Event) -> None:
-        """Resume from a directory, or begin to keep the search there.
-
-        Raises
-        ------
-        StateError
-            If it holds a search with other arguments.
-        RunDirError
-            If it cannot be used, is damaged, or another process searches there.
-        """
+        """Resume from a directory, or begin to keep the search there."""
         self.directory = directory
         with directory.held(), no_collection():
             if holds_search(directory.path):
@@ -84,17 +67,7 @@ class Record:
     def replay(
         self, events: Sequence[Event], n_known: int, state: dict[str, Any] | None
     ) -> None:
-        """Take over the events of an earlier process.
-
-        Parameters
-        ----------
-        events : list of dict
-            From the first one of the search.
-        n_known : int
-            How many of them the state knows.
-        state : dict, optional
-            A saved state of the scheduler.
-        """
+        """Take over all events of earlier processes; a state knows the first ones."""
         if state is not None:
             self.scheduler.load_state_dict(state)
         replay(self.scheduler, events[n_known:])
@@ -118,14 +91,7 @@ class Record:
     def save(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
         """Record what a job brought back, once it is safe.
 
-        Parameters
-        ----------
-        job : Job
-            Which job.
-        outcome : Outcome
-            What it brought back.
-        keep_live : bool
-            Keep the state in memory even if there is a checkpoint on disk.
+        ``keep_live`` keeps its state in memory even if there is a checkpoint on disk.
         """
         n_before = 0 if self.directory is None else self.directory.n_events
         try:
@@ -200,14 +166,11 @@ class Record:
                     self.retained.retire(arm)
         self.retained.drop_unneeded(self.scheduler.best_score)
 
-    def save_state_if_due(self) -> None:
-        """Save the scheduler's state where many events have come since the last."""
-        self.save_state(max(FEWEST_EVENTS, self.scheduler.n_asked // EVENTS_SHARE))
-
-    def save_state(self, after: int = 1) -> None:
-        """Save the scheduler's state after so many events."""
+    def save_state(self, *, if_due: bool = False) -> None:
+        """Save the scheduler's state if there is news, or once there is much of it."""
+        due = max(FEWEST_EVENTS, self.scheduler.n_asked // EVENTS_SHARE)
         directory = self.directory
-        if directory is not None and directory.events_since_state >= after:
+        if directory and directory.events_since_state >= (due if if_due else 1):
             directory.save_state(self.scheduler.state_dict())
 
     # --------------------------------------------------------------- what it comes to

@@ -42,7 +42,12 @@ class History(list[dict[str, Any]]):
 
     def to_frame(self) -> Any:
         """Return the history as a pandas DataFrame."""
-        return _frame(list(self))
+        try:
+            import pandas as pd
+        except ModuleNotFoundError as error:
+            msg = "pandas is not installed; run: pip install pandas"
+            raise MissingDependencyError(msg) from error
+        return pd.DataFrame(list(self))
 
 
 def full_history(
@@ -149,12 +154,3 @@ class SearchResult:
         from risingsearch.plotting import plot_curves
 
         return plot_curves(self.history, ax=ax, direction=self.direction, **options)
-
-
-def _frame(rows: list[dict[str, Any]]) -> Any:
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        msg = "pandas is not installed; run: pip install pandas"
-        raise MissingDependencyError(msg) from error
-    return pd.DataFrame(rows)

@@ -11,7 +11,7 @@ from typing import Any
 from risingsearch.arms import Job
 from risingsearch.errors import CheckpointError
 from risingsearch.search.trainable import Outcome, Task
-from risingsearch.storage.checkpoints import CheckpointStore, Key
+from risingsearch.storage.checkpoints import DirectoryStore, Key, MemoryStore
 
 PER_ARM = 2
 """Checkpoints of an arm that may train on: the last, and one in case it is damaged."""
@@ -22,19 +22,14 @@ class RetainedCheckpoints:
 
     An arm that may train on retains its last checkpoints; of all arms, the state with
     the best score is retained. Where room is short, one checkpoint per arm has to do.
-
-    Parameters
-    ----------
-    store : CheckpointStore
-        Where checkpoints are kept.
-    restore : callable
-        Makes a state of a checkpoint.
-    sign : float
-        +1 where higher scores are better, else -1.
+    ``restore`` makes a state of a checkpoint; ``sign`` is the scheduler's.
     """
 
     def __init__(
-        self, store: CheckpointStore, restore: Callable[[bytes], Any], sign: float
+        self,
+        store: MemoryStore | DirectoryStore,
+        restore: Callable[[bytes], Any],
+        sign: float,
     ) -> None:
         self.store = store
         self._restore = restore

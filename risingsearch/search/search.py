@@ -61,7 +61,7 @@ class RisingSearch:
         The parameters of every arm, at least one. More than the budget can try is fine:
         the policy opens as many as are worth it, in random order.
     policy : str, callable or policy, default "auto"
-        Who trains next; see ``Scheduler``.
+        Decides who trains next; see ``Scheduler``.
     proposer : Proposer, "auto" or None, default "auto"
         Which candidate is opened next, where the policy lets it be proposed. "auto"
         models how candidates end over their parameters
@@ -79,8 +79,8 @@ class RisingSearch:
         Jobs in flight at most; by default as many as the executor has workers, which on
         Dask may change while the search runs. Needed for executors that do not say.
     order : {"completion", "ask"}, default "completion"
-        Whether workers never wait, or the run does not depend on what finishes first;
-        see ``Scheduler``.
+        "completion" never lets workers wait; "ask" gives the same run whatever finishes
+        first; see ``Scheduler``.
     callbacks : sequence of callable
         Each is called as ``callback(search, report)`` after every job.
     policy_params, objective, slice, direction, max_failures, score_range
@@ -286,7 +286,7 @@ class RisingSearch:
         """Train until the scheduler is done.
 
         After an exception of a callback, ``run`` goes on where it broke off; jobs still
-        in flight are taken in then. Without an executor, Ctrl-C stops at the end of the
+        in flight are recorded then. Without an executor, Ctrl-C stops at the end of the
         epoch in training, and nothing is lost; a second one does not wait. With an
         executor, or at the second, the epochs in flight are charged and their arms
         given up.
@@ -353,4 +353,4 @@ class RisingSearch:
 
 
 def _not_trained(*_: Any) -> Any:
-    """Stand for the functions of a trainable in a search that only shows a result."""
+    """Stand for a trainable in a search that only shows its result."""

@@ -79,13 +79,7 @@ class Functions:
 
 
 def checked_trainable(trainable: Any) -> Trainable:
-    """Return the trainable, or raise what it lacks.
-
-    Raises
-    ------
-    NotTrainableError
-        If ``start`` or ``train`` is missing, or one of ``save`` and ``load``.
-    """
+    """Return the trainable; what it lacks is a NotTrainableError."""
     if isinstance(trainable, type):
         msg = f"{trainable.__name__} is a class: give an instance of it"
         raise NotTrainableError(msg)
@@ -103,13 +97,7 @@ def checked_trainable(trainable: Any) -> Trainable:
 
 
 def dump(trainable: Any, state: Any) -> bytes:
-    """Return the state as bytes, by the trainable's own ``save`` or by pickle.
-
-    Raises
-    ------
-    NotTrainableError
-        If there is no ``save`` and the state cannot be pickled.
-    """
+    """Return the state as bytes, by the trainable's own ``save`` or by pickle."""
     if not _has(trainable, "save"):
         try:
             return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
@@ -182,13 +170,9 @@ def run_task(trainable: Any, task: Task) -> Outcome:
 def run_from(
     begin: Callable[[], Any], trainable: Any, task: Task
 ) -> tuple[Outcome, Any]:
-    """Do the same from the state that ``begin`` gives.
+    """Do the same from the state that ``begin`` gives, and return the last state too.
 
-    Returns
-    -------
-    (Outcome, state)
-        The state is the live one after the last epoch, None where the arm does not go
-        on from it.
+    That is the live one, or None where the arm does not go on from it.
     """
     run = _Run(trainable, task)
     failure: Exception | None = None

@@ -11,7 +11,7 @@ from risingsearch.search.trainable import Outcome, Task, run_task
 
 
 class Workers(ABC):
-    """What a search asks of those who train for it.
+    """Where a search has its jobs trained.
 
     The adapter of a cluster subclasses this, to send data once and to leave states
     where they are.
@@ -28,7 +28,7 @@ class Workers(ABC):
     @property
     @abstractmethod
     def n_workers(self) -> int | None:
-        """How many jobs can run at the same time now; None where nobody knows."""
+        """How many jobs can run at the same time now; None where that is unknown."""
 
     @abstractmethod
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
@@ -51,15 +51,7 @@ class InProcess(Workers):
 
 
 class Pool(Workers):
-    """An executor that takes any function.
-
-    Parameters
-    ----------
-    executor : concurrent.futures.Executor
-        Runs the jobs; it is not shut down.
-    is_elastic : bool, default False
-        As in ``Workers``.
-    """
+    """An executor that takes any function; it is not shut down."""
 
     def __init__(self, executor: Executor, *, is_elastic: bool = False) -> None:
         super().__init__(is_elastic=is_elastic)
@@ -78,25 +70,9 @@ class Pool(Workers):
 def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
     """Return the workers of what a user gives as ``executor``.
 
-    Parameters
-    ----------
-    executor : concurrent.futures.Executor, Workers, Dask client or None
-        None stands for this process.
-    is_elastic : bool, default False
-        Whether the number of workers counts as one that may change, as for a search
-        that began on such workers.
+    With ``is_elastic`` this process counts as workers whose number may change, for a
+    search that began on such workers.
 
-    Returns
-    -------
-    Workers
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is something else.
-
-    Examples
-    --------
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(3) as threads:
     ...     workers_of(threads).n_workers
@@ -125,11 +101,6 @@ def checked_n_jobs(
     """Return how many jobs may be in flight; the scheduler checks the number.
 
     None stands for as many as there are workers at any time.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the executor cannot run that many, or does not say how many it can.
     """
     if executor is None and given not in (None, 1):
         msg = f"n_jobs={given!r} needs an executor to run the jobs on"

@@ -1,4 +1,4 @@
-"""Where the states of arms are kept between jobs: in memory, or in a directory."""
+"""Where checkpoints are kept: in memory, or as files of a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Set
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from risingsearch.errors import CheckpointError, StateError
 from risingsearch.storage.files import write_whole
@@ -20,30 +20,6 @@ class Key(NamedTuple):
 
     arm: int
     epoch: int
-
-
-class CheckpointStore(Protocol):
-    """Keeps bytes under an arm and its epoch."""
-
-    def has_room(self, key: Key, state: bytes) -> bool:
-        """Return whether a state can be kept beside the others."""
-        ...
-
-    def save(self, key: Key, state: bytes) -> None:
-        """Keep a state; once this returns, it is safe."""
-        ...
-
-    def load(self, key: Key) -> bytes:
-        """Return a state that was saved."""
-        ...
-
-    def keys(self) -> Set[Key]:
-        """Return what is kept."""
-        ...
-
-    def drop(self, key: Key) -> None:
-        """Keep a state no longer."""
-        ...
 
 
 class MemoryStore:
@@ -60,34 +36,28 @@ class MemoryStore:
     def __init__(self) -> None:
         self._states: dict[Key, bytes] = {}
 
-    def has_room(self, key: Key, state: bytes) -> bool:
-        """Return whether a state can be kept: memory has no limit here."""
-        return True
+    def keys(self) -> Set[Key]:
+        """Return what is kept."""
+        return self._states.keys()
 
     def save(self, key: Key, state: bytes) -> None:
         """Keep a state."""
         self._states[key] = state
 
-    def load(self, key: Key) -> bytes:
-        """Return a state that was saved.
+    def drop(self, key: Key) -> None:
+        """Forget a state."""
+        del self._states[key]
 
-        Raises
-        ------
-        CheckpointError
-            If it is not there.
-        """
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept: memory has no limit here."""
+        return True
+
+    def load(self, key: Key) -> bytes:
+        """Return a state that was saved, or raise a CheckpointError."""
         if key not in self._states:
             msg = f"there is no state of arm {key.arm} at epoch {key.epoch} in memory"
             raise CheckpointError(msg)
         return self._states[key]
-
-    def keys(self) -> Set[Key]:
-        """Return what is kept."""
-        return self._states.keys()
-
-    def drop(self, key: Key) -> None:
-        """Keep a state no longer."""
-        del self._states[key]
 
 
 class DirectoryStore:
@@ -142,11 +112,8 @@ class DirectoryStore:
     def save(self, key: Key, state: bytes) -> None:
         """Keep a state; once this returns, it is on disk.
 
-        Raises
-        ------
-        CheckpointError
-            If it cannot be written, or would take more than ``max_bytes`` with all
-            others. What was there before is as it was.
+        If it cannot be written, or would take more than ``max_bytes`` with all others,
+        that is a CheckpointError, and what was there before is as it was.
         """
         path = self.path(key)
         total = self._total_with(key, state)
@@ -170,12 +137,8 @@ class DirectoryStore:
     def load(self, key: Key) -> bytes:
         """Return a state that was saved.
 
-        Raises
-        ------
-        CheckpointError
-            If the file is missing or damaged.
-        StateError
-            If it is of another version.
+        A file that is missing or damaged is a CheckpointError; one of another version
+        is a StateError.
         """
         path = self.path(key)
         try:

@@ -10,13 +10,8 @@ from pathlib import Path
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file, or replace it, so that a crash leaves the old one or the new one.
 
-    It is written beside its name, brought to disk, and then renamed.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; then the old one is there, or the new one if only its
-        name could not be brought to disk.
+    It is written beside its name, brought to disk, and then renamed. After an OSError
+    the old one is there, or the new one if only its name could not be brought to disk.
     """
     beside = path.with_name(f"{path.name}.tmp")
     try:

@@ -30,19 +30,8 @@ class Journal:
 
     Every line carries its number and a checksum, the first one the version of the
     format. A crash in the middle of a write leaves a torn last line, which the next
-    ``open`` cuts off; any other damage is an error.
-
-    Parameters
-    ----------
-    path : Path
-        The file, which ``create`` has made.
-    recorded : Recorded
-        What ``read`` has found in it.
-
-    Raises
-    ------
-    JournalError
-        If the file cannot be written.
+    ``Journal`` cuts off; any other damage is an error. ``create`` has made the file,
+    and ``read`` has found what is recorded in it.
 
     Examples
     --------
@@ -68,11 +57,8 @@ class Journal:
     def append(self, event: Mapping[str, Any]) -> None:
         """Write one event and wait until it is on disk.
 
-        Raises
-        ------
-        JournalError
-            If it cannot be written: the disk is full, say. What was written before is
-            as it was.
+        If it cannot be written, that is a JournalError, and what was written before is
+        as it was.
         """
         line = _line(self.n_events + 1, event)
         try:
@@ -91,13 +77,7 @@ class Journal:
 
 
 def create(path: Path, header: Mapping[str, Any]) -> None:
-    """Write a journal that has no events yet.
-
-    Raises
-    ------
-    JournalError
-        If it cannot be written.
-    """
+    """Write a journal that has no events yet."""
     try:
         write_whole(path, [_line(0, {"journal": VERSION, **header})])
     except OSError as error:
@@ -107,11 +87,7 @@ def create(path: Path, header: Mapping[str, Any]) -> None:
 def read(path: Path, *, header_only: bool = False) -> Recorded:
     """Return all that a journal holds, or its header, without a torn last line.
 
-    Raises
-    ------
-    JournalError
-        If the file cannot be read, is of another version, or is damaged: the message
-        names the line and its first byte.
+    A file that cannot be read, is damaged, or of another version is a JournalError.
     """
     try:
         with path.open("rb") as file:

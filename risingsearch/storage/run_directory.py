@@ -36,17 +36,7 @@ JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json"
 class RunDirectory:
     """Keeps the events and the checkpoints of one search on disk.
 
-    Parameters
-    ----------
-    path : Path
-        Made if it is missing.
-    max_checkpoint_bytes : int, optional
-        Disk space for all checkpoints together.
-
-    Raises
-    ------
-    RunDirError
-        If it cannot be made.
+    The directory is made if it is missing, or that is a RunDirError.
     """
 
     def __init__(self, path: Path, max_checkpoint_bytes: int | None = None) -> None:
@@ -62,13 +52,7 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes out.
-
-        Raises
-        ------
-        RunDirError
-            If another process is in, or was in since this one was.
-        """
+        """Keep other processes out; one that is in, or was meanwhile, is an error."""
         from filelock import FileLock, Timeout
 
         if self._is_held:
@@ -97,17 +81,9 @@ class RunDirectory:
             lock.release()
 
     def open(self, header: Event) -> list[Event]:
-        """Return the events of the search; make it if there is none.
+        """Return the events of the search; with this header, make it if there is none.
 
-        Parameters
-        ----------
-        header : dict
-            What a new search keeps beside its events.
-
-        Raises
-        ------
-        JournalError
-            If the journal is damaged, or cannot be written.
+        A journal that is damaged, or cannot be written, is a JournalError.
         """
         path = self.path / JOURNAL
         if not path.exists():
@@ -221,13 +197,7 @@ def holds_search(path: Path) -> bool:
 
 
 def saved_header(path: Path) -> Event:
-    """Return the header of the search in a directory.
-
-    Raises
-    ------
-    JournalError
-        If there is none, or it is damaged.
-    """
+    """Return the header of the search in a directory; none is a JournalError."""
     if not holds_search(path):
         msg = f"{path} holds no search: it has no {JOURNAL}"
         raise JournalError(msg)
@@ -235,13 +205,7 @@ def saved_header(path: Path) -> Event:
 
 
 def saved_events(path: Path) -> tuple[Event, list[Event]]:
-    """Return header and events of the search in a directory, and touch nothing.
-
-    Raises
-    ------
-    JournalError
-        As ``saved_header``.
-    """
+    """Return header and events of the search in a directory, and touch nothing."""
     saved_header(path)
     recorded = read(path / JOURNAL)
     return recorded.header, recorded.events
