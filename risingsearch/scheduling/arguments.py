@@ -17,6 +17,7 @@ from risingsearch.checks import (
 )
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json
+from risingsearch.scheduling.policy_choice import checked_params
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class Arguments:
     n_arms: int
     budget: int | Budget
     max_epochs: int | None
-    policy_params: Mapping[str, Any]
+    policy_params: Mapping[str, Any] | None
     objective: str
     slice: int | None
     direction: str
@@ -58,10 +59,7 @@ class Arguments:
             self.error_score = checked_float(
                 "error_score", self.error_score, -math.inf, open_low=False
             )
-        if not isinstance(self.policy_params, Mapping):
-            params = self.policy_params
-            msg = f"policy_params must be a dict of parameters; got {params!r}"
-            raise InvalidParameterError(msg)
+        self.policy_params = checked_params(self.policy_params)
         if self.score_range is not None:
             self.score_range = checked_range("score_range", self.score_range)
         given = self.opening_order
@@ -88,8 +86,9 @@ class Arguments:
 
     def identity(self) -> dict[str, Any]:
         """Return what has to be the same where a saved state is loaded, as JSON."""
+        params = self.policy_params or {}
         return {
-            "policy_params": {k: repr(v) for k, v in self.policy_params.items()},
+            "policy_params": {name: repr(value) for name, value in params.items()},
             "n_arms": self.n_arms,
             "max_epochs": self.max_epochs,
             "slice": self.slice,

@@ -9,6 +9,7 @@ import numpy as np
 
 from risingsearch.arms import Budget
 from risingsearch.checks import checked_int
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import policy_info, recommended_arms, resolve_policy
 
 WITH_PROPOSALS = "gated-damped-slope"
@@ -96,7 +97,7 @@ def choose_policy(
     >>> choose_policy("auto", budget=270, max_epochs=27, n_arms=60).name
     'screened-damped-slope'
     """
-    given = dict(parameters or {})
+    given = checked_params(parameters)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
     name = resolve_policy(policy, objective)
     if policy == "auto" and objective == "best" and proposals:
@@ -118,10 +119,18 @@ def horizon_and_limit(
     costs are known.
     """
     epochs = budgeted_epochs(budget)
-    if epochs is not None:
-        return epochs, max_epochs or epochs
+    if epochs is not None and max_epochs is None:
+        return epochs, epochs
     limit = checked_int("max_epochs", max_epochs, 1)
-    return n_arms * limit, limit
+    return epochs or n_arms * limit, limit
+
+
+def checked_params(given: Any) -> dict[str, Any]:
+    """Return a policy's parameters as a dict of their own, or raise what is wrong."""
+    if not isinstance(given, Mapping | None):
+        msg = f"policy_params must be a dict of parameters; got {given!r}"
+        raise InvalidParameterError(msg)
+    return dict(given or {})
 
 
 def budgeted_epochs(budget: int | Budget) -> int | None:

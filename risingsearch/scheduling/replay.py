@@ -18,7 +18,7 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from typing import Any
 
 from risingsearch.arms import Budget, Job
@@ -34,14 +34,14 @@ def told(job: Job, scores: Sequence[float], n_asked: int) -> Event:
     return {
         "event": "told",
         "asked": n_asked,
-        "job": list(astuple(job)),
+        "job": job.to_json(),
         "scores": as_json(list(scores)),
     }
 
 
 def started(job: Job, n_asked: int) -> Event:
     """Return the event of a job that ``Scheduler.start`` gave."""
-    return {"event": "started", "asked": n_asked, "job": list(astuple(job))}
+    return {"event": "started", "asked": n_asked, "job": job.to_json()}
 
 
 def ended(arms: Sequence[int], n_asked: int) -> Event:
@@ -115,7 +115,7 @@ def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
 
 
 def _tell_again(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
-    job, scores = Job(*event["job"]), from_json(event["scores"])
+    job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     if job not in scheduler.in_flight:
         raise not_reproduced(f"{job} is not asked for")
     cost = event.get("elapsed")

@@ -147,7 +147,7 @@ class Scheduler(SchedulerView):
             n_arms,
             budget,
             max_epochs,
-            {} if policy_params is None else policy_params,
+            policy_params,
             objective,
             slice,
             direction,
@@ -167,7 +167,7 @@ class Scheduler(SchedulerView):
         if isinstance(policy, str):
             policy, params, proposer = self._chosen(policy, proposer)
         self._proposer = proposer
-        self._compose(policy, dict(params))
+        self._compose(policy, dict(params or {}))
 
     def _chosen(
         self, policy: str, proposer: Proposer | None

@@ -16,6 +16,7 @@ from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.candidates import encode
+from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -78,7 +79,6 @@ class Arguments:
     def _proposer(self) -> Proposer | None:
         """Return the proposer, for "auto" the one that fits the candidates."""
         given: Any = self._given["proposer"]
-        policy: Any = self._given["policy"]
         if given is None or hasattr(given, "propose"):
             return given  # type: ignore[no-any-return]
         if given != "auto":
@@ -87,11 +87,24 @@ class Arguments:
                 f"{given!r}"
             )
             raise InvalidParameterError(msg)
-        is_auto = isinstance(policy, str) and policy == "auto"
-        if not (is_auto and self._given["shuffle"]):
+        if not (self._given["shuffle"] and self._keeps_late_arms()):
             return None
         features = encode(self.candidates)
         return None if features is None else GaussianProcessProposer(features)
+
+    def _keeps_late_arms(self) -> bool:
+        """Whether ``policy="auto"`` keeps arms for later, to be proposed."""
+        given = self._given
+        if not isinstance(given["policy"], str) or given["policy"] != "auto":
+            return False
+        return choose_policy(
+            "auto",
+            given["budget"],
+            given["max_epochs"],
+            len(self.candidates),
+            objective=given["objective"],
+            parameters=given["policy_params"],
+        ).keeps_late_arms
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
         """Return what the journal of a new search begins with, as JSON values."""
