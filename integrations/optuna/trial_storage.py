@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 
 import optuna
 from optuna.exceptions import ExperimentalWarning
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from risingsearch.arms import sign_of as direction_sign
 from risingsearch.errors import InvalidParameterError, StorageError
 from risingsearch.integrations.optuna.trial_attributes import GIVEN_UP, N_EPOCHS
 
@@ -31,7 +32,7 @@ def check_objective(study: Study) -> None:
 
 def sign_of(study: Study) -> float:
     """Return what scores are multiplied with, so that higher is better."""
-    return 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+    return direction_sign(study.direction.name.lower())
 
 
 def fail_stale_trials(study: Study) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from risingsearch.arms import sign_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError, missing
 
@@ -53,7 +54,7 @@ class _Epochs(NamedTuple):
             raise InvalidParameterError(msg)
         score = np.array([row["score"] for row in history], dtype=np.float64)
         score[~np.isfinite(score)] = np.nan
-        maximize = direction == "maximize"
+        maximize = sign_of(direction) > 0.0
         best = None
         if np.isfinite(score).any():
             best = int(np.nanargmax(score if maximize else -score))

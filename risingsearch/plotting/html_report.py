@@ -21,7 +21,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from risingsearch.search.results import SearchResult
+from risingsearch.arms import sign_of
 from risingsearch.storage.files import write_whole
 
 PROGRAM = ("data.js", "figures.js", "strip.js", "curves.js", "table.js", "page.js")
@@ -34,8 +34,12 @@ MARKS = {"opened": 1, "revived": 2}  # of a job's first epoch
 FAILED = 4  # added to the mark of an epoch without a score
 
 
+Result = Any
+"""A ``SearchResult``; its room lies above this one."""
+
+
 def write_report(
-    result: SearchResult,
+    result: Result,
     path: str | Path,
     *,
     title: str = "Search report",
@@ -77,7 +81,7 @@ def write_report(
     return path
 
 
-def _render(result: SearchResult, title: str, settings: Mapping[str, Any]) -> str:
+def _render(result: Result, title: str, settings: Mapping[str, Any]) -> str:
     style, program = _part("page.css"), "\n".join(_part(name) for name in PROGRAM)
     best = "No epoch has had a finite score."
     if result.best_arm is not None:
@@ -142,9 +146,7 @@ def _described(facts: Iterable[tuple[Any, Any]]) -> str:
     return "\n".join(items)
 
 
-def _facts(
-    result: SearchResult, settings: Mapping[str, Any]
-) -> Iterable[tuple[str, Any]]:
+def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     statuses = Counter(arm.status for arm in result.arms)
     opened = len(result.arms) - statuses.pop("unopened", 0)
     seconds = sum(s for s in result.history["seconds"] if math.isfinite(s))
@@ -159,7 +161,7 @@ def _facts(
     yield from settings.items()
 
 
-def _failures(result: SearchResult) -> str:
+def _failures(result: Result) -> str:
     lost = _lost(result)
     rows = "\n".join(
         f"<tr><td>{arm}</td><td>{epochs}</td><td><pre>{html.escape(text)}</pre></td></tr>"
@@ -171,7 +173,7 @@ def _failures(result: SearchResult) -> str:
     return rows or '<tr><td colspan="3">None.</td></tr>'
 
 
-def _lost(result: SearchResult) -> list[tuple[int, str, str]]:
+def _lost(result: Result) -> list[tuple[int, str, str]]:
     """Return arm, epochs and text of every job with a failure or without a score."""
     reports = {report.job.id: report for report in result.failures}
     lost = []
@@ -193,7 +195,7 @@ def _raised(failure: BaseException | None) -> str:
     return f"{type(failure).__name__}: {failure}".removesuffix(": ")
 
 
-def _jobs(result: SearchResult) -> list[list[dict[str, Any]]]:
+def _jobs(result: Result) -> list[list[dict[str, Any]]]:
     """Return the rows of every job, in the order told."""
     return [list(rows) for _, rows in groupby(result.history, lambda row: row["job"])]
 
@@ -202,7 +204,7 @@ def _is_lost(row: dict[str, Any]) -> bool:
     return "failure" in row or not math.isfinite(row["score"])
 
 
-def _data(result: SearchResult, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page draws: columns, because they are short."""
     arms, history = result.arms, result.history
     names = dict.fromkeys(name for params in result.candidates for name in params)
@@ -212,7 +214,7 @@ def _data(result: SearchResult, settings: Mapping[str, Any]) -> dict[str, Any]:
         for k, row in enumerate(rows)
     )
     return {
-        "maximize": result.direction == "maximize",
+        "maximize": sign_of(result.direction) > 0.0,
         "bestArm": result.best_arm,
         "arms": {
             "status": _column(arm.status for arm in arms),
@@ -256,9 +258,9 @@ def _number(value: float) -> float | None:
     return float(f"{value:.9g}") if math.isfinite(value) else None
 
 
-def _projections(result: SearchResult, settings: Mapping[str, Any]) -> list[list[Any]]:
+def _projections(result: Result, settings: Mapping[str, Any]) -> list[list[Any]]:
     """Return arm, epoch, level, last epoch and end of every arm's last projection."""
-    sign = 1.0 if result.direction == "maximize" else -1.0
+    sign = sign_of(result.direction)
     most = max((arm.charged for arm in result.arms), default=0)
     limit = _whole(settings.get("max_epochs")) or most
     budget = max(result.n_epochs, _whole(settings.get("budget")))
