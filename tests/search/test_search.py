@@ -196,6 +196,50 @@ class TestPolicies:
         assert result.direction == "minimize"
 
 
+class TestProposers:
+    """Candidates that ``encode`` tells apart, more than the budget opens."""
+
+    def opened(self, **options):
+        candidates = [{"rate": 0.5 + 0.001 * k} for k in range(60)]
+        trainable = Functions(lambda params, seed: params, lambda state: state["rate"])
+        search = RisingSearch(
+            trainable, candidates, budget=80, max_epochs=8, seed=0, **options
+        )
+        return search.run().history["arm"]
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"objective": "sum"}, {"policy_params": {"screening_share": 0.1}}],
+    )
+    def test_only_a_default_that_keeps_arms_for_it_asks_a_model(self, options):
+        assert self.opened(**options) == self.opened(proposer=None, **options)
+        assert self.opened() != self.opened(proposer=None)
+
+    def test_parameters_apply_to_the_policy_that_auto_is(self):
+        assert self.opened(policy_params={"eps": 0.25}) == self.opened()
+        assert self.opened(policy_params={"late_arms": False}) != self.opened()
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"objective": "sum"},
+            {"policy_params": {"screening_share": 0.1}},
+            {"policy_params": {"eps": 0.1}},
+        ],
+    )
+    def test_a_given_one_is_asked_whatever_else_is_given(self, options):
+        class Last:
+            asked = 0
+
+            def propose(self, opened, unopened, rng):
+                self.asked += 1
+                return int(unopened[-1])
+
+        last = Last()
+        self.opened(proposer=last, **options)
+        assert last.asked > 0
+
+
 class TestSeeds:
     def test_same_seed_same_run(self):
         curves = [RISING, PEAKED, FLAT] * 3

@@ -32,6 +32,27 @@ def test_the_budget_is_spent_to_the_last_epoch(objective, make_study):
     assert set(objective.trained.values()) == {1}
 
 
+@pytest.mark.parametrize("params", [{"eps": 0.25}, {"gate": 0.8}])
+def test_giving_a_default_of_auto_changes_nothing(objective, make_study, params):
+    def opened(**options):
+        study = make_study(budget=60, seed=0, **options)
+        study.optimize(objective)
+        return [trial.user_attrs["rising:arm"] for trial in slices(study)]
+
+    assert opened(policy_params=params) == opened()
+
+
+def test_the_policy_that_runs_is_the_one_that_says_how_many_arms(objective, make_study):
+    share = {"screening_share": 0.05}
+    study = make_study(budget=200, policy_params=share)
+    study.optimize(objective)
+    screened = make_study(
+        budget=200, policy="screened-damped-slope", policy_params=share
+    )
+    screened.optimize(objective)
+    assert len(rising.arm_results(study)) == len(rising.arm_results(screened)) == 10
+
+
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_the_best_arms_get_the_epochs(objective, make_study, direction):
     objective.sign = 1.0 if direction == "maximize" else -1.0

@@ -181,6 +181,14 @@ class TestSpaces:
         search = rising(SGDClassifier(), space, policy="random-search")
         assert search.fit(X, Y).n_candidates_ == 3
 
+    def test_giving_a_default_of_auto_changes_nothing(self):
+        space = {"alpha": loguniform(1e-5, 1)}
+        plain = rising(SGDClassifier(), space).fit(X, Y)
+        given = rising(SGDClassifier(), space, policy_params={"eps": 0.25}).fit(X, Y)
+        assert given.n_candidates_ == plain.n_candidates_
+        assert given.history_["arm"] == plain.history_["arm"]
+        assert "rank_correlation" in given.history_[-1]  # of the gated policy
+
 
 class TestSplits:
     @pytest.mark.parametrize(
