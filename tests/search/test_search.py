@@ -200,10 +200,21 @@ class TestProposers:
     """Candidates that ``encode`` tells apart, more than the budget opens."""
 
     def opened(self, **options):
-        candidates = [{"rate": 0.5 + 0.001 * k} for k in range(60)]
-        trainable = Functions(lambda params, seed: params, lambda state: state["rate"])
+        def start(params, seed):
+            return {**params, "epochs": 0}
+
+        def train(state):
+            state["epochs"] += 1
+            return state["top"] * (1 - 1 / (state["epochs"] + 2))
+
+        candidates = [{"top": 0.5 + 0.002 * k} for k in range(150)]
         search = RisingSearch(
-            trainable, candidates, budget=80, max_epochs=8, seed=0, **options
+            Functions(start, train),
+            candidates,
+            budget=200,
+            max_epochs=20,
+            seed=0,
+            **options,
         )
         return search.run().history["arm"]
 
