@@ -62,7 +62,8 @@ def choose_policy(
     largest sum of scores. For the best model it is ``gated-damped-slope`` with
     ``late_arms`` where configurations can be proposed and there are more arms than the
     budget opens, else ``screened-damped-slope``. The parameters apply to the policy so
-    chosen. One that differs from its default and that only the latter has chooses it.
+    chosen, and giving a default changes nothing; another value of one that only one of
+    the two has chooses that one.
 
     Parameters
     ----------
@@ -100,14 +101,18 @@ def choose_policy(
     given = checked_params(parameters)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
     name = resolve_policy(policy, objective)
-    if policy == "auto" and objective == "best" and proposals:
-        own = _without_defaults(given, name)
-        if not own.keys() & _parameters(name) - _parameters(WITH_PROPOSALS):
-            late = _sized(WITH_PROPOSALS, horizon, limit, own, {"late_arms": True})
-            if n_arms is None or n_arms > late.n_opened:
-                return late
-            return _sized(name, horizon, limit, given, {})._replace(opens_all=True)
-    return _sized(name, horizon, limit, given, {})
+    if policy != "auto" or objective != "best":
+        return _sized(name, horizon, limit, given)
+    plain, late = policy_info(name).parameters, policy_info(WITH_PROPOSALS).parameters
+    own = _without_defaults(given, plain | late)
+    if own.keys() & plain.keys() - late.keys():
+        return _sized(name, horizon, limit, own)
+    chosen = _sized(WITH_PROPOSALS, horizon, limit, own, late_arms=True)
+    if proposals and (n_arms is None or n_arms > chosen.n_opened):
+        return chosen
+    if own.keys() & late.keys() - plain.keys():
+        return _sized(WITH_PROPOSALS, horizon, limit, own)
+    return _sized(name, horizon, limit, own)._replace(opens_all=proposals)
 
 
 def horizon_and_limit(
@@ -161,7 +166,7 @@ def recommended_candidates(
 
 
 def _sized(
-    name: str, horizon: int, limit: int, given: dict[str, Any], added: dict[str, Any]
+    name: str, horizon: int, limit: int, given: dict[str, Any], **added: Any
 ) -> PolicyChoice:
     parameters = added | given
     return PolicyChoice(
@@ -172,13 +177,9 @@ def _sized(
     )
 
 
-def _parameters(name: str) -> set[str]:
-    return set(policy_info(name).parameters)
-
-
-def _without_defaults(given: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the parameters that differ from the defaults of a policy."""
-    defaults = policy_info(name).parameters
+def _without_defaults(
+    given: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
     return {
         key: value
         for key, value in given.items()

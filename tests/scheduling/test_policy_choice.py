@@ -43,6 +43,7 @@ def test_auto_for_the_sum_of_scores():
         {"reward_range": np.array([-math.inf, math.inf])},
         {"screening_share": 0.3},
         {"eps": 0.25, "promoted_share": 0.5},
+        {"gate": 0.8, "late_arms": False},
     ],
 )
 def test_giving_a_default_changes_nothing(n_arms, default):
@@ -59,6 +60,12 @@ def test_parameters_apply_to_the_policy_that_auto_chooses():
     assert chosen(parameters={"gate": 0.9})[:2] == (GATED, late | {"gate": 0.9})
     with pytest.raises(UnknownNameError, match=r"gated-damped-slope.*'gat'.*'gate'"):
         chosen(parameters={"gat": 0.9})
+
+
+def test_a_parameter_of_the_gate_alone_chooses_it():
+    gate = {"gate": 0.9}
+    assert chosen(60, parameters=gate)[:2] == (GATED, gate)
+    assert chosen(proposals=False, parameters=gate)[:2] == (GATED, gate)
 
 
 def test_a_parameter_of_the_screening_alone_chooses_it():

@@ -228,7 +228,7 @@ class TestProposers:
 
     def test_parameters_apply_to_the_policy_that_auto_is(self):
         assert self.opened(policy_params={"eps": 0.25}) == self.opened()
-        assert self.opened(policy_params={"late_arms": False}) != self.opened()
+        assert self.opened(policy_params={"gate": 1.0}) != self.opened()
 
     @pytest.mark.parametrize(
         "options",
