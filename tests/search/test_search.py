@@ -199,7 +199,7 @@ class TestPolicies:
 class TestProposers:
     """Candidates that ``encode`` tells apart, more than the budget opens."""
 
-    def opened(self, **options):
+    def searched(self, **options):
         def start(params, seed):
             return {**params, "epochs": 0}
 
@@ -216,19 +216,29 @@ class TestProposers:
             seed=0,
             **options,
         )
-        return search.run().history["arm"]
+        return search.run().history
 
     @pytest.mark.parametrize(
         "options",
         [{"objective": "sum"}, {"policy_params": {"screening_share": 0.1}}],
     )
     def test_only_a_default_that_keeps_arms_for_it_asks_a_model(self, options):
-        assert self.opened(**options) == self.opened(proposer=None, **options)
-        assert self.opened() != self.opened(proposer=None)
+        asked = [self.searched(**options)["arm"], self.searched()["arm"]]
+        alone = [self.searched(proposer=None, **more)["arm"] for more in (options, {})]
+        assert asked[0] == alone[0]
+        assert asked[1] != alone[1]
 
     def test_parameters_apply_to_the_policy_that_auto_is(self):
-        assert self.opened(policy_params={"eps": 0.25}) == self.opened()
-        assert self.opened(policy_params={"gate": 1.0}) != self.opened()
+        plain, same, other = (
+            self.searched(policy_params=params)
+            for params in ({}, {"eps": 0.25}, {"eps": 0.5})
+        )
+        assert same["arm"] == plain["arm"]
+        assert same["recent_average"] == pytest.approx(
+            plain["recent_average"], nan_ok=True
+        )
+        assert other[-1]["recent_average"] != plain[-1]["recent_average"]
+        assert {"rank_correlation"} <= other[-1].keys() & plain[-1].keys()
 
     @pytest.mark.parametrize(
         "options",
@@ -247,7 +257,7 @@ class TestProposers:
                 return int(unopened[-1])
 
         last = Last()
-        self.opened(proposer=last, **options)
+        self.searched(proposer=last, **options)
         assert last.asked > 0
 
 
