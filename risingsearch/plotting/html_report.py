@@ -185,7 +185,7 @@ def _lost(result: Result) -> list[tuple[int, str, str]]:
                 text = _raised(report.failure)
             epochs = {str(row["epoch"]): None for row in (bad[0], bad[-1])}
             lost.append((bad[0]["arm"], " to ".join(epochs), text))
-    for report in reports.values():  # that wait to be taken in
+    for report in reports.values():  # that are not recorded yet
         epoch = report.job.from_epoch + len(report.scores) + 1
         lost.append((report.job.arm, str(epoch), _raised(report.failure)))
     return [(arm, epochs, _short(text, LONGEST_FAILURE)) for arm, epochs, text in lost]

@@ -33,7 +33,7 @@ def encode(
     candidates : sequence of dict
         The configurations.
     distributions : dict, optional
-        Of some parameters: scipy's or Optuna's; what is neither is not looked at.
+        Of some parameters: scipy's or Optuna's; others are ignored.
 
     Returns
     -------

@@ -195,7 +195,7 @@ def test_a_policy_must_choose_an_available_arm(arm: int) -> None:
     assert scheduler.spent == 1
 
 
-def test_a_policy_needs_the_arrays_of_the_caller() -> None:
+def test_a_policy_needs_the_arrays_that_the_scheduler_keeps() -> None:
     with pytest.raises(PolicyError) as raised:
         Scheduler(scripted()(2, 9, None), n_arms=3, budget=9)
     assert str(raised.value) == (
