@@ -14,15 +14,7 @@ from risingsearch.errors import InvalidParameterError
 
 
 class EpochBudget:
-    """A budget in epochs: every reservation is exact, so it is never exceeded.
-
-    Parameters
-    ----------
-    total : int
-        Epochs, at least 1.
-    n_arms : int
-        Number of arms.
-    """
+    """A budget in epochs: every reservation is exact, so it is never exceeded."""
 
     unit = "epochs"
 
@@ -78,15 +70,6 @@ class CostBudget:
     of all arms while it has none; what failures have cost is spent and tells nothing. A
     job starts only while its expected cost fits, so the budget is overrun by no more
     than the error of that expectation.
-
-    Parameters
-    ----------
-    total : float
-        In the unit in which ``tell`` reports the cost, above 0.
-    n_arms : int
-        Number of arms.
-    unit : {"seconds", "cost"}
-        Name of the unit, for messages.
     """
 
     def __init__(self, total: float, n_arms: int, unit: str) -> None:

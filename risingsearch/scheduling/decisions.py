@@ -27,25 +27,7 @@ class Choice(NamedTuple):
 
 
 class Decider:
-    """Chooses the next arm and reserves its epochs.
-
-    Parameters
-    ----------
-    policy : PolicyAdapter
-        Says which arm is next.
-    records : ArmRecords
-        What the arms have shown.
-    budget : EpochBudget or CostBudget
-        What pays for the epochs.
-    jobs : Jobs
-        Where a job is entered that starts.
-    proposer : Proposer or None
-        Says which configuration is opened, where the policy opens one.
-    rng : Generator
-        Source of all draws.
-    slice : int or None
-        Epochs of a job; None leaves them to the policy.
-    """
+    """Chooses the next arm and reserves its epochs."""
 
     def __init__(
         self,

@@ -32,27 +32,7 @@ from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 
 
 class PolicyAdapter:
-    """Builds a policy, and translates between it and the scheduler.
-
-    Parameters
-    ----------
-    given : str, callable or policy
-        A registered name, a factory, or a policy, which is copied.
-    params : dict
-        Parameters of the policy.
-    max_pulls : int or None
-        Pulls an arm can give at most; None for the horizon.
-    reward_range : (float, float) or None
-        Lowest and highest reward possible, for policies that use it.
-    opening_order : ndarray of shape (n_arms,)
-        The policy's k-th arm is arm ``opening_order[k]``.
-    rng : Generator
-        Source of all draws.
-    records : ArmRecords
-        What the arms have shown.
-    budget : EpochBudget or CostBudget
-        What is left to spend.
-    """
+    """Builds a policy, and translates between it and the scheduler."""
 
     def __init__(
         self,
@@ -67,7 +47,7 @@ class PolicyAdapter:
     ) -> None:
         self._params = params
         self._max_pulls = max_pulls
-        self._arm_at = opening_order.copy()
+        self._arm_at = opening_order.copy()  # by the policy's numbers
         self._place_of = np.argsort(opening_order)
         self._rng = rng
         self._records = records

@@ -17,28 +17,13 @@ WITH_PROPOSALS = "gated-damped-slope"
 
 
 class PolicyChoice(NamedTuple):
-    """The policy of a search, and the number of arms that suits it.
-
-    Parameters
-    ----------
-    name : str
-        Its registered name.
-    parameters : dict
-        Its parameters: those given, and those that ``"auto"`` adds.
-    n_opened : int
-        Arms that the budget is best spread over.
-    n_candidates : int
-        Arms to choose these from: more where configurations are proposed.
-    opens_all : bool
-        Whether ``"auto"`` opens all arms that there are, so that nobody need propose
-        which.
-    """
+    """The policy of a search, and the number of arms that suits it."""
 
     name: str
-    parameters: dict[str, Any]
-    n_opened: int
-    n_candidates: int
-    opens_all: bool = False
+    parameters: dict[str, Any]  # those given, and those that "auto" adds
+    n_opened: int  # arms that the budget is best spread over
+    n_candidates: int  # arms to choose these from: more where some are proposed
+    opens_all: bool = False  # of the arms that there are, so none need be proposed
 
     @property
     def keeps_late_arms(self) -> bool:
@@ -65,31 +50,8 @@ def choose_policy(
     chosen, and giving a default changes nothing; another value of one that only one of
     the two has chooses that one.
 
-    Parameters
-    ----------
-    policy : str
-        A registered name, or ``"auto"``.
-    budget : int or Budget
-        Of the whole search.
-    max_epochs : int or None
-        Epochs one arm can use at most; None for the whole budget.
-    n_arms : int, optional
-        The arms that there are; by default as many as ``n_candidates`` will say.
-    objective : {"best", "sum"}, default "best"
-        What ``"auto"`` aims at.
-    parameters : dict, optional
-        The policy's own.
-    proposals : bool, default True
-        Whether it can be proposed which configuration is opened.
-
-    Returns
-    -------
-    PolicyChoice
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        If there is no such policy or parameter, or a value is outside its range.
+    Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
+    whether it can be proposed which configuration is opened.
 
     Examples
     --------

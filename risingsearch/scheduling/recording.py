@@ -12,19 +12,7 @@ from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
 class Recorder:
-    """Records results in the order given.
-
-    Parameters
-    ----------
-    policy : PolicyAdapter
-        Is told a reward per charged epoch.
-    records : ArmRecords
-        Gets a row per charged epoch.
-    budget : EpochBudget or CostBudget
-        Pays for them.
-    jobs : Jobs
-        Knows the rounds.
-    """
+    """Records results in the order given."""
 
     def __init__(
         self,

@@ -21,13 +21,7 @@ STATE_VERSION = 2
 
 
 class SavedState:
-    """The parts of a scheduler that are saved together.
-
-    Parameters
-    ----------
-    policy, records, budget, jobs, decider, rng
-        The scheduler's own.
-    """
+    """The parts of a scheduler that are saved together."""
 
     def __init__(
         self,

@@ -158,6 +158,12 @@ class Scheduler(SchedulerView):
             score_range,
             opening_order,
         )
+        given = self._arguments
+        self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
+        self.policy_params, self.objective = given.policy_params, given.objective
+        self.direction, self.score_range = given.direction, given.score_range
+        self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
+        self.max_failures = given.max_failures
         self._budget = open_budget(self._arguments.budget, self.n_arms)
         self._arguments.check_unit(self.unit)
         self._rng = np.random.default_rng(

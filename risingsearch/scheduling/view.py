@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from risingsearch.arms import Arm, Job, Status
-from risingsearch.scheduling.arguments import Arguments
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.decisions import Decider
@@ -20,42 +19,17 @@ from risingsearch.scheduling.policy_adapter import PolicyAdapter
 class SchedulerView:
     """The part of a ``Scheduler`` that changes nothing."""
 
-    _arguments: Arguments
+    n_arms: int
+    max_epochs: int | None  # that one arm can use at most
+    n_jobs: int | None  # in flight at most
+    order: str
+    direction: str
+    max_failures: int  # after which an arm is still retried
     _records: ArmRecords
     _budget: EpochBudget | CostBudget
     _jobs: Jobs
     _policy: PolicyAdapter
     _decider: Decider
-
-    @property
-    def n_arms(self) -> int:
-        """Arms that may be opened."""
-        return self._arguments.n_arms
-
-    @property
-    def max_epochs(self) -> int | None:
-        """Epochs one arm can use at most; None for the whole budget."""
-        return self._arguments.max_epochs
-
-    @property
-    def n_jobs(self) -> int | None:
-        """Jobs in flight at most; None for no limit."""
-        return self._arguments.n_jobs
-
-    @property
-    def order(self) -> str:
-        """When results are recorded: in the order of decisions, or as they come."""
-        return self._arguments.order
-
-    @property
-    def direction(self) -> str:
-        """Whether higher or lower scores are better."""
-        return self._arguments.direction
-
-    @property
-    def max_failures(self) -> int:
-        """Failures after which an arm is still retried."""
-        return self._arguments.max_failures
 
     @property
     def policy_name(self) -> str:
