@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from risingsearch.checks import checked_int
 from risingsearch.integrations.optuna.trial_attributes import Slice, curve
 from risingsearch.integrations.optuna.trial_storage import sign_of
-from risingsearch.policies.tuning.extrapolating import highest_end
+from risingsearch.policies.tuning.screened_damped_slope import highest_end
 
 
 class RisingPruner(BasePruner):

@@ -17,7 +17,7 @@ from risingsearch.policies.drifting.budgeted_exploration import BudgetedExplorat
 from risingsearch.policies.drifting.discounted import DUCB, FDSWTS
 from risingsearch.policies.drifting.rexp3 import Rexp3
 from risingsearch.policies.drifting.ser4 import SER4
-from risingsearch.policies.drifting.windowed import ETSWGTS, SWKLUCB, SWTS, SWUCB
+from risingsearch.policies.drifting.sliding_window import ETSWGTS, SWKLUCB, SWTS, SWUCB
 from risingsearch.policies.drifting.wls_ots import WLSOptimisticTS
 from risingsearch.policies.registry import (
     POLICIES,
@@ -28,26 +28,30 @@ from risingsearch.policies.registry import (
     recommended_arms,
     resolve_policy,
 )
-from risingsearch.policies.rising.elimination import ImprovedUCB, REdAE, RisingBandits
 from risingsearch.policies.rising.max_ucb import MaxUCB
+from risingsearch.policies.rising.r_ed_ae import ImprovedUCB, REdAE, RisingBandits
+from risingsearch.policies.rising.r_ed_ucb import RUCBE, CureUCB, REdUCB
 from risingsearch.policies.rising.r_sr import RSR
-from risingsearch.policies.rising.slope_ucb import RUCBE, CureUCB, REdUCB
 from risingsearch.policies.rising.ti_ucb import TIUCB
 from risingsearch.policies.rotting.adaptive_windows import FEWA, RAWUCB
-from risingsearch.policies.rotting.parametric import DCTOUCB, CTOSim, DCTOSimUCB
-from risingsearch.policies.rotting.sliding_average import SWA, WSWA
+from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim, DCTOSimUCB
+from risingsearch.policies.rotting.swa import SWA, WSWA
 from risingsearch.policies.stationary.baselines import (
     EpsilonGreedy,
     RandomSearch,
     RoundRobin,
     UniformRandom,
 )
+from risingsearch.policies.stationary.raven_ucb import UCBV, RavenUCB
 from risingsearch.policies.stationary.thompson import ThompsonBeta, ThompsonGaussian
-from risingsearch.policies.stationary.ucb import CCB, KLUCB, UCB1
-from risingsearch.policies.stationary.variance import UCBV, RavenUCB
-from risingsearch.policies.tuning.extrapolating import ScreenedDampedSlope
-from risingsearch.policies.tuning.halving import ASHA, Hyperband, SuccessiveHalving
-from risingsearch.policies.tuning.stopping import MedianStopping
+from risingsearch.policies.stationary.ucb1 import CCB, KLUCB, UCB1
+from risingsearch.policies.tuning.median_stopping import MedianStopping
+from risingsearch.policies.tuning.screened_damped_slope import ScreenedDampedSlope
+from risingsearch.policies.tuning.successive_halving import (
+    ASHA,
+    Hyperband,
+    SuccessiveHalving,
+)
 
 __all__ = [
     "ASHA",

@@ -14,11 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.policies.base import WAIT, Policy, slice_length
-from risingsearch.policies.tuning.extrapolating import (
-    ScreenedDampedSlope,
-    screening_choice,
-)
-from risingsearch.policies.tuning.gated import (
+from risingsearch.policies.tuning.gated_damped_slope import (
     UNKNOWN,
     GatedDampedSlope,
     is_screening,
@@ -27,6 +23,10 @@ from risingsearch.policies.tuning.gated import (
     opens_now,
     pilot_arm,
     promoted_share,
+)
+from risingsearch.policies.tuning.screened_damped_slope import (
+    ScreenedDampedSlope,
+    screening_choice,
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, make_policy
-from risingsearch.policies.rising.slope_ucb import RUCBE, CureUCB, REdUCB
+from risingsearch.policies.rising.r_ed_ucb import RUCBE, CureUCB, REdUCB
 
 
 def windows(rewards, eps):

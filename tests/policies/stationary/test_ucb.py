@@ -9,7 +9,7 @@ from scipy.special import rel_entr
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.stationary.ucb import CCB, KLUCB, UCB1
+from risingsearch.policies.stationary.ucb1 import CCB, KLUCB, UCB1
 
 POLICIES = [UCB1, KLUCB, CCB]
 

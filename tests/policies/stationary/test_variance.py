@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.stationary.variance import UCBV, RavenUCB
+from risingsearch.policies.stationary.raven_ucb import UCBV, RavenUCB
 
 
 def squares(x):

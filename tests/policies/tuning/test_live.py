@@ -5,9 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from risingsearch import Budget, Scheduler, caller
+from risingsearch import Budget, Scheduler
 from risingsearch.policies import make_policy
 from risingsearch.policies.tuning.live import live
+from risingsearch.scheduling import policy_adapter
 
 POLICIES = [
     ("screened-damped-slope", {}),
@@ -73,7 +74,7 @@ def test_every_decision_is_that_of_the_policy(
         search = (policy, n_arms, budget, max_epochs, budget // 3)
         at_once = decisions(*search, **how)
         with monkeypatch.context() as one_by_one:
-            one_by_one.setattr(caller, "live", lambda policy: policy)
+            one_by_one.setattr(policy_adapter, "live", lambda policy: policy)
             assert decisions(*search, **how) == at_once
 
 
@@ -81,7 +82,7 @@ def test_every_decision_is_that_of_the_policy(
 def test_costs_that_differ_by_arm_are_the_same_too(monkeypatch, policy):
     search = (policy, 50, Budget(seconds=300.5), 15, Budget(seconds=77.7))
     at_once = decisions(*search, **HOW[1])
-    monkeypatch.setattr(caller, "live", lambda policy: policy)
+    monkeypatch.setattr(policy_adapter, "live", lambda policy: policy)
     assert decisions(*search, **HOW[1]) == at_once
 
 

@@ -13,7 +13,7 @@ from benchmarks.shared import report
 from benchmarks.shared.results import at
 from risingsearch.policies import WAIT, CureUCB
 from risingsearch.policies.base import least_pulled
-from risingsearch.policies.rising.slope_ucb import INITIAL_PULLS, cure_index, cure_noise
+from risingsearch.policies.rising.r_ed_ucb import INITIAL_PULLS, cure_index, cure_noise
 from risingsearch.simulation import Comparison
 from risingsearch.simulation.statistics import paired_p_value
 

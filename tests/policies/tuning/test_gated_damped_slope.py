@@ -8,7 +8,10 @@ from scipy import stats
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, recommended_arms
-from risingsearch.policies.tuning.gated import GatedDampedSlope, rank_correlation
+from risingsearch.policies.tuning.gated_damped_slope import (
+    GatedDampedSlope,
+    rank_correlation,
+)
 
 
 def mean(values):

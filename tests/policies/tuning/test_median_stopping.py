@@ -3,7 +3,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, explain
-from risingsearch.policies.tuning.stopping import MedianStopping
+from risingsearch.policies.tuning.median_stopping import MedianStopping
 
 
 def constant(values):

@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.rotting.sliding_average import SWA, WSWA, swa_window
+from risingsearch.policies.rotting.swa import SWA, WSWA, swa_window
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.drifting.windowed import ETSWGTS, SWKLUCB, SWTS, SWUCB
+from risingsearch.policies.drifting.sliding_window import ETSWGTS, SWKLUCB, SWTS, SWUCB
 
 CLASSES = [SWUCB, SWKLUCB, SWTS, ETSWGTS]
 

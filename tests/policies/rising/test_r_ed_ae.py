@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.rising.elimination import (
+from risingsearch.policies.rising.r_ed_ae import (
     NEVER,
     ImprovedUCB,
     REdAE,

@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.rotting.parametric import (
+from risingsearch.policies.rotting.cto import (
     DCTOUCB,
     CTOSim,
     DCTOSimUCB,

@@ -8,8 +8,8 @@ import pytest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, recommended_arms
 from risingsearch.policies.base import WAIT
-from risingsearch.policies.tuning.extrapolating import ScreenedDampedSlope
-from risingsearch.policies.tuning.gated import GatedDampedSlope
+from risingsearch.policies.tuning.gated_damped_slope import GatedDampedSlope
+from risingsearch.policies.tuning.screened_damped_slope import ScreenedDampedSlope
 
 
 def mean(values):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
-from risingsearch.policies.stationary.ucb import extra_pulls
+from risingsearch.policies.stationary.ucb1 import extra_pulls
 
 VARIANCES = ("biased", "eq5", "alg1", "table4")
 BIASED, EQ5, ALG1 = range(3)

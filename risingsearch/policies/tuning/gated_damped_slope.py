@@ -15,7 +15,7 @@ from risingsearch.policies.shared.sums import (
     checked_eps,
     prefix_sums,
 )
-from risingsearch.policies.tuning.extrapolating import (
+from risingsearch.policies.tuning.screened_damped_slope import (
     damped_gain,
     is_claimed,
     look_back,

@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
-from risingsearch.policies.tuning.halving import (
+from risingsearch.policies.tuning.successive_halving import (
     ASHA,
     Hyperband,
     SuccessiveHalving,
