@@ -1,0 +1,584 @@
+"""Policies that know the shapes an arm's curve can have, but not which one it has.
+
+They are given a finite family of models, with the mean of pull 1, 2, ... under each,
+and find out which one fits every arm.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.checks import checked_float, checked_int
+from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    best_available,
+    better,
+    least_pulled,
+)
+from risingsearch.policies.shared.sums import append_reward, prefix_sums
+
+EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+
+
+def plateau_models(
+    n_pulls: int, exponents: Iterable[float] = EXPONENTS, plateau: int = 100
+) -> NDArray[np.float64]:
+    r"""Return the falling plateaus of the rotting benchmark, one model a row.
+
+    Under the exponent :math:`\theta` pull :math:`j = 1, 2, \dots` has the mean
+    :math:`(\lfloor j / p \rfloor + 1)^{-\theta}`, with plateaus of :math:`p` pulls (the
+    first one is a pull shorter).
+
+    Parameters
+    ----------
+    n_pulls : int
+        Pulls of each model, at least 1.
+    exponents : iterable of float, default (0.1, 0.15, ..., 0.4)
+        The exponent of each model; by default the paper's.
+    plateau : int, default 100
+        Pulls between two steps, at least 1.
+
+    Returns
+    -------
+    ndarray of float, (n_models, n_pulls)
+
+    Raises
+    ------
+    InvalidParameterError
+        If a number is outside its range.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5.
+
+    Examples
+    --------
+    >>> plateau_models(5, exponents=[0.5, 1.0], plateau=2).round(2)
+    array([[1.  , 0.71, 0.71, 0.58, 0.58],
+           [1.  , 0.5 , 0.5 , 0.33, 0.33]])
+    """
+    n_pulls = checked_int("n_pulls", n_pulls, 1)
+    plateau = checked_int("plateau", plateau, 1)
+    powers = [
+        checked_float("exponents", exponent, -math.inf, open_low=False)
+        for exponent in exponents
+    ]
+    step = np.arange(1, n_pulls + 1) // plateau + 1.0
+    table: NDArray[np.float64] = np.power(step, -np.array(powers)[:, np.newaxis])
+    return table
+
+
+class CTOSim(NamedTuple):
+    r"""CTO-SIM: fit a known curve to every arm, pull the highest next reward.
+
+    For curves that are one of a few known models :math:`m(\cdot; \theta)` each
+    (``models``), with nothing added: rising, falling, any. After :math:`N` rewards of
+    sum :math:`P`, the model of an arm is
+
+    .. math:: \hat\theta = \arg\min_\theta
+              \Big| P - \sum_{j=1}^{N} m(j; \theta) \Big|
+
+    and the arm with the highest :math:`m(N + 1; \hat\theta)` is pulled, after one pull
+    of every arm (Algorithm 2). The first model wins ties, which the paper leaves open;
+    of equal arms the one with fewer pulls, as in the paper, then the lower index, where
+    the paper draws lots.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
+
+    Examples
+    --------
+    Arm 1 follows the first model, arm 0 the second: one reward of each shows it.
+
+    >>> import numpy as np
+    >>> models = [[0.9, 0.8, 0.7, 0.6], [0.7, 0.5, 0.3, 0.1]]
+    >>> policy = CTOSim.create(n_arms=2, horizon=6, max_pulls=4, models=models)
+    >>> rng = np.random.default_rng(0)
+    >>> for t in range(1, 7):
+    ...     arm = policy.select(t, rng)
+    ...     policy.update(t, arm, models[1 - arm][policy.pulls[arm]], rng)
+    ...     policy.available[arm] = policy.pulls[arm] < 4
+    ...     print(arm, end=" ")
+    0 1 1 1 1 0
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    models: NDArray[np.float64]  # (max_pulls, n_models), the mean of every pull
+    model_sums: NDArray[np.float64]  # (max_pulls + 1, n_models), their prefix sums
+    total: NDArray[np.float64]  # (n_arms,), P
+    model: NDArray[np.int64]  # (n_arms,), the one that fits
+    forecast: NDArray[np.float64]  # (n_arms,), what it says of the next pull
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        models: Any = None,
+    ) -> CTOSim:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        models : array-like of float, (n_models, n_pulls), optional
+            The mean of pull 1, 2, ... under every model, for all pulls that an arm can
+            give. By default those of the paper's benchmark, ``plateau_models``.
+
+        Returns
+        -------
+        CTOSim
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``models`` is no such table, or ends before an arm does.
+        """
+        limit = horizon if max_pulls is None else max_pulls
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            *model_arrays(models, limit),
+            total=np.zeros(n_arms),
+            model=np.zeros(n_arms, dtype=np.int64),
+            forecast=np.zeros(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of the highest next reward, after one pull of each."""
+        arm = least_pulled(self.available, self.pulls, 1)
+        if arm != WAIT:
+            return arm
+        return best_available(self.available, self.forecast, self.pulls)
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Add the reward to the arm's sum and fit its model anew."""
+        n = self.pulls[arm] + 1
+        self.pulls[arm] = n
+        self.total[arm] += reward
+        model = closest_sum(self.model_sums[n], self.total[arm])
+        self.model[arm] = model
+        if n < len(self.models):
+            self.forecast[arm] = self.models[n, model]
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return what the arm's model says of its next pull."""
+        return {"forecast": self.forecast[arm]}
+
+
+class DCTOUCB(NamedTuple):
+    r"""D-CTO-UCB: explore, fit a known curve plus a constant once, then be optimistic.
+
+    For curves that are one of a few known models :math:`m(\cdot; \theta)` each
+    (``models``), plus a constant of their own that is not known. Every arm is pulled
+    :math:`m` times, round-robin. Then its model is fixed, by the difference between the
+    two halves of its rewards, where the constant cancels out:
+
+    .. math:: \hat\theta = \arg\min_\theta \big| Z - Z_\theta \big|, \qquad
+              Z = 2 P_{\lfloor N/2 \rfloor} - P_N
+
+    with :math:`P_n` the sum of the first :math:`n` rewards, and :math:`Z_\theta` the
+    same of the model's sums :math:`M_n`. From then on the index is
+
+    .. math:: \frac{P_N - M_N}{N} + m(N + 1; \hat\theta)
+              + \sigma \sqrt{\frac{8 \ln t}{N}}
+
+    (Algorithm 3). :math:`m` is the smallest even number from which on the models can be
+    told apart with probability :math:`1 - \delta`: all :math:`n \ge m` and all pairs
+    of models, with :math:`D` the difference of their :math:`Z`, keep
+    :math:`n \sigma^2 / D_n^2 \le 1 / (8 \ln(2 K / \delta))`.
+
+    That bound is severe. On the paper's benchmark it exceeds two million pulls an arm;
+    where ``m`` arms' worth of pulls exceed the horizon, this is round-robin to the end.
+    Set ``explore_pulls``, or use ``d-cto-sim-ucb``, as the paper's experiments do.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
+
+    Examples
+    --------
+    Arm 1 falls, arm 0 does not: two pulls of each tell.
+
+    >>> import numpy as np
+    >>> models = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -0.5, -1.0, -1.5, -2.0]]
+    >>> policy = DCTOUCB.create(2, 9, 5, models=models, sigma=0.01)
+    >>> policy.explore_pulls
+    2
+    >>> rng = np.random.default_rng(0)
+    >>> constants = [0.3, 0.9]
+    >>> for t in range(1, 8):
+    ...     arm = policy.select(t, rng)
+    ...     reward = constants[arm] + models[arm][policy.pulls[arm]]
+    ...     policy.update(t, arm, reward, rng)
+    ...     policy.available[arm] = policy.pulls[arm] < 5
+    ...     print(arm, end=" ")
+    0 1 0 1 0 0 0
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    models: NDArray[np.float64]  # (max_pulls, n_models), the mean of every pull
+    model_sums: NDArray[np.float64]  # (max_pulls + 1, n_models), their prefix sums
+    explore_pulls: int  # m
+    sigma: float
+    total: NDArray[np.float64]  # (n_arms,), sum of the rewards
+    first_half: NDArray[np.float64]  # (n_arms,), sum of the first m // 2
+    model: NDArray[np.int64]  # (n_arms,), the one that fits
+    offset: NDArray[np.float64]  # (n_arms,), mean distance from the model
+    forecast: NDArray[np.float64]  # (n_arms,), what the model says of the next pull
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        models: Any = None,
+        sigma: float = 0.5,
+        delta: float = 0.1,
+        explore_pulls: int | None = None,
+    ) -> DCTOUCB:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms ``K``, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        models : array-like of float, (n_models, n_pulls), optional
+            The mean of pull 1, 2, ... under every model, up to a constant, for all
+            pulls that an arm can give. By default those of the paper's benchmark,
+            ``plateau_models``.
+        sigma : float, default 0.5
+            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
+            [0, 1].
+        delta : float, default 0.1
+            Probability that some arm's model is found wrongly, above 0 and at most 1.
+        explore_pulls : int, optional
+            Pulls ``m`` before an arm's model is found, at least 2; by default computed
+            from ``delta``.
+
+        Returns
+        -------
+        DCTOUCB
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is outside its range, or if ``models`` is no such table or
+            ends before an arm does.
+        """
+        limit = horizon if max_pulls is None else max_pulls
+        table, model_sums = model_arrays(models, limit)
+        sigma = checked_float("sigma", sigma, 0.0, open_low=False)
+        delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)
+        if explore_pulls is None:
+            explore_pulls = detection_pulls(model_sums, sigma, n_arms, delta)
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            table,
+            model_sums,
+            explore_pulls=checked_int("explore_pulls", explore_pulls, 2),
+            sigma=sigma,
+            total=np.zeros(n_arms),
+            first_half=np.zeros(n_arms),
+            model=np.zeros(n_arms, dtype=np.int64),
+            offset=np.zeros(n_arms),
+            forecast=np.zeros(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return an arm to explore while there is one, then the highest index."""
+        arm = least_pulled(self.available, self.pulls, self.explore_pulls)
+        if arm != WAIT:
+            return arm
+        return highest_index(self, t)
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Add the reward to the arm's sum, and find its model after ``m`` pulls."""
+        n = self.pulls[arm] + 1
+        self.pulls[arm] = n
+        self.total[arm] += reward
+        half = self.explore_pulls // 2
+        if n == half:
+            self.first_half[arm] = self.total[arm]
+        if n == self.explore_pulls:
+            Z = 2.0 * self.first_half[arm] - self.total[arm]
+            self.model[arm] = closest_halves(
+                self.model_sums[half], self.model_sums[n], Z
+            )
+        if n >= self.explore_pulls:
+            apply_model(self, arm, self.total[arm])
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return offset, forecast and bonus; the first two are 0 while exploring."""
+        return index_parts(self, arm)
+
+
+class DCTOSimUCB(NamedTuple):
+    r"""D-CTO-SIM-UCB: fit a known curve plus a constant, and be optimistic.
+
+    As ``d-cto-ucb``, for curves that are one of a few known models
+    :math:`m(\cdot; \theta)` each (``models``), plus a constant of their own that is not
+    known; but without its long exploration: the model of an arm is fitted anew after
+    every pull. With :math:`P_n` the sum of the arm's first :math:`n` of :math:`N`
+    rewards and :math:`M_n(\theta)` the same of a model,
+
+    .. math:: \hat\theta = \arg\min_\theta \big|
+              (2 P_{\lfloor N/2 \rfloor} - P_N)
+              - (2 M_{\lfloor N/2 \rfloor}(\theta) - M_N(\theta)) \big|
+
+    and the index is
+
+    .. math:: \frac{P_N - M_N(\hat\theta)}{N} + m(N + 1; \hat\theta)
+              + \sigma \sqrt{\frac{8 \ln t}{N}}
+
+    The paper's experiments use this form (there also D-CTO-UCB-SIM). It does not say
+    how to begin: here every arm is pulled once. The first model wins ties.
+
+    References
+    ----------
+    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> models = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -0.5, -1.0, -1.5, -2.0]]
+    >>> policy = DCTOSimUCB.create(2, 9, 5, models=models, sigma=0.01)
+    >>> rng = np.random.default_rng(0)
+    >>> constants = [0.3, 0.9]
+    >>> for t in range(1, 8):
+    ...     arm = policy.select(t, rng)
+    ...     reward = constants[arm] + models[arm][policy.pulls[arm]]
+    ...     policy.update(t, arm, reward, rng)
+    ...     policy.available[arm] = policy.pulls[arm] < 5
+    ...     print(arm, end=" ")
+    0 1 1 0 0 0 0
+    """
+
+    available: NDArray[np.bool_]  # (n_arms,)
+    pulls_left: NDArray[np.int64]  # (n_arms,)
+    horizon: NDArray[np.float64]  # (n_arms,)
+    pulls: NDArray[np.int64]  # (n_arms,)
+    models: NDArray[np.float64]  # (max_pulls, n_models), the mean of every pull
+    model_sums: NDArray[np.float64]  # (max_pulls + 1, n_models), their prefix sums
+    sigma: float
+    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    model: NDArray[np.int64]  # (n_arms,), the one that fits
+    offset: NDArray[np.float64]  # (n_arms,), mean distance from the model
+    forecast: NDArray[np.float64]  # (n_arms,), what the model says of the next pull
+
+    @classmethod
+    def create(
+        cls,
+        n_arms: int,
+        horizon: int,
+        max_pulls: int | None = None,
+        *,
+        models: Any = None,
+        sigma: float = 0.5,
+    ) -> DCTOSimUCB:
+        """Return the policy, before its first round.
+
+        Parameters
+        ----------
+        n_arms : int
+            Number of arms, at least 1.
+        horizon : int
+            Number of rounds, at least 1.
+        max_pulls : int, optional
+            Pulls an arm can give at most; by default the horizon.
+        models : array-like of float, (n_models, n_pulls), optional
+            The mean of pull 1, 2, ... under every model, up to a constant, for all
+            pulls that an arm can give. By default those of the paper's benchmark,
+            ``plateau_models``.
+        sigma : float, default 0.5
+            Standard deviation of the noise, at least 0; 0.5 covers any rewards in
+            [0, 1].
+
+        Returns
+        -------
+        DCTOSimUCB
+
+        Raises
+        ------
+        InvalidParameterError
+            If ``sigma`` is outside its range, or if ``models`` is no such table or
+            ends before an arm does.
+        """
+        limit = horizon if max_pulls is None else max_pulls
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            *model_arrays(models, limit),
+            sigma=checked_float("sigma", sigma, 0.0, open_low=False),
+            P=prefix_sums(n_arms, horizon, max_pulls),
+            model=np.zeros(n_arms, dtype=np.int64),
+            offset=np.zeros(n_arms),
+            forecast=np.zeros(n_arms),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        """Return the arm of highest index, after one pull of each."""
+        arm = least_pulled(self.available, self.pulls, 1)
+        if arm != WAIT:
+            return arm
+        return highest_index(self, t)
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Append the reward to the arm's prefix sums and fit its model anew."""
+        P = self.P
+        n = append_reward(P, self.pulls, arm, reward)
+        Z = 2.0 * P[arm, n // 2] - P[arm, n]
+        self.model[arm] = closest_halves(self.model_sums[n // 2], self.model_sums[n], Z)
+        apply_model(self, arm, P[arm, n])
+
+    def explain(self, arm: int) -> dict[str, float]:
+        """Return offset, forecast and bonus at the coming round."""
+        return index_parts(self, arm)
+
+
+def highest_index(policy: DCTOUCB | DCTOSimUCB, t: int) -> int:
+    """Return the available arm of the highest index."""
+    width = policy.sigma * math.sqrt(8.0 * math.log(t))
+    arm = WAIT
+    best = -math.inf
+    for i in range(len(policy.pulls)):
+        if policy.available[i]:
+            bonus = width / math.sqrt(policy.pulls[i])
+            index = policy.offset[i] + policy.forecast[i] + bonus
+            if arm == WAIT or better(index, policy.pulls[i], best, policy.pulls[arm]):
+                best = index
+                arm = i
+    return arm
+
+
+def index_parts(policy: DCTOUCB | DCTOSimUCB, arm: int) -> dict[str, float]:
+    """Return the named parts of the index at the coming round."""
+    t = int(policy.pulls.sum()) + 1
+    n = int(policy.pulls[arm])
+    return {
+        "offset": policy.offset[arm],
+        "forecast": policy.forecast[arm],
+        "bonus": policy.sigma * math.sqrt(8.0 * math.log(t) / n) if n else math.inf,
+    }
+
+
+def apply_model(policy: DCTOUCB | DCTOSimUCB, arm: int, total: float) -> None:
+    """Refresh the arm's distance from its model, and the model's next reward."""
+    n = policy.pulls[arm]
+    model = policy.model[arm]
+    policy.offset[arm] = (total - policy.model_sums[n, model]) / n
+    if n < len(policy.models):
+        policy.forecast[arm] = policy.models[n, model]
+
+
+def closest_sum(model_sums: NDArray[np.float64], total: float) -> int:
+    """Return the model whose sum is the closest; the first one wins ties."""
+    closest = 0
+    smallest = math.inf
+    for k in range(len(model_sums)):
+        distance = abs(total - model_sums[k])
+        if distance < smallest:
+            smallest = distance
+            closest = k
+    return closest
+
+
+def closest_halves(
+    first_half: NDArray[np.float64], model_sums: NDArray[np.float64], z: float
+) -> int:
+    """Return the model whose halves differ most like ``z``; the first one wins ties.
+
+    ``first_half`` and ``model_sums`` are the models' sums up to half of the pulls, and
+    up to all of them.
+    """
+    closest = 0
+    smallest = math.inf
+    for k in range(len(model_sums)):
+        distance = abs(z - (2.0 * first_half[k] - model_sums[k]))
+        if distance < smallest:
+            smallest = distance
+            closest = k
+    return closest
+
+
+def detection_pulls(
+    model_sums: NDArray[np.float64], sigma: float, n_arms: int, delta: float
+) -> int:
+    """Return the pulls ``m`` after which an arm's model can be told.
+
+    One more than the table has, at least, where its models cannot be told.
+    """
+    n = np.arange(len(model_sums))
+    Z = 2.0 * model_sums[n // 2] - model_sums
+    limit = 8.0 * math.log(2.0 * n_arms / delta) * sigma * sigma * n
+    rounding = 1e-9 * n  # sums of models that do not differ differ by less
+    m = 2
+    for a, b in itertools.combinations(range(Z.shape[1]), 2):
+        D = Z[:, a] - Z[:, b]
+        too_close = np.maximum(limit, rounding * rounding) >= D * D
+        m = max(m, int(np.flatnonzero(too_close)[-1]) + 1)
+    return m + m % 2
+
+
+def model_arrays(
+    models: Any, max_pulls: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the models, pull by pull, and their prefix sums.
+
+    Raises
+    ------
+    InvalidParameterError
+        If they are no table of finite numbers, or end before ``max_pulls``.
+    """
+    table = plateau_models(max_pulls) if models is None else checked_models(models)
+    if table.shape[1] < max_pulls:
+        msg = (
+            f"models must cover the {max_pulls} pulls that an arm can give; these end "
+            f"after {table.shape[1]}: give more, or set max_pulls"
+        )
+        raise InvalidParameterError(msg)
+    by_pull = np.ascontiguousarray(table.T[:max_pulls])
+    sums = np.zeros((max_pulls + 1, len(table)))
+    np.cumsum(by_pull, axis=0, out=sums[1:])
+    return by_pull, sums
+
+
+def checked_models(models: Any) -> NDArray[np.float64]:
+    """Return ``models`` as an array, or raise what is wrong."""
+    try:
+        table = np.asarray(models, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.empty(0)
+    if table.ndim == 2 and table.size and np.isfinite(table).all():
+        return table
+    msg = (
+        "models must be a table of finite numbers, (n_models, n_pulls), with the mean "
+        f"of every pull under each model; got {models!r}"
+    )
+    raise InvalidParameterError(msg)
