@@ -17,7 +17,7 @@ from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.rotting.cto import EXPONENTS, plateau_models
+from risingsearch.policies.rotting.curve_models import EXPONENTS, plateau_models
 
 SIGMA = math.sqrt(0.2)
 

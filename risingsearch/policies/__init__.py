@@ -28,30 +28,31 @@ from risingsearch.policies.registry import (
     recommended_arms,
     resolve_policy,
 )
+from risingsearch.policies.rising.cure_ucb import CureUCB
 from risingsearch.policies.rising.max_ucb import MaxUCB
-from risingsearch.policies.rising.r_ed_ae import ImprovedUCB, REdAE, RisingBandits
-from risingsearch.policies.rising.r_ed_ucb import RUCBE, CureUCB, REdUCB
+from risingsearch.policies.rising.r_ed_ae import REdAE
+from risingsearch.policies.rising.r_ed_ucb import RUCBE, REdUCB
 from risingsearch.policies.rising.r_sr import RSR
+from risingsearch.policies.rising.rising_bandits_cash import RisingBandits
 from risingsearch.policies.rising.ti_ucb import TIUCB
 from risingsearch.policies.rotting.adaptive_windows import FEWA, RAWUCB
 from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim, DCTOSimUCB
 from risingsearch.policies.rotting.swa import SWA, WSWA
-from risingsearch.policies.stationary.baselines import (
-    EpsilonGreedy,
-    RandomSearch,
-    RoundRobin,
-    UniformRandom,
-)
-from risingsearch.policies.stationary.raven_ucb import UCBV, RavenUCB
+from risingsearch.policies.stationary.baselines import RoundRobin, UniformRandom
+from risingsearch.policies.stationary.ccb import CCB
+from risingsearch.policies.stationary.epsilon_greedy import EpsilonGreedy
+from risingsearch.policies.stationary.kl_ucb import KLUCB
+from risingsearch.policies.stationary.raven_ucb import RavenUCB
 from risingsearch.policies.stationary.thompson import ThompsonBeta, ThompsonGaussian
-from risingsearch.policies.stationary.ucb1 import CCB, KLUCB, UCB1
+from risingsearch.policies.stationary.ucb1 import UCB1
+from risingsearch.policies.stationary.ucb_improved import ImprovedUCB
+from risingsearch.policies.stationary.ucb_v import UCBV
+from risingsearch.policies.tuning.asha import ASHA
+from risingsearch.policies.tuning.hyperband import Hyperband
 from risingsearch.policies.tuning.median_stopping import MedianStopping
+from risingsearch.policies.tuning.random_search import RandomSearch
 from risingsearch.policies.tuning.screened_damped_slope import ScreenedDampedSlope
-from risingsearch.policies.tuning.successive_halving import (
-    ASHA,
-    Hyperband,
-    SuccessiveHalving,
-)
+from risingsearch.policies.tuning.successive_halving import SuccessiveHalving
 
 __all__ = [
     "ASHA",

@@ -140,3 +140,43 @@ def noisy():
         return rng.normal(means, sigma, (n_arms, max_pulls))
 
     return rewards
+
+
+class DirectRace:
+    """A run of the papers' loops: rewards taken one by one, some arms dropped."""
+
+    def __init__(self, curves, horizon):
+        self.curves, self.horizon = curves, horizon
+        self.seen = [[] for _ in curves]
+        self.dropped = set()
+        self.arms = []
+        self.value = dict.fromkeys(range(len(curves)), 0.0)
+
+    def pull(self, arm):
+        self.seen[arm].append(float(self.curves[arm][len(self.seen[arm])]))
+        self.arms.append(arm)
+
+    def over(self):
+        return len(self.arms) == self.horizon or not self.trainable()
+
+    def trainable(self):
+        return [i for i, x in enumerate(self.seen) if len(x) < len(self.curves[i])]
+
+    def racing(self):
+        return [i for i in self.trainable() if i not in self.dropped]
+
+    def sweep_order(self):
+        """Return the next arm of a round-robin, or the best of the others."""
+        if self.racing():
+            return min(self.racing(), key=lambda i: (len(self.seen[i]), i))
+        return min(
+            self.trainable(), key=lambda i: (-self.value[i], len(self.seen[i]), i)
+        )
+
+    def pulls_of_all(self):
+        return min((len(self.seen[i]) for i in self.racing()), default=0)
+
+
+@pytest.fixture
+def direct_race():
+    return DirectRace

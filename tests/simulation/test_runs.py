@@ -8,7 +8,7 @@ from risingsearch.curves.analytic import LinearThenFlat
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.errors import InvalidParameterError, PolicyError, UnknownNameError
 from risingsearch.policies import make_policy
-from risingsearch.policies.rising.r_ed_ucb import CureUCB
+from risingsearch.policies.rising.cure_ucb import CureUCB
 from risingsearch.simulation import simulate
 
 TWO_ARMS = LinearThenFlat.create([1.0, 1 / 200], [0.4, 1.0], noise=0.01)

@@ -1,8 +1,4 @@
-"""Rising bandits: the reward of an arm grows with its pulls, and the horizon is known.
-
-All of them project an arm's recent slope into the rounds to come. It is taken from
-prefix sums ``P`` and ``Q``, so that ``update`` costs the same for any window.
-"""
+"""CURE-UCB: rising arms, projected to a known horizon."""
 
 from __future__ import annotations
 
@@ -12,30 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_float
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 from risingsearch.policies.shared.sums import (
+    SLOPE_PULLS,
     append_reward,
     checked_eps,
     prefix_sums,
-    window_length,
+    refresh_slope,
 )
-
-INITIAL_PULLS = 2
-
-
-def refresh_slope(
-    policy: CureUCB | REdUCB | RUCBE, arm: int, n: int
-) -> tuple[int, float]:
-    """Take average and slope from the arm's newest window; return ``h`` and ``b``."""
-    P = policy.P
-    h = window_length(policy.eps, n)
-    a = P[arm, n] - P[arm, n - h]
-    b = P[arm, n - h] - P[arm, n - 2 * h]
-    policy.average[arm] = a / h
-    policy.slope[arm] = (a - b) / (float(h) * h)
-    return h, b
 
 
 class CureUCB(NamedTuple):
@@ -154,7 +135,7 @@ class CureUCB(NamedTuple):
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a slope
-                if self.pulls[i] >= INITIAL_PULLS:
+                if self.pulls[i] >= SLOPE_PULLS:
                     recent, gain, bonus = cure_index(self, i, t, noise)
                     index = recent + gain + bonus
                 if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
@@ -166,8 +147,8 @@ class CureUCB(NamedTuple):
         """Append the reward to the arm's prefix sums and refresh its window."""
         n = append_reward(self.P, self.pulls, arm, reward)
         add_residual(self.residual, self.last_two[arm], n, reward)
-        if n >= INITIAL_PULLS:
-            h, _ = refresh_slope(self, arm, n)
+        if n >= SLOPE_PULLS:
+            h, _ = refresh_slope(self.P, self.average, self.slope, arm, n, self.eps)
             self.average_spread[arm] = 2.0 / h
             self.slope_spread[arm] = 0.75 / (float(h) * h * h)
 
@@ -195,326 +176,3 @@ def cure_index(
         0.5 * left * policy.slope[arm],
         noise * math.sqrt(spread),
     )
-
-
-class REdUCB(NamedTuple):
-    r"""R-ed-UCB: what an arm would pay now, had it been pulled all the time.
-
-    Good for rising curves when the number of rounds is not known. CURE-UCB improves on
-    it: this one extrapolates to the current round instead of the horizon, and so finds
-    late bloomers later.
-
-    With ``a``, ``b`` and ``h`` as in CURE-UCB and ``c``, ``d`` the same sums weighted
-    by the number of the pull, the index is
-
-    .. math:: \frac{1}{h}\Big(a + t\,\frac{a - b}{h} - \frac{c - d}{h}\Big)
-              + \sigma\,(t - N + h - 1)\sqrt{\frac{10 \ln(1/\delta_t)}{h^3}}
-
-    (Metelli et al. 2022, eq. 7-8). Every arm is pulled twice first, round-robin;
-    ``h`` is at least 1. The deterministic form (eq. 11 of the CURE-UCB paper) is the
-    same with ``sigma = 0`` and ``h = 1``. The estimator is the paper's, not the one of
-    the public code of the same authors, which weighs and refreshes differently.
-
-    References
-    ----------
-    Metelli, Trovo, Pirola, Restelli: "Stochastic Rising Bandits", ICML 2022.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
-    >>> policy = REdUCB.create(n_arms=2, horizon=20, sigma=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([0.5, 0.1, 0.5, 0.2], start=1):
-    ...     policy.update(t, policy.select(t, rng), reward, rng)
-    >>> explain(policy, 1)
-    {'recent_average': 0.20, 'expected_gain': 0.30, 'bonus': 0.0}
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    eps: float  # 0: h = 1
-    sigma: float  # NaN: estimated
-    delta: float
-    alpha: float  # 0: delta is constant
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    Q: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of n times the reward
-    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
-    slope: NDArray[np.float64]  # (n_arms,), per pull
-    lag: NDArray[np.float64]  # (n_arms,), the part of the projection free of t
-    window: NDArray[np.float64]  # (n_arms,), h
-    spread: NDArray[np.float64]  # (n_arms,), h^(-3/2)
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eps: float = 0.25,
-        sigma: float | None = None,
-        delta: float = 0.001,
-        alpha: float | None = None,
-        deterministic: bool = False,
-    ) -> REdUCB:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0; estimated by default.
-        delta : float, default 0.001
-            Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
-        alpha : float, optional
-            Use ``delta_t = t ** -alpha`` as in the original paper; above 0, there
-            above 2.
-        deterministic : bool, default False
-            Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
-
-        Returns
-        -------
-        REdUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
-        """
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            eps=0.0 if deterministic else checked_eps(eps),
-            sigma=0.0 if deterministic else checked_sigma(sigma),
-            delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
-            alpha=0.0
-            if alpha is None
-            else checked_float("alpha", alpha, 0.0, open_low=True),
-            P=prefix_sums(n_arms, horizon, max_pulls),
-            Q=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            lag=np.zeros(n_arms),
-            window=np.ones(n_arms),
-            spread=np.ones(n_arms),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
-        )
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of highest index, after two pulls of each."""
-        noise = r_ed_noise(self, t)
-        arm = WAIT
-        best = -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                index = math.inf  # until there is a slope
-                if self.pulls[i] >= INITIAL_PULLS:
-                    recent, gain, bonus = r_ed_index(self, i, float(t), noise)
-                    index = recent + gain + bonus
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the arm's prefix sums and refresh its window."""
-        r_ed_update(self, arm, reward)
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return recent average, expected gain and bonus at the coming round."""
-        t = int(self.pulls.sum()) + 1
-        recent, gain, bonus = r_ed_index(self, arm, float(t), r_ed_noise(self, t))
-        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
-
-
-def r_ed_noise(policy: REdUCB, t: int) -> float:
-    """Return ``sigma sqrt(10 ln(1 / delta_t))``, common to all bonuses of a round."""
-    if policy.alpha > 0.0:
-        confidence = policy.alpha * math.log(t)
-    else:
-        confidence = math.log(1.0 / policy.delta)
-    return noise_scale(policy.sigma, policy.residual) * math.sqrt(10.0 * confidence)
-
-
-def r_ed_update(policy: REdUCB | RUCBE, arm: int, reward: float) -> None:
-    """Append the reward to both prefix sums and refresh the arm's window."""
-    n = append_reward(policy.P, policy.pulls, arm, reward)
-    add_residual(policy.residual, policy.last_two[arm], n, reward)
-    Q = policy.Q
-    Q[arm, n] = Q[arm, n - 1] + n * reward
-    if n >= INITIAL_PULLS:
-        h, b = refresh_slope(policy, arm, n)
-        c = Q[arm, n] - Q[arm, n - h]
-        d = Q[arm, n - h] - Q[arm, n - 2 * h] + h * b
-        policy.lag[arm] = (c - d) / (float(h) * h)
-        policy.window[arm] = h
-        policy.spread[arm] = 1.0 / (h * math.sqrt(h))
-
-
-def r_ed_index(
-    policy: REdUCB | RUCBE, arm: int, t: float, noise: float
-) -> tuple[float, float, float]:
-    """Return the terms of the index at round ``t``: recent average, gain and bonus."""
-    ahead = t - policy.pulls[arm] + policy.window[arm] - 1.0
-    return (
-        policy.average[arm],
-        t * policy.slope[arm] - policy.lag[arm],
-        noise * ahead * policy.spread[arm],
-    )
-
-
-class RUCBE(NamedTuple):
-    r"""R-UCBE: which arm will be the best at the horizon, as R-ed-UCB projects it.
-
-    Good for finding one arm that is best at the end of a fixed budget, whatever is
-    paid on the way. It is R-ed-UCB with the round ``t`` set to the horizon ``T`` and a
-    constant level of exploration ``A``:
-
-    .. math:: \frac{1}{h}\Big(a + T\,\frac{a - b}{h} - \frac{c - d}{h}\Big)
-              + \sigma\,(T - N + h - 1)\sqrt{\frac{A}{h^3}}
-
-    Every arm is pulled first until its window :math:`\lfloor \epsilon N \rfloor` holds
-    a reward, round-robin. At the end the paper recommends the arm of the highest first
-    term, which ``explain`` gives as ``final_reward``. The best ``A`` depends on gaps
-    between the arms that nobody knows: the authors' experiments take it from an oracle,
-    between 0.04 and 873. The default is R-ed-UCB's level at its default, 10 ln 1000.
-
-    References
-    ----------
-    Mussi, Montenegro, Trovo, Restelli, Metelli: "Best Arm Identification for Stochastic
-    Rising Bandits", arXiv 2302.07510, and the authors' code.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
-    >>> policy = RUCBE.create(n_arms=2, horizon=20, eps=0.5, sigma=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([0.5, 0.1, 0.5, 0.2], start=1):
-    ...     policy.update(t, policy.select(t, rng), reward, rng)
-    >>> explain(policy, 1), policy.select(5, rng)
-    ({'final_reward': 2.0, 'bonus': 0.0}, 1)
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    eps: float
-    sigma: float  # NaN: estimated
-    exploration: float  # A
-    initial_pulls: int
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    Q: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of n times the reward
-    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
-    slope: NDArray[np.float64]  # (n_arms,), per pull
-    lag: NDArray[np.float64]  # (n_arms,), the part of the projection free of t
-    window: NDArray[np.float64]  # (n_arms,), h
-    spread: NDArray[np.float64]  # (n_arms,), h^(-3/2)
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eps: float = 0.25,
-        sigma: float | None = None,
-        exploration: float = 69.0,
-    ) -> RUCBE:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon. It bounds the
-            memory, not the projection, which runs to the horizon as published.
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0; estimated by default.
-        exploration : float, default 69.0
-            Exploration level ``A``, at least 0.
-
-        Returns
-        -------
-        RUCBE
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
-        """
-        eps = checked_eps(eps)
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            eps=eps,
-            sigma=checked_sigma(sigma),
-            exploration=checked_float("exploration", exploration, 0.0, open_low=False),
-            initial_pulls=math.ceil(1.0 / eps),
-            P=prefix_sums(n_arms, horizon, max_pulls),
-            Q=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            lag=np.zeros(n_arms),
-            window=np.ones(n_arms),
-            spread=np.ones(n_arms),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
-        )
-
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int, *, eps: float = 0.25) -> int:
-        """Return so many arms that their first pulls take half of the budget."""
-        return max(2, horizon // (2 * math.ceil(1.0 / eps)))
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of highest index, after the first pulls of each."""
-        noise = r_ucbe_noise(self)
-        arm = WAIT
-        best = -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                index = math.inf  # until its window holds a reward
-                if self.pulls[i] >= self.initial_pulls:
-                    recent, gain, bonus = r_ed_index(self, i, self.horizon[i], noise)
-                    index = recent + gain + bonus
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the arm's prefix sums and refresh its window."""
-        r_ed_update(self, arm, reward)
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the reward expected at the horizon, and the bonus."""
-        recent, gain, bonus = r_ed_index(
-            self, arm, self.horizon[arm], r_ucbe_noise(self)
-        )
-        return {"final_reward": recent + gain, "bonus": bonus}
-
-
-def r_ucbe_noise(policy: RUCBE) -> float:
-    """Return ``sigma sqrt(A)``, what all bonuses have in common."""
-    return noise_scale(policy.sigma, policy.residual) * math.sqrt(policy.exploration)

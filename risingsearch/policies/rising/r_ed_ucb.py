@@ -1,7 +1,7 @@
-"""Rising bandits: the reward of an arm grows with its pulls, and the horizon is known.
+"""R-ed-UCB and R-UCBE: rising arms, projected to the current round or the horizon.
 
-All of them project an arm's recent slope into the rounds to come. It is taken from
-prefix sums ``P`` and ``Q``, so that ``update`` costs the same for any window.
+The recent slope of an arm is taken from prefix sums ``P`` and ``Q``, so that ``update``
+costs the same for any window.
 """
 
 from __future__ import annotations
@@ -16,185 +16,12 @@ from risingsearch.checks import checked_float
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 from risingsearch.policies.shared.sums import (
+    SLOPE_PULLS,
     append_reward,
     checked_eps,
     prefix_sums,
-    window_length,
+    refresh_slope,
 )
-
-INITIAL_PULLS = 2
-
-
-def refresh_slope(
-    policy: CureUCB | REdUCB | RUCBE, arm: int, n: int
-) -> tuple[int, float]:
-    """Take average and slope from the arm's newest window; return ``h`` and ``b``."""
-    P = policy.P
-    h = window_length(policy.eps, n)
-    a = P[arm, n] - P[arm, n - h]
-    b = P[arm, n - h] - P[arm, n - 2 * h]
-    policy.average[arm] = a / h
-    policy.slope[arm] = (a - b) / (float(h) * h)
-    return h, b
-
-
-class CureUCB(NamedTuple):
-    r"""CURE-UCB: how much an arm will give over the rounds that are left.
-
-    Good for collecting reward from curves that rise, when the number of rounds is
-    known (``objective="sum"``). Its projection is a straight line to the horizon; real
-    learning curves bend, so a tuner that wants one good model at the end is better
-    served by ``screened-damped-slope``.
-
-    With :math:`N` pulls of the arm, :math:`h = \max(1, \lfloor \epsilon N \rfloor)`,
-    :math:`a` and :math:`b` the sums of its last ``h`` rewards and of the ``h`` before,
-    and :math:`R = T - t` rounds left after this one, the index is
-
-    .. math:: \frac{a}{h} + \frac{R}{2}\,\frac{a - b}{h^2}
-              + \sigma \sqrt{6 \ln t \,\frac{3 R^2 + 8 h^2}{4 h^3}}
-
-    (eq. 6 and Algorithm 1 of the paper). Every arm is pulled twice first, round-robin.
-    The paper leaves ``h`` at 0 for few pulls; at least 1 is our reading. It takes
-    ``sigma`` as known and gives no value; the estimate is ours too. The deterministic
-    form (eq. 12, Algorithm 3) is the same with ``sigma = 0`` and ``h = 1``; here it too
-    starts with two pulls, where the paper uses one and the known value of the curve
-    at 0.
-
-    References
-    ----------
-    Song, Gan, Yoon, Wang, Chen, Ok: "Rising Multi-Armed Bandits with Known Horizons",
-    arXiv 2602.10727.
-
-    Examples
-    --------
-    A late bloomer against a plateau, 20 rounds: after two pulls each, its slope wins.
-
-    >>> import numpy as np
-    >>> policy = CureUCB.create(n_arms=2, horizon=20, sigma=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> curves = [lambda n: 0.4, lambda n: 0.1 * n]
-    >>> for t in range(1, 6):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
-    ...     print(arm, end=" ")
-    0 1 0 1 1
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    eps: float  # 0: h = 1
-    sigma: float  # NaN: estimated
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
-    slope: NDArray[np.float64]  # (n_arms,), per pull
-    average_spread: NDArray[np.float64]  # (n_arms,), 2 / h
-    slope_spread: NDArray[np.float64]  # (n_arms,), 3 / (4 h^3)
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eps: float = 0.25,
-        sigma: float | None = None,
-        deterministic: bool = False,
-    ) -> CureUCB:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon. It bounds the
-            memory, not the projection, which runs to the horizon as published.
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0. By default it is estimated
-            from the second differences of the rewards seen so far.
-        deterministic : bool, default False
-            Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
-
-        Returns
-        -------
-        CureUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``eps`` or ``sigma`` is outside its range.
-        """
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            eps=0.0 if deterministic else checked_eps(eps),
-            sigma=0.0 if deterministic else checked_sigma(sigma),
-            P=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            average_spread=np.full(n_arms, 2.0),
-            slope_spread=np.full(n_arms, 0.75),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
-        )
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of highest index, after two pulls of each."""
-        noise = cure_noise(self, t)
-        arm = WAIT
-        best = -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                index = math.inf  # until there is a slope
-                if self.pulls[i] >= INITIAL_PULLS:
-                    recent, gain, bonus = cure_index(self, i, t, noise)
-                    index = recent + gain + bonus
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the arm's prefix sums and refresh its window."""
-        n = append_reward(self.P, self.pulls, arm, reward)
-        add_residual(self.residual, self.last_two[arm], n, reward)
-        if n >= INITIAL_PULLS:
-            h, _ = refresh_slope(self, arm, n)
-            self.average_spread[arm] = 2.0 / h
-            self.slope_spread[arm] = 0.75 / (float(h) * h * h)
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return recent average, expected gain and bonus at the coming round."""
-        t = int(self.pulls.sum()) + 1
-        recent, gain, bonus = cure_index(self, arm, t, cure_noise(self, t))
-        return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
-
-
-def cure_noise(policy: CureUCB, t: int) -> float:
-    """Return ``sigma sqrt(6 ln t)``, what all bonuses of a round have in common."""
-    sigma = noise_scale(policy.sigma, policy.residual)
-    return sigma * math.sqrt(6.0 * math.log(t))
-
-
-def cure_index(
-    policy: CureUCB, arm: int, t: int, noise: float
-) -> tuple[float, float, float]:
-    """Return the three terms of eq. 6: recent average, expected gain and bonus."""
-    left = max(0.0, policy.horizon[arm] - t)
-    spread = policy.slope_spread[arm] * left * left + policy.average_spread[arm]
-    return (
-        policy.average[arm],
-        0.5 * left * policy.slope[arm],
-        noise * math.sqrt(spread),
-    )
 
 
 class REdUCB(NamedTuple):
@@ -320,7 +147,7 @@ class REdUCB(NamedTuple):
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a slope
-                if self.pulls[i] >= INITIAL_PULLS:
+                if self.pulls[i] >= SLOPE_PULLS:
                     recent, gain, bonus = r_ed_index(self, i, float(t), noise)
                     index = recent + gain + bonus
                 if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
@@ -354,8 +181,8 @@ def r_ed_update(policy: REdUCB | RUCBE, arm: int, reward: float) -> None:
     add_residual(policy.residual, policy.last_two[arm], n, reward)
     Q = policy.Q
     Q[arm, n] = Q[arm, n - 1] + n * reward
-    if n >= INITIAL_PULLS:
-        h, b = refresh_slope(policy, arm, n)
+    if n >= SLOPE_PULLS:
+        h, b = refresh_slope(policy.P, policy.average, policy.slope, arm, n, policy.eps)
         c = Q[arm, n] - Q[arm, n - h]
         d = Q[arm, n - h] - Q[arm, n - 2 * h] + h * b
         policy.lag[arm] = (c - d) / (float(h) * h)

@@ -1,21 +1,19 @@
-"""Policies that know the shapes an arm's curve can have, but not which one it has.
+"""Closest to origin (CTO): which of some known curves an arm follows.
 
-They are given a finite family of models, with the mean of pull 1, 2, ... under each,
-and find out which one fits every arm.
+The policies are given a finite family of models, with the mean of pull 1, 2, ... under
+each, and find out which one fits every arm.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -23,57 +21,8 @@ from risingsearch.policies.base import (
     better,
     least_pulled,
 )
+from risingsearch.policies.rotting.curve_models import model_arrays
 from risingsearch.policies.shared.sums import append_reward, prefix_sums
-
-EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-
-
-def plateau_models(
-    n_pulls: int, exponents: Iterable[float] = EXPONENTS, plateau: int = 100
-) -> NDArray[np.float64]:
-    r"""Return the falling plateaus of the rotting benchmark, one model a row.
-
-    Under the exponent :math:`\theta` pull :math:`j = 1, 2, \dots` has the mean
-    :math:`(\lfloor j / p \rfloor + 1)^{-\theta}`, with plateaus of :math:`p` pulls (the
-    first one is a pull shorter).
-
-    Parameters
-    ----------
-    n_pulls : int
-        Pulls of each model, at least 1.
-    exponents : iterable of float, default (0.1, 0.15, ..., 0.4)
-        The exponent of each model; by default the paper's.
-    plateau : int, default 100
-        Pulls between two steps, at least 1.
-
-    Returns
-    -------
-    ndarray of float, (n_models, n_pulls)
-
-    Raises
-    ------
-    InvalidParameterError
-        If a number is outside its range.
-
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5.
-
-    Examples
-    --------
-    >>> plateau_models(5, exponents=[0.5, 1.0], plateau=2).round(2)
-    array([[1.  , 0.71, 0.71, 0.58, 0.58],
-           [1.  , 0.5 , 0.5 , 0.33, 0.33]])
-    """
-    n_pulls = checked_int("n_pulls", n_pulls, 1)
-    plateau = checked_int("plateau", plateau, 1)
-    powers = [
-        checked_float("exponents", exponent, -math.inf, open_low=False)
-        for exponent in exponents
-    ]
-    step = np.arange(1, n_pulls + 1) // plateau + 1.0
-    table: NDArray[np.float64] = np.power(step, -np.array(powers)[:, np.newaxis])
-    return table
 
 
 class CTOSim(NamedTuple):
@@ -544,41 +493,3 @@ def detection_pulls(
         too_close = np.maximum(limit, rounding * rounding) >= D * D
         m = max(m, int(np.flatnonzero(too_close)[-1]) + 1)
     return m + m % 2
-
-
-def model_arrays(
-    models: Any, max_pulls: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the models, pull by pull, and their prefix sums.
-
-    Raises
-    ------
-    InvalidParameterError
-        If they are no table of finite numbers, or end before ``max_pulls``.
-    """
-    table = plateau_models(max_pulls) if models is None else checked_models(models)
-    if table.shape[1] < max_pulls:
-        msg = (
-            f"models must cover the {max_pulls} pulls that an arm can give; these end "
-            f"after {table.shape[1]}: give more, or set max_pulls"
-        )
-        raise InvalidParameterError(msg)
-    by_pull = np.ascontiguousarray(table.T[:max_pulls])
-    sums = np.zeros((max_pulls + 1, len(table)))
-    np.cumsum(by_pull, axis=0, out=sums[1:])
-    return by_pull, sums
-
-
-def checked_models(models: Any) -> NDArray[np.float64]:
-    """Return ``models`` as an array, or raise what is wrong."""
-    try:
-        table = np.asarray(models, dtype=np.float64)
-    except (TypeError, ValueError):
-        table = np.empty(0)
-    if table.ndim == 2 and table.size and np.isfinite(table).all():
-        return table
-    msg = (
-        "models must be a table of finite numbers, (n_models, n_pulls), with the mean "
-        f"of every pull under each model; got {models!r}"
-    )
-    raise InvalidParameterError(msg)

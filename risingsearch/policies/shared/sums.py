@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
 
+SLOPE_PULLS = 2  # that make a slope
+
 
 def prefix_sums(
     n_arms: int, horizon: int, max_pulls: int | None
@@ -30,6 +32,26 @@ def append_reward(
     pulls[arm] = n
     sums[arm, n] = sums[arm, n - 1] + reward
     return n
+
+
+def refresh_slope(
+    sums: NDArray[np.float64],
+    average: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    arm: int,
+    n: int,
+    eps: float,
+) -> tuple[int, float]:
+    """Take average and slope of an arm from its last ``2 h`` of ``n`` rewards.
+
+    Returns the window ``h``, and the sum of the ``h`` rewards before the last ``h``.
+    """
+    h = window_length(eps, n)
+    a = sums[arm, n] - sums[arm, n - h]
+    b = sums[arm, n - h] - sums[arm, n - 2 * h]
+    average[arm] = a / h
+    slope[arm] = (a - b) / (float(h) * h)
+    return h, b
 
 
 def window_length(eps: float, n_pulls: int) -> int:

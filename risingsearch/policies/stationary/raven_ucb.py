@@ -1,4 +1,4 @@
-"""Optimism that follows the variance: arms whose rewards vary are looked at longer."""
+"""RAVEN-UCB: a bonus that fades with time, and one for the variance."""
 
 from __future__ import annotations
 
@@ -8,197 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_choice, checked_finite_range, checked_float
+from risingsearch.checks import checked_choice, checked_float
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
-from risingsearch.policies.stationary.ucb1 import extra_pulls
-
-VARIANCES = ("biased", "eq5", "alg1", "table4")
-BIASED, EQ5, ALG1 = range(3)
-
-
-def next_variance(kind: int, variance: float, n: int, square: float) -> float:
-    """Return the variance of an arm after its ``n``-th reward.
-
-    ``square`` is the product of the reward's distances to the old and the new mean;
-    ``kind`` the place of the recursion in ``VARIANCES``. One reward has none.
-    """
-    if n < 2:
-        return 0.0
-    if kind == BIASED:
-        return ((n - 1) * variance + square) / n
-    if kind == EQ5:
-        return ((n - 2) * variance + square) / (n - 1)
-    if kind == ALG1:
-        return (variance + square) / (n - 1)
-    return variance + square / (n - 1)
-
-
-def take_reward(
-    kind: int,
-    pulls: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    arm: int,
-    reward: float,
-) -> int:
-    """Move the arm's mean and variance by a reward, and return its number, from 1."""
-    n = int(pulls[arm]) + 1
-    pulls[arm] = n
-    distance = reward - mean[arm]
-    mean[arm] += distance / n
-    square = distance * (reward - mean[arm])
-    variance[arm] = next_variance(kind, variance[arm], n, square)
-    return n
-
-
-class UCBV(NamedTuple):
-    r"""UCB-V: UCB1 with a bonus that follows the variance of the arm.
-
-    For arms of different noise: one with little of it is judged after few pulls.
-
-    With :math:`m` and :math:`V` the mean and the variance of the arm's :math:`N`
-    rewards, and :math:`B` the width of ``reward_range``, the index is
-
-    .. math:: m + \sqrt{\frac{2 \zeta V \ln t}{N}} + \frac{3 c B \zeta \ln t}{N}
-
-    Every arm is pulled once first. The variance divides by :math:`N`, as cited. The
-    public script of the RAVEN-UCB paper has :math:`N + 1` in both denominators
-    (``denominator="n+1"``), a recursion that makes the variance grow with
-    :math:`\ln N` (``variance="table4"``) and ``zeta=1``.
-
-    References
-    ----------
-    Audibert, Munos, Szepesvari: "Exploration-exploitation tradeoff using variance
-    estimates in multi-armed bandits", Theoretical Computer Science 410, 2009.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
-    >>> policy = UCBV.create(n_arms=2, horizon=100)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([0.5, 0.4, 0.5, 0.6], start=1):
-    ...     policy.update(t, (t - 1) % 2, reward, rng)
-    >>> explain(policy, 0)
-    {'mean': 0.50, 'variance_bonus': 0.0, 'range_bonus': 2.90}
-    >>> explain(policy, 1)
-    {'mean': 0.50, 'variance_bonus': 0.14, 'range_bonus': 2.90}
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    zeta: float
-    c: float
-    extra: float  # added to N in the denominators
-    width: float  # B
-    variance_kind: int  # place in VARIANCES
-    mean: NDArray[np.float64]  # (n_arms,)
-    variance: NDArray[np.float64]  # (n_arms,)
-    deviation: NDArray[np.float64]  # (n_arms,), sqrt(V / (N + extra))
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        zeta: float = 1.2,
-        c: float = 1.0,
-        variance: str = "biased",
-        denominator: str = "n",
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> UCBV:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-        zeta : float, default 1.2
-            Weight of the exploration ``ln t``, at least 0; above 1 in the theory.
-        c : float, default 1.0
-            Weight of the last term, at least 0.
-        variance : {"biased", "table4"}, default "biased"
-            The variance: over ``N``, or the growing recursion.
-        denominator : {"n", "n+1"}, default "n"
-            What divides the bonuses.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; the last term grows with the width. Rewards
-            outside are taken as they are.
-
-        Returns
-        -------
-        UCBV
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
-        """
-        low, high = checked_finite_range("reward_range", reward_range)
-        checked_choice("variance", variance, ("biased", "table4"))
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            zeta=checked_float("zeta", zeta, 0.0, open_low=False),
-            c=checked_float("c", c, 0.0, open_low=False),
-            extra=extra_pulls(denominator),
-            width=high - low,
-            variance_kind=VARIANCES.index(variance),
-            mean=np.zeros(n_arms),
-            variance=np.zeros(n_arms),
-            deviation=np.zeros(n_arms),
-        )
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of highest index, after one pull of each."""
-        arm = least_pulled(self.available, self.pulls, 1)
-        if arm != WAIT:
-            return arm
-        scale, reach = ucb_v_scales(self, t)
-        best = -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                spread = scale * self.deviation[i]
-                index = self.mean[i] + spread + reach / (self.pulls[i] + self.extra)
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Move the arm's mean and variance."""
-        n = take_reward(
-            self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
-        )
-        self.deviation[arm] = math.sqrt(self.variance[arm] / (n + self.extra))
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return mean, variance bonus and range bonus at the coming round."""
-        n = self.pulls[arm]
-        if n == 0:
-            return {"mean": 0.0, "variance_bonus": 0.0, "range_bonus": math.inf}
-        scale, reach = ucb_v_scales(self, int(self.pulls.sum()) + 1)
-        return {
-            "mean": self.mean[arm],
-            "variance_bonus": scale * self.deviation[arm],
-            "range_bonus": reach / (n + self.extra),
-        }
-
-
-def ucb_v_scales(policy: UCBV, t: int) -> tuple[float, float]:
-    """Return ``sqrt(2 zeta ln t)`` and ``3 c B zeta ln t``, the same for all arms."""
-    exploration = policy.zeta * math.log(t)
-    return (
-        math.sqrt(2.0 * exploration),
-        3.0 * policy.c * policy.width * exploration,
-    )
+from risingsearch.policies.shared.moments import VARIANCES, record_moments
 
 
 class RavenUCB(NamedTuple):
@@ -327,7 +139,7 @@ class RavenUCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean, variance and variance bonus."""
-        n = take_reward(
+        n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
         )
         self.inverse_root[arm] = 1.0 / math.sqrt(n + 1.0)

@@ -1,4 +1,4 @@
-"""Optimism that follows the variance: arms whose rewards vary are looked at longer."""
+"""UCB-V: a bonus that follows the variance of the arm."""
 
 from __future__ import annotations
 
@@ -10,45 +10,8 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.shared.moments import VARIANCES, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
-
-VARIANCES = ("biased", "eq5", "alg1", "table4")
-BIASED, EQ5, ALG1 = range(3)
-
-
-def next_variance(kind: int, variance: float, n: int, square: float) -> float:
-    """Return the variance of an arm after its ``n``-th reward.
-
-    ``square`` is the product of the reward's distances to the old and the new mean;
-    ``kind`` the place of the recursion in ``VARIANCES``. One reward has none.
-    """
-    if n < 2:
-        return 0.0
-    if kind == BIASED:
-        return ((n - 1) * variance + square) / n
-    if kind == EQ5:
-        return ((n - 2) * variance + square) / (n - 1)
-    if kind == ALG1:
-        return (variance + square) / (n - 1)
-    return variance + square / (n - 1)
-
-
-def take_reward(
-    kind: int,
-    pulls: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    arm: int,
-    reward: float,
-) -> int:
-    """Move the arm's mean and variance by a reward, and return its number, from 1."""
-    n = int(pulls[arm]) + 1
-    pulls[arm] = n
-    distance = reward - mean[arm]
-    mean[arm] += distance / n
-    square = distance * (reward - mean[arm])
-    variance[arm] = next_variance(kind, variance[arm], n, square)
-    return n
 
 
 class UCBV(NamedTuple):
@@ -174,7 +137,7 @@ class UCBV(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean and variance."""
-        n = take_reward(
+        n = record_moments(
             self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
         )
         self.deviation[arm] = math.sqrt(self.variance[arm] / (n + self.extra))
@@ -199,154 +162,3 @@ def ucb_v_scales(policy: UCBV, t: int) -> tuple[float, float]:
         math.sqrt(2.0 * exploration),
         3.0 * policy.c * policy.width * exploration,
     )
-
-
-class RavenUCB(NamedTuple):
-    r"""RAVEN-UCB: a bonus that fades with time, and one that follows the variance.
-
-    For many arms and a long horizon: it commits early, and looks longer at arms whose
-    rewards vary. ``alpha0`` is in units of the reward; the defaults are the paper's for
-    means between 0.3 and 0.8.
-
-    With :math:`m` and :math:`S^2` the mean and the variance of the arm's :math:`N`
-    rewards, the index is (Algorithm 1)
-
-    .. math:: m + \frac{\alpha_0}{\ln(t + \epsilon)} \sqrt{\frac{\ln(t + 1)}{N + 1}}
-              + \beta_0 \sqrt{\frac{S^2}{N + 1} + \epsilon}
-
-    Every arm is pulled once first. Three recursions of the variance are in circulation;
-    with :math:`d` the product of the new reward's distances to the old and the new mean
-    they are
-
-    - ``"eq5"``: :math:`((N - 2) S^2 + d) / (N - 1)`, the unbiased variance;
-    - ``"alg1"``: :math:`(S^2 + d) / (N - 1)`, as Algorithm 1 prints it, which shrinks
-      to nothing like :math:`1 / N`;
-    - ``"table4"``: :math:`S^2 + d / (N - 1)`, as in the script behind Table 4, which
-      grows with :math:`\ln N`.
-
-    Where text and script differ on the logarithms of the round, Algorithm 1 counts.
-    The paper's regret bound assumes a bonus that the algorithm does not have.
-
-    References
-    ----------
-    Fang et al.: "From Theory to Practice with RAVEN-UCB", Algorithm 1 and eq. 5.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> policy = RavenUCB.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 21):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.5, 0.6][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    alpha0: float
-    beta0: float
-    eps: float
-    variance_kind: int  # place in VARIANCES
-    mean: NDArray[np.float64]  # (n_arms,)
-    variance: NDArray[np.float64]  # (n_arms,), S^2
-    inverse_root: NDArray[np.float64]  # (n_arms,), 1 / sqrt(N + 1)
-    variance_bonus: NDArray[np.float64]  # (n_arms,)
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        alpha0: float = 0.5,
-        beta0: float = 1.0,
-        eps: float = 1e-6,
-        variance: str = "eq5",
-    ) -> RavenUCB:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-        alpha0 : float, default 0.5
-            Weight of the bonus that fades with time, at least 0.
-        beta0 : float, default 1.0
-            Weight of the bonus for variance, at least 0.
-        eps : float, default 1e-6
-            Keeps the variance bonus above 0, in units of a squared reward; at least 0.
-        variance : {"eq5", "alg1", "table4"}, default "eq5"
-            The recursion of the variance.
-
-        Returns
-        -------
-        RavenUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
-        """
-        checked_choice("variance", variance, ("eq5", "alg1", "table4"))
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            alpha0=checked_float("alpha0", alpha0, 0.0, open_low=False),
-            beta0=checked_float("beta0", beta0, 0.0, open_low=False),
-            eps=checked_float("eps", eps, 0.0, open_low=False),
-            variance_kind=VARIANCES.index(variance),
-            mean=np.zeros(n_arms),
-            variance=np.zeros(n_arms),
-            inverse_root=np.zeros(n_arms),
-            variance_bonus=np.zeros(n_arms),
-        )
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the arm of highest index, after one pull of each."""
-        arm = least_pulled(self.available, self.pulls, 1)
-        if arm != WAIT:
-            return arm
-        scale = raven_scale(self, t)
-        best = -math.inf
-        for i in range(len(self.pulls)):
-            if self.available[i]:
-                bonus = scale * self.inverse_root[i]
-                index = self.mean[i] + bonus + self.variance_bonus[i]
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Move the arm's mean, variance and variance bonus."""
-        n = take_reward(
-            self.variance_kind, self.pulls, self.mean, self.variance, arm, reward
-        )
-        self.inverse_root[arm] = 1.0 / math.sqrt(n + 1.0)
-        self.variance_bonus[arm] = self.beta0 * math.sqrt(
-            self.variance[arm] / (n + 1.0) + self.eps
-        )
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return mean, fading bonus and variance bonus at the coming round."""
-        if self.pulls[arm] == 0:
-            return {"mean": 0.0, "bonus": math.inf, "variance_bonus": 0.0}
-        scale = raven_scale(self, int(self.pulls.sum()) + 1)
-        return {
-            "mean": self.mean[arm],
-            "bonus": scale * self.inverse_root[arm],
-            "variance_bonus": self.variance_bonus[arm],
-        }
-
-
-def raven_scale(policy: RavenUCB, t: int) -> float:
-    """Return ``alpha0 sqrt(ln(t + 1)) / ln(t + eps)``, the same for all arms."""
-    return policy.alpha0 * math.sqrt(math.log(t + 1)) / math.log(t + policy.eps)

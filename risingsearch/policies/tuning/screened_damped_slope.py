@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from risingsearch.checks import checked_float, checked_range
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.sums import (
+    SLOPE_PULLS,
     append_reward,
     checked_eps,
     prefix_sums,
-    window_length,
+    refresh_slope,
 )
 
 
@@ -290,13 +291,12 @@ def look_back(
     n: int,
     eps: float,
 ) -> None:
-    """Enter the mean of the arm's last window, and its slope, 0 where it falls."""
-    h = window_length(eps, n)
-    recent = sums[arm, n] - sums[arm, n - h]
-    average[arm] = recent / h
-    if n >= 2:
-        before = sums[arm, n - h] - sums[arm, n - 2 * h]
-        slope[arm] = max(0.0, (recent - before) / (float(h) * h))
+    """Record the mean of the arm's last window, and its slope, 0 where it falls."""
+    if n < SLOPE_PULLS:
+        average[arm] = sums[arm, n]
+        return
+    refresh_slope(sums, average, slope, arm, n, eps)
+    slope[arm] = max(0.0, slope[arm])
 
 
 def expected_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:

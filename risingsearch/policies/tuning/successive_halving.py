@@ -1,7 +1,7 @@
-"""Halving and its relatives: of many arms, the better part trains on.
+"""Successive halving: of the arms on a rung, the better part trains on.
 
-All of them judge arms against each other after the same number of pulls. An arm that
-ends early or fails leaves the race where it stands.
+All arms are judged after the same number of pulls. An arm that ends early or fails
+leaves the rung where it stands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
-from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import next_below
 
 
@@ -129,7 +129,13 @@ class SuccessiveHalving(NamedTuple):
             )
             if arm != WAIT or busy:
                 return arm
-            keep_best(self, self.keep[self.rung[0]])
+            keep_best(
+                self.member,
+                self.pulls_left,
+                self.score,
+                self.heap,
+                self.keep[self.rung[0]],
+            )
             self.rung[0] += 1
         arm, _ = next_below(
             self.available,
@@ -174,34 +180,47 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
     return sizes
 
 
-def keep_best(policy: SuccessiveHalving | Hyperband, n_kept: int) -> None:
+# These take arrays: a NamedTuple is copied where the compiler does not inline the call.
+
+
+def keep_best(
+    member: NDArray[np.bool_],
+    pulls_left: NDArray[np.int64],
+    score: NDArray[np.float64],
+    heap: NDArray[np.int64],
+    n_kept: int,
+) -> None:
     """Take all but the ``n_kept`` best members off the rung.
 
     They leave from the top of a heap, whose every parent is worse than its children.
     """
-    heap = policy.heap
     size = 0
-    for i in range(len(policy.member)):
-        if policy.member[i]:
+    for i in range(len(member)):
+        if member[i]:
             heap[size] = i
             size += 1
     for place in range(size // 2 - 1, -1, -1):
-        sink(policy, place, size)
+        sink(pulls_left, score, heap, place, size)
     while size > n_kept:
-        policy.member[heap[0]] = False
+        member[heap[0]] = False
         size -= 1
         heap[0] = heap[size]
-        sink(policy, 0, size)
+        sink(pulls_left, score, heap, 0, size)
 
 
-def sink(policy: SuccessiveHalving | Hyperband, place: int, size: int) -> None:
-    """Let the arm at this place of the heap change with worse ones below it."""
-    heap = policy.heap
+def sink(
+    pulls_left: NDArray[np.int64],
+    score: NDArray[np.float64],
+    heap: NDArray[np.int64],
+    place: int,
+    size: int,
+) -> None:
+    """Let the arm at this place of the heap change places with worse ones below it."""
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and worse(policy, heap[child + 1], heap[child]):
+        if child + 1 < size and worse(pulls_left, score, heap[child + 1], heap[child]):
             child += 1
-        if not worse(policy, heap[child], heap[place]):
+        if not worse(pulls_left, score, heap[child], heap[place]):
             return
         above = heap[place]
         heap[place] = heap[child]
@@ -209,384 +228,17 @@ def sink(policy: SuccessiveHalving | Hyperband, place: int, size: int) -> None:
         place = child
 
 
-def worse(policy: SuccessiveHalving | Hyperband, arm: int, other: int) -> bool:
+def worse(
+    pulls_left: NDArray[np.int64], score: NDArray[np.float64], arm: int, other: int
+) -> bool:
     """Return whether ``arm`` leaves the rung before ``other``.
 
     First go those that can give no more rewards: the next rung has no use for them.
     Then the lower score; of equals, the higher index.
     """
-    ended = policy.pulls_left[arm] == 0
-    if ended != (policy.pulls_left[other] == 0):
+    ended = pulls_left[arm] == 0
+    if ended != (pulls_left[other] == 0):
         return bool(ended)
-    if policy.score[arm] != policy.score[other]:
-        return bool(policy.score[arm] < policy.score[other])
+    if score[arm] != score[other]:
+        return bool(score[arm] < score[other])
     return arm > other
-
-
-class ASHA(NamedTuple):
-    """Asynchronous successive halving: promote whoever can be, else open a new arm.
-
-    Good for tuning with many workers, since none ever waits for another.
-
-    Rungs stand at ``min_pulls * eta^k`` pulls, and at ``max_pulls``. From the top down,
-    an arm among the best ``floor(n / eta)`` of the ``n`` that have reached a rung, and
-    not yet promoted from it, is trained up to the next; if there is none, the next arm
-    is opened. When no new arm is left, the best of the highest rung that holds an
-    unfinished one is promoted: no worker idles, and the budget is used up.
-
-    References
-    ----------
-    Li, Jamieson, Rostamizadeh, Gonina, Ben-tzur, Hardt, Recht, Talwalkar: "A System for
-    Massively Parallel Hyperparameter Tuning", MLSys 2020, Algorithm 2. What happens
-    when the arms run out is ours.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> policy = ASHA.create(n_arms=9, horizon=12, max_pulls=9)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 13):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, 0.1 * arm, rng)
-    ...     print(arm, end=" ")
-    0 1 2 2 2 3 3 3 4 4 4 4
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    eta: int
-    level: NDArray[np.int64]  # (n_rungs,), pulls of an arm that reaches a rung
-    score: NDArray[np.float64]  # (n_arms, n_rungs), reward on reaching it
-    board: NDArray[np.int64]  # (n_rungs, n_arms), arms there, the best first
-    reached: NDArray[np.int64]  # (n_rungs,), how many
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eta: int = 3,
-        min_pulls: int = 1,
-    ) -> ASHA:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most, ``R``; by default the horizon.
-        eta : int, default 3
-            One arm in ``eta`` goes on, at least 2.
-        min_pulls : int, default 1
-            Pulls before an arm is first judged, ``r``, at least 1.
-
-        Returns
-        -------
-        ASHA
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
-        """
-        eta = checked_int("eta", eta, 2)
-        limit = horizon if max_pulls is None else max_pulls
-        level = rung_levels(checked_int("min_pulls", min_pulls, 1), limit, eta)
-        return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            eta=eta,
-            level=np.array(level, dtype=np.int64),
-            score=np.zeros((n_arms, len(level))),
-            board=np.zeros((len(level), n_arms), dtype=np.int64),
-            reached=np.zeros(len(level), dtype=np.int64),
-        )
-
-    @staticmethod
-    def recommended_arms(
-        horizon: int, max_pulls: int, *, eta: int = 3, min_pulls: int = 1
-    ) -> int:
-        """Return as many arms as half the budget opens."""
-        return max(2, horizon // (2 * min_pulls))
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return a promotable arm of the highest rung, or one never pulled."""
-        arm = between_rungs(self)
-        if arm == WAIT:
-            arm = promotable(self, self.eta)
-        if arm == WAIT:
-            arm = least_pulled(self.available, self.pulls, 1)
-        if arm == WAIT:
-            arm = promotable(self, 1)
-        return arm
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Enter the arm on the board of the rung it has reached, if any."""
-        self.pulls[arm] += 1
-        for rung in range(len(self.level)):
-            if self.level[rung] == self.pulls[arm]:
-                enter_board(self, rung, arm, reward)
-
-    def slice_length(self, arm: int) -> int:
-        """Return the pulls that are missing to the next rung."""
-        for level in self.level:
-            if level > self.pulls[arm]:
-                return int(level - self.pulls[arm])
-        return 1
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the rung reached, from 1, and the reward there."""
-        rung = 0
-        while rung < len(self.level) and self.level[rung] <= self.pulls[arm]:
-            rung += 1
-        return {
-            "rung": rung,
-            "rung_reward": self.score[arm, rung - 1] if rung else math.nan,
-        }
-
-
-def rung_levels(min_pulls: int, max_pulls: int, eta: int) -> list[int]:
-    """Return the pulls at which arms are judged, up to ``max_pulls``.
-
-    Examples
-    --------
-    >>> rung_levels(1, 50, 3)
-    [1, 3, 9, 27, 50]
-    """
-    levels = [min(min_pulls, max_pulls)]
-    while levels[-1] < max_pulls:
-        levels.append(min(levels[-1] * eta, max_pulls))
-    return levels
-
-
-def between_rungs(policy: ASHA) -> int:
-    """Return an available arm whose promotion was cut short, or ``WAIT``."""
-    for i in range(len(policy.pulls)):
-        if policy.available[i] and policy.pulls[i] > 0:
-            on_level = False
-            for rung in range(len(policy.level)):
-                if policy.level[rung] == policy.pulls[i]:
-                    on_level = True
-            if not on_level:
-                return i
-    return WAIT
-
-
-def promotable(policy: ASHA, eta: int) -> int:
-    """Return the best arm to promote, from the top rung down, or ``WAIT``.
-
-    An arm counts as promoted once it has been pulled beyond the rung or is in flight.
-    """
-    for rung in range(len(policy.level) - 2, -1, -1):
-        for place in range(policy.reached[rung] // eta):
-            arm = policy.board[rung, place]
-            if policy.available[arm] and policy.pulls[arm] == policy.level[rung]:
-                return int(arm)
-    return WAIT
-
-
-def enter_board(policy: ASHA, rung: int, arm: int, reward: float) -> None:
-    """Insert the arm behind those that reached the rung with the same or more."""
-    policy.score[arm, rung] = reward
-    board = policy.board[rung]
-    place = policy.reached[rung]
-    while place > 0 and policy.score[board[place - 1], rung] < reward:
-        board[place] = board[place - 1]
-        place -= 1
-    board[place] = arm
-    policy.reached[rung] += 1
-
-
-class Hyperband(NamedTuple):
-    """Successive halving from several starting points, one bracket after the other.
-
-    Good for tuning when nobody knows how early scores can be trusted, with a budget of
-    several full trainings.
-
-    For ``s = s_max, ..., 0`` a bracket starts ``ceil((s_max + 1) eta^s / (s + 1))``
-    arms at ``floor(R eta^-s)`` pulls and keeps one in ``eta`` at each rung, up to
-    ``R``; after the last bracket the first comes again. ``s_max`` is the largest with
-    ``eta^s_max <= R``, counted in integers: logarithms get 3^5 wrong.
-
-    The paper samples new arms for every bracket. Here a bracket takes the next arms
-    that can still train, in the order of their index, and starts over at the first when
-    they run out; training is kept, so such an arm resumes where it was. The policy
-    stops when every arm has given all its pulls.
-
-    References
-    ----------
-    Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar: "Hyperband: A Novel Bandit-Based
-    Approach to Hyperparameter Optimization", JMLR 2018, Algorithm 1.
-
-    Examples
-    --------
-    >>> Hyperband.brackets(81, 3)
-    [(81, 1), (34, 3), (15, 9), (8, 27), (5, 81)]
-    """
-
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    level: NDArray[np.int64]  # (n_brackets, n_brackets), pulls by rung; 0: no such rung
-    size: NDArray[np.int64]  # (n_brackets, n_brackets), arms by rung
-    bracket: NDArray[np.int64]  # (1,)
-    rung: NDArray[np.int64]  # (1,)
-    next_arm: NDArray[np.int64]  # (1,), first of the next bracket
-    member: NDArray[np.bool_]  # (n_arms,), arms on the current rung
-    rewards: NDArray[np.float64]  # (n_arms, max_pulls + 1)
-    score: NDArray[np.float64]  # (n_arms,), reward at the rung's level
-    heap: NDArray[np.int64]  # (n_arms,), room to rank the members in
-
-    @classmethod
-    def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eta: int = 3,
-    ) -> Hyperband:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most, ``R``; by default the horizon.
-        eta : int, default 3
-            One arm in ``eta`` goes on, at least 2.
-
-        Returns
-        -------
-        Hyperband
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``eta`` is outside its range.
-        """
-        limit = horizon if max_pulls is None else max_pulls
-        brackets = cls.brackets(limit, checked_int("eta", eta, 2))
-        level = np.zeros((len(brackets), len(brackets)), dtype=np.int64)
-        size = np.zeros_like(level)
-        for b, (n, _) in enumerate(brackets):
-            s = len(brackets) - 1 - b
-            for i in range(s + 1):
-                level[b, i] = max(1, limit // eta ** (s - i))
-                size[b, i] = max(1, n // eta**i)
-        policy = cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            level=level,
-            size=size,
-            bracket=np.zeros(1, dtype=np.int64),
-            rung=np.zeros(1, dtype=np.int64),
-            next_arm=np.zeros(1, dtype=np.int64),
-            member=np.zeros(n_arms, dtype=np.bool_),
-            rewards=np.zeros((n_arms, limit + 1)),
-            score=np.zeros(n_arms),
-            heap=np.zeros(n_arms, dtype=np.int64),
-        )
-        start_bracket(policy)
-        return policy
-
-    @staticmethod
-    def brackets(max_pulls: int, eta: int) -> list[tuple[int, int]]:
-        """Return arms and first level of each bracket, from ``s_max`` down to 0."""
-        s_max = 0
-        while eta ** (s_max + 1) <= max_pulls:
-            s_max += 1
-        return [
-            (math.ceil((s_max + 1) * eta**s / (s + 1)), max(1, max_pulls // eta**s))
-            for s in range(s_max, -1, -1)
-        ]
-
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int, *, eta: int = 3) -> int:
-        """Return the arms of as many brackets as the budget pays for."""
-        brackets = Hyperband.brackets(max_pulls, eta)
-        n_arms = sum(n for n, _ in brackets)
-        cost = len(brackets) * len(brackets) * max_pulls
-        return max(brackets[0][0], math.ceil(n_arms * horizon / cost))
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        while most_pulls_left(self.pulls_left) > 0:
-            level = self.level[self.bracket[0], self.rung[0]]
-            arm, busy = next_below(
-                self.available,
-                self.pulls_left,
-                self.member,
-                self.pulls,
-                level,
-            )
-            if arm != WAIT or busy:
-                return arm
-            climb(self, level)
-        return WAIT
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Remember the reward by its pull: a later bracket may ask for it."""
-        self.pulls[arm] += 1
-        self.rewards[arm, self.pulls[arm]] = reward
-
-    def slice_length(self, arm: int) -> int:
-        """Return the pulls that are missing to the end of the rung."""
-        level = self.level[self.bracket[0], self.rung[0]]
-        return int(max(1, level - self.pulls[arm]))
-
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the bracket and the rung, and whether the arm is on it."""
-        return {
-            "bracket": self.bracket[0],
-            "rung": self.rung[0],
-            "on_rung": self.member[arm],
-        }
-
-
-def most_pulls_left(pulls_left: NDArray[np.int64]) -> int:
-    """Return the most pulls that any arm has left."""
-    most = 0
-    for i in range(len(pulls_left)):
-        if pulls_left[i] > most:
-            most = pulls_left[i]
-    return most
-
-
-def start_bracket(policy: Hyperband) -> None:
-    """Make the next arms that can still train, by their index, the members."""
-    n_arms = len(policy.pulls)
-    missing = policy.size[policy.bracket[0], 0]
-    first = policy.next_arm[0]
-    for i in range(n_arms):
-        policy.member[i] = False
-    for i in range(n_arms):
-        arm = (first + i) % n_arms
-        if missing > 0 and policy.pulls_left[arm] > 0:
-            policy.member[arm] = True
-            policy.next_arm[0] = (arm + 1) % n_arms
-            missing -= 1
-
-
-def climb(policy: Hyperband, level: int) -> None:
-    """Leave a rung whose results are in: for the next rung, or the next bracket."""
-    bracket, rung = policy.bracket, policy.rung
-    n_rungs = len(policy.size) - bracket[0]
-    if rung[0] + 1 < n_rungs:
-        for i in range(len(policy.pulls)):
-            policy.score[i] = policy.rewards[i, min(level, policy.pulls[i])]
-        rung[0] += 1
-        keep_best(policy, policy.size[bracket[0], rung[0]])
-    else:
-        bracket[0] = (bracket[0] + 1) % len(policy.size)
-        rung[0] = 0
-        start_bracket(policy)

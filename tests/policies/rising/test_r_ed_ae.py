@@ -1,4 +1,4 @@
-"""The eliminations against the papers' loops over the raw rewards."""
+"""R-ed-AE against the loop of its description, over the raw rewards."""
 
 import math
 
@@ -7,49 +7,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.rising.r_ed_ae import (
-    NEVER,
-    ImprovedUCB,
-    REdAE,
-    RisingBandits,
-    judge_lines,
-)
-
-
-class Race:
-    """A run of the papers' loops: rewards taken one by one, some arms dropped."""
-
-    def __init__(self, curves, horizon):
-        self.curves, self.horizon = curves, horizon
-        self.seen = [[] for _ in curves]
-        self.dropped = set()
-        self.arms = []
-        self.value = dict.fromkeys(range(len(curves)), 0.0)
-
-    def pull(self, arm):
-        self.seen[arm].append(float(self.curves[arm][len(self.seen[arm])]))
-        self.arms.append(arm)
-
-    def over(self):
-        return len(self.arms) == self.horizon or not self.trainable()
-
-    def trainable(self):
-        return [i for i, x in enumerate(self.seen) if len(x) < len(self.curves[i])]
-
-    def racing(self):
-        return [i for i in self.trainable() if i not in self.dropped]
-
-    def sweep_order(self):
-        """Return the next arm of a round-robin, or the best of the others."""
-        if self.racing():
-            return min(self.racing(), key=lambda i: (len(self.seen[i]), i))
-        return min(
-            self.trainable(), key=lambda i: (-self.value[i], len(self.seen[i]), i)
-        )
-
-    def pulls_of_all(self):
-        return min((len(self.seen[i]) for i in self.racing()), default=0)
-
+from risingsearch.policies.rising.r_ed_ae import REdAE, judge_lines
 
 SIZES = pytest.mark.parametrize(
     ("n_arms", "horizon", "max_pulls"),
@@ -57,12 +15,9 @@ SIZES = pytest.mark.parametrize(
 )
 
 
-# ------------------------------------------------------------------------- R-ed-AE
-
-
-def lines_run(curves, horizon, *, sigma, delta=0.01):
+def lines_run(race_class, curves, horizon, *, sigma, delta=0.01):
     """Judge after every double sweep; ``sigma`` gives the noise of what was seen."""
-    race = Race(curves, horizon)
+    race = race_class(curves, horizon)
     n_arms, T = len(curves), horizon
     judged = 0
     while not race.over():
@@ -96,7 +51,7 @@ def straight_lines(n_arms, max_pulls, seed, noise):
 @SIZES
 @pytest.mark.parametrize("sigma", [0.0, 1e-4, 2e-3, None])
 def test_r_ed_ae_equals_the_direct_policy(
-    n_arms, horizon, max_pulls, sigma, play, estimated_sigma
+    n_arms, horizon, max_pulls, sigma, play, direct_race, estimated_sigma
 ):
     def scale(seen):
         return estimated_sigma(seen, unknown=None) if sigma is None else sigma
@@ -104,7 +59,9 @@ def test_r_ed_ae_equals_the_direct_policy(
     for seed in range(4):
         curves = straight_lines(n_arms, max_pulls, seed, noise=1e-4)
         policy = REdAE.create(n_arms, horizon, max_pulls, sigma=sigma)
-        assert play(policy, curves, horizon) == lines_run(curves, horizon, sigma=scale)
+        assert play(policy, curves, horizon) == lines_run(
+            direct_race, curves, horizon, sigma=scale
+        )
 
 
 def test_r_ed_ae_plays_the_arm_of_the_highest_total(play):
@@ -172,180 +129,6 @@ def test_r_ed_ae_refuses_parameters_outside_their_range(parameters):
         REdAE.create(2, 10, **parameters)
 
 
-# ------------------------------------------------------- rising bandits for CASH
-
-
-def bounds_run(curves, horizon, *, window=7, low=0.0, high=1.0):
-    """Sweep, bound and drop as the public code does, arm against arm."""
-    race = Race(curves, horizon)
-    judged = 0
-    while not race.over():
-        race.pull(race.sweep_order())
-        best = [
-            np.maximum.accumulate(np.clip((np.array(x) - low) / (high - low), 0, 1))
-            for x in race.seen
-        ]
-        race.value = {i: y[-1] if len(y) else 0.0 for i, y in enumerate(best)}
-        if race.pulls_of_all() <= judged:
-            continue
-        judged = race.pulls_of_all()
-        upper = {}
-        for i in race.racing():
-            past = best[i][-1 - window] if len(best[i]) > window else -1.0
-            slope = (best[i][-1] - past) / window
-            upper[i] = min(1.0, best[i][-1] + slope * (horizon - len(race.arms)))
-        for i in list(upper):
-            for j in list(upper):
-                if i != j and i in race.racing() and race.value[i] >= upper[j]:
-                    race.dropped.add(j)
-    return race.arms
-
-
-@SIZES
-@pytest.mark.parametrize("parameters", [{}, {"window": 1}, {"window": 20}])
-def test_rising_bandits_equal_the_direct_policy(
-    n_arms, horizon, max_pulls, parameters, play, concave
-):
-    for seed in range(4):
-        curves = concave(n_arms, max_pulls, seed, noise=0.003)
-        policy = RisingBandits.create(n_arms, horizon, max_pulls, **parameters)
-        assert play(policy, curves, horizon) == bounds_run(
-            curves, horizon, **parameters
-        )
-
-
-def test_rising_bandits_keep_the_first_of_equal_plateaus(play):
-    policy = RisingBandits.create(3, 40, window=2)
-    play(policy, np.full((3, 40), 0.5), 40)
-    assert policy.alive.tolist() == [True, False, False]
-
-
-def test_rising_bandits_drop_a_plateau_that_a_rising_arm_has_reached():
-    policy = RisingBandits.create(2, 40, window=2)
-    for t, (plateau, rising) in enumerate([(0.6, 0.4), (0.6, 0.5), (0.6, 0.6)]):
-        policy.update(2 * t + 1, 0, plateau, None)
-        policy.update(2 * t + 2, 1, rising, None)
-    assert policy.alive.tolist() == [False, True]
-    assert explain(policy, 0) == pytest.approx({"best_reward": 0.6, "upper_bound": 0.6})
-    assert explain(policy, 1) == pytest.approx({"best_reward": 0.6, "upper_bound": 1.0})
-
-
-def test_rising_bandits_start_from_minus_one_until_the_window_is_passed():
-    policy = RisingBandits.create(2, 10, window=3)
-    bounds = []
-    for t in range(1, 9):
-        policy.update(t, t % 2, 0.1, None)
-        if t % 2 == 0:
-            bounds.append(explain(policy, 0)["upper_bound"])
-    # 0.1 + (10 - t) (0.1 - (-1)) / 3, at most 1; after 4 pulls the slope is 0
-    assert bounds == pytest.approx([1.0, 1.0, 1.0, 0.1])
-    late = RisingBandits.create(2, 7, window=3)
-    for t in range(1, 7):
-        late.update(t, t % 2, 0.1, None)
-    assert explain(late, 0)["upper_bound"] == pytest.approx(0.1 + 1.1 / 3)
-
-
-def test_rising_bandits_map_rewards_from_their_range_and_clip_them(play, concave):
-    curves = concave(4, 120, seed=3, noise=0.003)
-    arms = play(RisingBandits.create(4, 120), curves, 120)
-    percent = RisingBandits.create(4, 120, reward_range=(0.0, 100.0))
-    assert play(percent, 100.0 * curves, 120) == arms
-    policy = RisingBandits.create(1, 9, reward_range=(-1.0, 1.0))
-    for reward, best in [(-4.0, 0.0), (0.5, 0.75), (7.0, 1.0)]:
-        policy.update(1, 0, reward, None)
-        assert explain(policy, 0)["best_reward"] == best
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"window": 0}, {"window": 1.5}, {"reward_range": (1.0, 1.0)}]
-)
-def test_rising_bandits_refuse_parameters_outside_their_range(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        RisingBandits.create(2, 10, **parameters)
-
-
-# -------------------------------------------------------------------- UCB-Improved
-
-
-def stages_run(curves, horizon, *, order="round-robin", seed=0, span=1.0):
-    rng = np.random.default_rng(seed)
-    race = Race(curves, horizon)
-    resolution = 1.0
-    while not race.over():
-        arm = race.sweep_order()
-        if order == "random" and race.racing() and len(race.seen[arm]) > 0:
-            racing = race.racing()
-            arm = racing[int(rng.random() * len(racing))]
-        race.pull(arm)
-        race.value[arm] = np.mean(race.seen[arm])
-        if horizon * resolution**2 < math.e:
-            continue
-        log_term = math.log(horizon * resolution**2)
-        n = math.ceil(2 * log_term / resolution**2)
-        if all(len(race.seen[i]) >= n for i in race.racing()):
-            width = span * math.sqrt(log_term / (2 * n))
-            floor = max((race.value[i] for i in race.racing()), default=0) - width
-            race.dropped |= {i for i in race.racing() if race.value[i] + width < floor}
-            resolution /= 2
-    return race.arms
-
-
-@pytest.mark.parametrize("order", ["round-robin", "random"])
-@pytest.mark.parametrize(
-    ("n_arms", "horizon", "max_pulls"),
-    [(2, 1500, 1500), (4, 1000, 300), (5, 900, 900), (3, 2, 2), (3, 7, 7)],
-)
-def test_ucb_improved_equals_the_direct_policy(order, n_arms, horizon, max_pulls, play):
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        rewards = rng.normal(rng.random((n_arms, 1)), 0.1, (n_arms, max_pulls))
-        policy = ImprovedUCB.create(n_arms, horizon, max_pulls, order=order)
-        direct = stages_run(rewards, horizon, order=order, seed=5)
-        assert play(policy, rewards, horizon, seed=5) == direct
-
-
-def test_ucb_improved_widths_are_in_units_of_the_reward_range(play):
-    rng = np.random.default_rng(3)
-    rewards = rng.normal(rng.random((4, 1)), 0.1, (4, 900))
-    arms = play(ImprovedUCB.create(4, 900), rewards, 900)
-    percent = ImprovedUCB.create(4, 900, reward_range=(0.0, 100.0))
-    assert play(percent, 100.0 * rewards, 900) == arms
-    cautious = ImprovedUCB.create(4, 900, reward_range=(-5.0, 5.0))
-    assert play(cautious, rewards, 900) == stages_run(rewards, 900, span=10.0) != arms
-
-
-def test_ucb_improved_stops_refining_when_the_horizon_cannot_tell_finer():
-    policy = ImprovedUCB.create(2, 30)  # 30 / 4 > e > 30 / 16
-    targets = [int(policy.target[0])]
-    for _ in range(30):
-        policy.update(1, 0, 0.5, None)
-        policy.update(1, 1, 0.5, None)
-        if policy.target[0] != targets[-1]:
-            targets.append(int(policy.target[0]))
-    assert targets == [7, 17, NEVER]
-    assert ImprovedUCB.create(2, 2).target.tolist() == [NEVER]
-
-
-def test_ucb_improved_explains_mean_and_width():
-    policy = ImprovedUCB.create(2, 100)
-    for reward in (0.2, 0.6):
-        policy.update(1, 0, reward, None)
-    width = math.sqrt(math.log(100) / (2 * 10))
-    assert explain(policy, 0) == pytest.approx({"mean": 0.4, "width": width})
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"order": "sorted"}, {"reward_range": (1.0, 0.0)}]
-)
-def test_ucb_improved_refuses_unknown_parameters(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        ImprovedUCB.create(2, 10, **parameters)
-
-
-# ----------------------------------------------------------------------- all three
-
-
-@pytest.mark.parametrize("policy_class", [REdAE, RisingBandits, ImprovedUCB])
-def test_sweeps_are_given_the_arms_that_the_budget_trains_in_full(policy_class):
-    assert policy_class.recommended_arms(100, 20) == 5
-    assert policy_class.recommended_arms(10, 20) == 2
+def test_as_many_arms_as_the_budget_trains_in_full_are_recommended():
+    assert REdAE.recommended_arms(100, 20) == 5
+    assert REdAE.recommended_arms(10, 20) == 2

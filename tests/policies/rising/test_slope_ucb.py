@@ -7,7 +7,8 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, make_policy
-from risingsearch.policies.rising.r_ed_ucb import RUCBE, CureUCB, REdUCB
+from risingsearch.policies.rising.cure_ucb import CureUCB
+from risingsearch.policies.rising.r_ed_ucb import RUCBE, REdUCB
 
 
 def windows(rewards, eps):

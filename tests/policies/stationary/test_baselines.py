@@ -1,14 +1,8 @@
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import explain, recommended_arms
-from risingsearch.policies.stationary.baselines import (
-    EpsilonGreedy,
-    RandomSearch,
-    RoundRobin,
-    UniformRandom,
-)
+from risingsearch.policies import recommended_arms
+from risingsearch.policies.stationary.baselines import RoundRobin, UniformRandom
 
 
 def test_random_gives_every_available_arm_the_same_chance():
@@ -34,79 +28,6 @@ def test_round_robin_lets_an_arm_that_was_busy_catch_up():
         policy.update(t, expected, 0.0, rng)
     policy.available[0] = True
     assert policy.select(4, rng) == 0
-
-
-def test_random_search_trains_one_arm_after_another(play, concave):
-    arms = play(RandomSearch.create(4, 10, 3), concave(4, 3, seed=0), 10)
-    assert arms == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
-
-
-def test_random_search_finishes_what_was_begun_first():
-    policy = RandomSearch.create(3, 9, 3)
-    policy.update(1, 1, 0.5, None)
-    assert policy.select(2, None) == 1
-    policy.available[1] = False
-    assert policy.select(2, None) == 0
-
-
-def test_random_search_is_recommended_an_arm_for_the_rest_of_the_budget():
-    assert recommended_arms("random-search", 50, 20) == 3
-
-
-def greedy_run(rewards, horizon):
-    """Return the arms of a greedy run with every mean taken from the raw rewards."""
-    seen = [[] for _ in rewards]
-    arms = []
-    for _ in range(horizon):
-        fresh = [i for i, x in enumerate(seen) if not x]
-        key = [(-np.mean(x) if x else 0.0, len(x), i) for i, x in enumerate(seen)]
-        arm = fresh[0] if fresh else min(key)[2]
-        seen[arm].append(rewards[arm][len(seen[arm])])
-        arms.append(arm)
-    return arms
-
-
-def test_greedy_pulls_the_highest_mean(play):
-    for seed in range(5):
-        rewards = np.random.default_rng(seed).normal(0.5, 0.3, (4, 100))
-        policy = EpsilonGreedy.create(4, 100, epsilon=0.0)
-        assert play(policy, rewards, 100) == greedy_run(rewards, 100)
-
-
-def test_epsilon_is_the_share_of_random_pulls():
-    policy = EpsilonGreedy.create(n_arms=4, horizon=10, epsilon=0.2)
-    rng = np.random.default_rng(1)
-    for arm in range(4):
-        policy.update(1, arm, float(arm), rng)
-    chosen = np.bincount([policy.select(5, rng) for _ in range(8000)])
-    assert chosen[:3] == pytest.approx(8000 * 0.2 / 4, abs=70)  # 3.5 deviations
-
-
-def test_every_arm_is_pulled_once_before_any_draw(play, concave):
-    policy = EpsilonGreedy.create(5, 5, epsilon=1.0)
-    assert play(policy, concave(5, 5, seed=0), 5) == [0, 1, 2, 3, 4]
-
-
-def test_ties_go_to_fewer_pulls_then_to_the_lower_index():
-    policy = EpsilonGreedy.create(n_arms=3, horizon=9, epsilon=0.0)
-    rng = np.random.default_rng(0)
-    for t, arm in enumerate([0, 0, 1, 2], start=1):
-        policy.update(t, arm, 0.5, rng)
-    assert policy.select(5, rng) == 1
-
-
-def test_explain_gives_the_mean():
-    policy = EpsilonGreedy.create(n_arms=2, horizon=9)
-    for t, reward in enumerate([0.2, 0.4, 0.9], start=1):
-        policy.update(t, 1, reward, None)
-    assert explain(policy, 1) == pytest.approx({"mean": 0.5})
-    assert explain(policy, 0) == {"mean": 0.0}
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, 1.1, "often", True])
-def test_epsilon_is_a_probability(epsilon):
-    with pytest.raises(InvalidParameterError, match="epsilon must be a finite number"):
-        EpsilonGreedy.create(2, 10, epsilon=epsilon)
 
 
 @pytest.mark.parametrize("name", ["random", "round-robin"])

@@ -2,55 +2,8 @@ import numpy as np
 import pytest
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import explain, recommended_arms
-from risingsearch.policies.stationary.baselines import (
-    EpsilonGreedy,
-    RandomSearch,
-    RoundRobin,
-    UniformRandom,
-)
-
-
-def test_random_gives_every_available_arm_the_same_chance():
-    policy = UniformRandom.create(n_arms=4, horizon=1)
-    policy.available[1] = False
-    rng = np.random.default_rng(0)
-    chosen = np.bincount([policy.select(1, rng) for _ in range(6000)], minlength=4)
-    assert chosen[1] == 0
-    assert chosen[[0, 2, 3]] == pytest.approx(2000, abs=130)  # 3.5 deviations
-
-
-def test_round_robin_is_fair_whatever_is_paid(play, concave):
-    arms = play(RoundRobin.create(3, 20, 5), concave(3, 5, seed=0), 20)
-    assert arms == [0, 1, 2] * 5
-
-
-def test_round_robin_lets_an_arm_that_was_busy_catch_up():
-    policy = RoundRobin.create(n_arms=3, horizon=9)
-    rng = np.random.default_rng(0)
-    policy.available[0] = False
-    for t, expected in enumerate([1, 2, 1], start=1):
-        assert policy.select(t, rng) == expected
-        policy.update(t, expected, 0.0, rng)
-    policy.available[0] = True
-    assert policy.select(4, rng) == 0
-
-
-def test_random_search_trains_one_arm_after_another(play, concave):
-    arms = play(RandomSearch.create(4, 10, 3), concave(4, 3, seed=0), 10)
-    assert arms == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
-
-
-def test_random_search_finishes_what_was_begun_first():
-    policy = RandomSearch.create(3, 9, 3)
-    policy.update(1, 1, 0.5, None)
-    assert policy.select(2, None) == 1
-    policy.available[1] = False
-    assert policy.select(2, None) == 0
-
-
-def test_random_search_is_recommended_an_arm_for_the_rest_of_the_budget():
-    assert recommended_arms("random-search", 50, 20) == 3
+from risingsearch.policies import explain
+from risingsearch.policies.stationary.epsilon_greedy import EpsilonGreedy
 
 
 def greedy_run(rewards, horizon):
@@ -107,9 +60,3 @@ def test_explain_gives_the_mean():
 def test_epsilon_is_a_probability(epsilon):
     with pytest.raises(InvalidParameterError, match="epsilon must be a finite number"):
         EpsilonGreedy.create(2, 10, epsilon=epsilon)
-
-
-@pytest.mark.parametrize("name", ["random", "round-robin"])
-def test_baselines_are_given_the_arms_that_the_budget_trains_in_full(name):
-    assert recommended_arms(name, 100, 20) == 5
-    assert recommended_arms(name, 10, 20) == 2

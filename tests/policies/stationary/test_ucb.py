@@ -9,7 +9,9 @@ from scipy.special import rel_entr
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.stationary.ucb1 import CCB, KLUCB, UCB1
+from risingsearch.policies.stationary.ccb import CCB
+from risingsearch.policies.stationary.kl_ucb import KLUCB
+from risingsearch.policies.stationary.ucb1 import UCB1
 
 POLICIES = [UCB1, KLUCB, CCB]
 

@@ -7,7 +7,8 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
-from risingsearch.policies.stationary.raven_ucb import UCBV, RavenUCB
+from risingsearch.policies.stationary.raven_ucb import RavenUCB
+from risingsearch.policies.stationary.ucb_v import UCBV
 
 
 def squares(x):

@@ -1,4 +1,4 @@
-"""Halving and its relatives against slow readings of their papers."""
+"""Successive halving against a slow reading of its papers."""
 
 import math
 
@@ -8,10 +8,7 @@ import pytest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
 from risingsearch.policies.tuning.successive_halving import (
-    ASHA,
-    Hyperband,
     SuccessiveHalving,
-    rung_levels,
     rung_sizes,
 )
 
@@ -23,23 +20,6 @@ def pulls_of(arms, n_arms):
 def flat(values, max_pulls):
     """Return constant rewards, (n_arms, max_pulls)."""
     return np.tile(np.array(values, dtype=float)[:, None], (1, max_pulls))
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("successive-halving", {"eta": 1}),
-        ("asha", {"eta": 1.5}),
-        ("asha", {"min_pulls": 0}),
-        ("hyperband", {"eta": True}),
-    ],
-)
-def test_parameters_outside_their_range_are_refused(name, parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        make_policy(name, 4, 20, **parameters)
-
-
-# -------------------------------------------------------------- successive halving
 
 
 def halving_run(rewards, horizon, eta):
@@ -169,180 +149,7 @@ def test_halving_is_recommended_as_many_arms_as_all_rungs_can_pay():
     assert recommended_arms("successive-halving", 1000, 50, eta=4) > n_arms
 
 
-# ------------------------------------------------------------------------------ ASHA
-
-
-class DirectASHA:
-    """Algorithm 2 of Li et al. for one worker, with sorting at every decision."""
-
-    def __init__(self, rewards, eta, levels):
-        self.rewards = rewards
-        self.eta = eta
-        self.levels = levels
-        self.rungs = [{} for _ in levels]  # rung -> {arm: reward there}
-        self.promoted = [set() for _ in levels]
-        self.opened = 0
-
-    def candidates(self, k, eta):
-        best = sorted(self.rungs[k], key=lambda i: -self.rungs[k][i])
-        best = best[: len(best) // eta]
-        return [arm for arm in best if arm not in self.promoted[k]]
-
-    def job(self):
-        """Return the arm and the rung it is trained up to."""
-        for eta in (self.eta, 1):
-            for k in reversed(range(len(self.levels) - 1)):
-                for arm in self.candidates(k, eta):
-                    self.promoted[k].add(arm)
-                    return arm, k + 1
-            if self.opened < len(self.rewards):
-                self.opened += 1
-                return self.opened - 1, 0
-        return None
-
-    def run(self, horizon):
-        arms = []
-        while len(arms) < horizon and (job := self.job()):
-            arm, k = job
-            arms += [arm] * (self.levels[k] - (self.levels[k - 1] if k else 0))
-            self.rungs[k][arm] = self.rewards[arm, self.levels[k] - 1]
-        return arms[:horizon]
-
-
-@pytest.mark.parametrize(
-    ("n_arms", "max_pulls", "horizon", "eta", "min_pulls"),
-    [(40, 27, 200, 3, 1), (12, 50, 400, 3, 2), (30, 16, 300, 2, 1), (5, 9, 45, 4, 1)],
-)
-def test_asha_equals_its_algorithm(
-    n_arms, max_pulls, horizon, eta, min_pulls, play, concave
-):
-    for seed in range(3):
-        rewards = concave(n_arms, max_pulls, seed, noise=0.05)
-        policy = ASHA.create(n_arms, horizon, max_pulls, eta=eta, min_pulls=min_pulls)
-        direct = DirectASHA(rewards, eta, policy.level.tolist()).run(horizon)
-        assert play(policy, rewards, horizon) == direct
-        assert len(direct) == min(horizon, n_arms * max_pulls)
-
-
-def test_asha_rungs_end_at_max_pulls():
-    assert rung_levels(1, 81, 3) == [1, 3, 9, 27, 81]
-    assert rung_levels(2, 50, 4) == [2, 8, 32, 50]
-    assert rung_levels(5, 3, 2) == [3]
-
-
-def test_asha_promotes_an_arm_in_flight_only_once():
-    policy = ASHA.create(8, 50, 9)
-    for arm, reward in enumerate([0.1, 0.2, 0.9, 0.3, 0.4, 0.8]):
-        policy.update(1, arm, reward, None)
-    assert policy.select(7, None) == 2
-    assert policy.slice_length(2) == 2
-    policy.available[2] = False
-    assert policy.select(9, None) == 5
-    policy.available[5] = False
-    assert policy.select(11, None) == 6
-
-
-def test_asha_goes_on_with_a_promotion_that_was_cut_short():
-    policy = ASHA.create(4, 50, 9)
-    for arm in (0, 1, 2, 2):
-        policy.update(1, arm, 0.1 * arm, None)
-    assert policy.select(5, None) == 2
-    assert policy.slice_length(2) == 1
-
-
-def test_asha_keeps_every_worker_busy_when_the_arms_run_out():
-    policy = ASHA.create(2, 50, 9)
-    for arm in (0, 1):
-        policy.update(1, arm, 0.5 - 0.1 * arm, None)
-    for expected in (0, 1):
-        assert policy.select(3, None) == expected
-        policy.available[expected] = False
-
-
-def test_asha_explains_the_rung_reached():
-    policy = ASHA.create(2, 50, 9)
-    assert explain(policy, 0)["rung"] == 0
-    assert math.isnan(explain(policy, 0)["rung_reward"])
-    for reward in (0.1, 0.2, 0.3, 0.4):
-        policy.update(1, 0, reward, None)
-    assert explain(policy, 0) == {"rung": 2.0, "rung_reward": 0.3}
-
-
-# ------------------------------------------------------------------------- Hyperband
-
-
-def test_hyperband_brackets_are_those_of_the_paper():
-    assert Hyperband.brackets(81, 3) == [(81, 1), (34, 3), (15, 9), (8, 27), (5, 81)]
-
-
-def test_hyperband_counts_its_brackets_in_integers():
-    # log(243) / log(3) is 4.999... in floating point.
-    assert len(Hyperband.brackets(243, 3)) == 6
-    assert Hyperband.brackets(1, 3) == [(1, 1)]
-
-
-def bracket_run(rewards, arms_of_bracket, first_level, n_rungs, eta):
-    """One bracket on fresh arms: keep one in eta at every rung."""
-    max_pulls = rewards.shape[1]
-    n = len(arms_of_bracket)
-    alive = list(arms_of_bracket)
-    arms, before = [], 0
-    for i in range(n_rungs):
-        level = max(first_level, max_pulls // eta ** (n_rungs - 1 - i))
-        for arm in alive:
-            arms += [arm] * (level - before)
-        alive.sort(key=lambda k: (-rewards[k, level - 1], k))
-        alive = sorted(alive[: max(1, n // eta ** (i + 1))])
-        before = level
-    return arms
-
-
-@pytest.mark.parametrize(("max_pulls", "eta"), [(81, 3), (20, 3), (16, 2)])
-def test_hyperband_runs_bracket_after_bracket_on_new_arms(
-    max_pulls, eta, play, concave
-):
-    brackets = Hyperband.brackets(max_pulls, eta)
-    n_arms = sum(n for n, _ in brackets)
-    rewards = concave(n_arms, max_pulls, seed=1, noise=0.05)
-    direct, first = [], 0
-    for i, (n, level) in enumerate(brackets):
-        members = range(first, first + n)
-        direct += bracket_run(rewards, members, level, len(brackets) - i, eta)
-        first += n
-    policy = Hyperband.create(n_arms, len(direct), max_pulls, eta=eta)
-    assert play(policy, rewards, len(direct)) == direct
-
-
-def test_hyperband_starts_over_until_every_arm_is_trained(play):
-    # 9 + 5 + 3 arms: each round of brackets would begin with the same arms.
-    policy = Hyperband.create(17, 1000, 20)
-    arms = play(policy, flat(np.arange(17) / 17, 20), 1000)
-    assert pulls_of(arms, 17) == [20] * 17
-
-
-def test_hyperband_resumes_an_arm_that_comes_again(play):
-    policy = Hyperband.create(2, 18, 9)
-    arms = play(policy, flat([0.2, 0.4], 9), 18)
-    # Up to 1, to 3, the better one to 9; the next bracket has only arm 0 to take on.
-    assert arms == [0, 1, 0, 0, 1, 1, *[1] * 6, *[0] * 6]
-
-
-def test_hyperband_waits_for_the_last_results_of_a_rung():
-    policy = Hyperband.create(9, 100, 9)
-    for arm in range(9):
-        assert policy.select(1, None) == arm
-        policy.available[arm] = False
-    policy.available[0] = True
-    policy.update(1, 0, 0.5, None)
-    assert policy.select(10, None) == WAIT
-    for arm in range(1, 9):
-        policy.available[arm] = True
-        policy.update(1, arm, 0.1 * arm, None)
-    assert policy.select(10, None) == 6
-    assert policy.slice_length(6) == 2
-    assert explain(policy, 6) == {"bracket": 0.0, "rung": 1.0, "on_rung": 1.0}
-
-
-def test_hyperband_is_recommended_the_arms_of_its_brackets():
-    assert recommended_arms("hyperband", 25 * 81, 81) == 143
-    assert recommended_arms("hyperband", 81, 81) == 81
+@pytest.mark.parametrize("parameters", [{"eta": 1}])
+def test_parameters_outside_their_range_are_refused(parameters):
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        make_policy("successive-halving", 4, 20, **parameters)

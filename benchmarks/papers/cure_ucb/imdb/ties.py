@@ -13,7 +13,7 @@ from benchmarks.shared import report
 from benchmarks.shared.results import at
 from risingsearch.policies import WAIT, CureUCB
 from risingsearch.policies.base import least_pulled
-from risingsearch.policies.rising.r_ed_ucb import INITIAL_PULLS, cure_index, cure_noise
+from risingsearch.policies.rising.cure_ucb import SLOPE_PULLS, cure_index, cure_noise
 from risingsearch.simulation import Comparison
 from risingsearch.simulation.statistics import paired_p_value
 
@@ -32,7 +32,7 @@ class LowestIndexCureUCB(CureUCB):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the first arm of highest index, after two pulls of each."""
-        arm = least_pulled(self.available, self.pulls, INITIAL_PULLS)
+        arm = least_pulled(self.available, self.pulls, SLOPE_PULLS)
         if arm != WAIT:
             return arm
         noise = cure_noise(self, t)
