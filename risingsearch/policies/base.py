@@ -1,20 +1,33 @@
 """The policy contract, on one page.
 
 A policy is a ``NamedTuple`` of numbers and numpy arrays with two plain methods and
-a factory ``create``. No decorator, no inheritance, no hidden state, no numba:
+a factory. No decorator, no inheritance, no hidden state, no numba:
 
+``create(n_arms, horizon, max_pulls=None, *, ...) -> policy``
+    The policy before its first round, a class method. Every policy has the three
+    sizes; the keyword parameters are its own and documented in its ``create``. One
+    that is outside its range is refused with an ``InvalidParameterError``.
+
+    ``n_arms`` : int
+        Number of arms, at least 1; ``K`` in formulas.
+    ``horizon`` : int
+        Number of rounds, at least 1; ``T`` in formulas.
+    ``max_pulls`` : int, optional
+        Pulls an arm can give at most, at least 1; by default the horizon. ``R`` in
+        formulas. It bounds what an arm needs of memory; what a formula projects to the
+        horizon it does not cut short.
 ``select(self, t, rng) -> int``
     The arm to pull at round ``t`` (from 1), or ``WAIT``. An arm never pulled before
     is thereby opened. Asking twice gives the same answer (for the same state of
-    ``rng``): bookkeeping may move forward, a decision is never half taken.
+    ``rng``): bookkeeping may move forward, a decision is never half made.
 ``update(self, t, arm, reward, rng) -> None``
-    Takes in the reward of a pull that was decided at round ``t``.
+    Records the reward of a pull that was decided at round ``t``.
 
 ``WAIT`` says that no arm should be pulled before another reward comes in; with no
 pull in flight it says that the policy has stopped by its own rule.
 
-Three arrays belong to the caller, who keeps them up to date before every call;
-every policy reads them and none writes them:
+Three arrays belong to the caller, a scheduler or a simulation, which keeps them up to
+date before every call; every policy reads them and none writes them:
 
 ``available : (n_arms,) bool``
     False for arms that are busy, finished or failed. ``select`` is only called while
@@ -28,14 +41,14 @@ every policy reads them and none writes them:
     it is the budget, for every arm; under one in seconds, ``t - 1`` plus what is left
     divided by the arm's own cost. A formula's ``T`` is ``horizon[arm]``.
 
-A fourth, ``pulls : (n_arms,) int64``, is the policy's own: rewards taken in so far.
+A fourth, ``pulls : (n_arms,) int64``, is the policy's own: rewards recorded so far.
 
 Optional methods, with the defaults that the functions below give:
 
 ``slice_length(self, arm) -> int``
     Pulls until the next decision (1).
 ``explain(self, arm) -> dict[str, float]``
-    The named parts of the arm's index, for people (empty): as of the rewards told;
+    The named parts of the arm's index, for people (empty): as of the rewards recorded;
     rounds in flight are not counted. Never compiled.
 ``projection(self, arm) -> float``
     Where the arm is expected to end once it has given all its pulls, for whoever
@@ -44,16 +57,16 @@ Optional methods, with the defaults that the functions below give:
     Whether a configuration may be proposed for the arm that is opened next (True).
     Never compiled.
 ``trusts_first_looks(self) -> bool``
-    Whether an arm's first slice tells enough of its end to propose others by (False).
-    Never compiled.
+    Whether an arm's first slice, its screening evaluation, predicts its end well enough
+    to propose others by (False). Never compiled.
 ``until(self, t) -> int``
-    The choice made at ``t`` is fixed up to this round whatever is seen (``t``).
+    The choice made at ``t`` is fixed up to this round, whatever the rewards (``t``).
 ``stop_loss(self, t, arm) -> (int, float, float)``
     The arm chosen at ``t`` is kept up to a round, the first number, unless its rewards
     sum up to less than the second per pull, by more than the third (``t``, 0, 0). A
-    simulation may then draw these rewards at once.
+    simulation may then draw these rewards in one step.
 ``update_sum(self, t, arm, n_pulls, paid) -> None``
-    Takes in the sum of the rewards of such a stretch, of which ``t`` is the last round.
+    Records the sum of the rewards of such a stretch, of which ``t`` is the last round.
 
 The source is written to be compiled as well as interpreted: so that both give the
 same bits, policies use ``math`` and products only, no powers, no ``np.sum``, no
@@ -95,14 +108,14 @@ class Policy(Protocol):
         ...
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Take in the reward of a pull decided at round ``t``."""
+        """Record the reward of a pull decided at round ``t``."""
         ...
 
 
 def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:
     """Apply the tie rule: the higher value, then fewer pulls, then the lower index.
 
-    The last part is the caller's: it looks at the arms in the order of their index.
+    The last part is up to the caller, which compares the arms in order of their index.
     """
     return value > best_value or (value == best_value and pulls < best_pulls)
 
@@ -198,7 +211,7 @@ def proposing(policy: Policy) -> bool:
 
 
 def trusts_first_looks(policy: Policy) -> bool:
-    """Return whether the first slice of an arm tells enough to propose others by."""
+    """Return whether screening evaluations are good enough to propose others by."""
     own = getattr(policy, "trusts_first_looks", None)
     return False if own is None else bool(own())
 

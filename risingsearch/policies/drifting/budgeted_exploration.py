@@ -95,16 +95,10 @@ class BudgetedExploration(NamedTuple):
         epoch_factor: float = 1.0,
         budget_factor: float = 1.0,
     ) -> BudgetedExploration | OneArmedExploration:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``k``, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         rate : {"smooth", "non-smooth"}, default "smooth"
             BE-S or BE-NS: whether the means have a Lipschitz derivative or are
             Lipschitz only.
@@ -115,15 +109,6 @@ class BudgetedExploration(NamedTuple):
             The constant ``L`` of the drift, in horizon units, above 0.
         epoch_factor, budget_factor : float, default 1.0
             Multiply ``E`` and ``B``; above 0.
-
-        Returns
-        -------
-        BudgetedExploration or OneArmedExploration
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         checked_choice("rate", rate, ("smooth", "non-smooth"))
         lipschitz = checked_float("lipschitz", lipschitz, 0.0, open_low=True)

@@ -110,16 +110,10 @@ class DUCB(NamedTuple):
         xi: float = 0.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> DUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         discount : float, optional
             What is left of a reward's weight one round later, ``gamma``, above 0 and at
             most 1; by default ``1 - 1 / (4 sqrt(T))``.
@@ -128,15 +122,6 @@ class DUCB(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; the bonus grows with the width. Rewards outside
             are taken as they are.
-
-        Returns
-        -------
-        DUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if discount is None:
@@ -261,16 +246,10 @@ class FDSWTS(NamedTuple):
         window: int | None = 30,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> FDSWTS:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         combine : {"min", "max", "mean"}, default "min"
             What is made of the two draws, ``f``: careful, bold, or in between.
         discount : float, default 0.9
@@ -281,15 +260,6 @@ class FDSWTS(NamedTuple):
             the form without a window.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
-
-        Returns
-        -------
-        FDSWTS
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("combine", combine, COMBINATIONS)

@@ -83,16 +83,10 @@ class Rexp3(NamedTuple):
         batch_rule: str = "besbes",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> Rexp3:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         variation : float, optional
             What the means may move by over all rounds, ``V``, above 0; by default
             ``n_arms``.
@@ -100,15 +94,6 @@ class Rexp3(NamedTuple):
             The batch length of the original, or ``K ln^(1/3) K (T / V)^(2/3)``.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
-
-        Returns
-        -------
-        Rexp3
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         checked_choice("batch_rule", batch_rule, ("besbes", "printed"))
         low, high = checked_finite_range("reward_range", reward_range)

@@ -84,16 +84,10 @@ class SER4(NamedTuple):
         switches: float = 1.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SER4:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         delta : float, optional
             Chance of a wrong elimination, above 0 and at most 1; by default ``1 / T``.
         eps : float, optional
@@ -103,15 +97,6 @@ class SER4(NamedTuple):
             restart.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
-
-        Returns
-        -------
-        SER4
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon

@@ -139,16 +139,10 @@ class SWUCB(NamedTuple):
         xi: float = 1.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         window : int, optional
             Rewards that count, ``tau``, at least 1; by default ``2 sqrt(T ln T)``, but
             no fewer than ``n_arms``: with fewer all that is left is round-robin.
@@ -157,15 +151,6 @@ class SWUCB(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; the bonus grows with the width. Rewards outside
             are taken as they are.
-
-        Returns
-        -------
-        SWUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
@@ -268,16 +253,10 @@ class SWKLUCB(NamedTuple):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWKLUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         window : int, optional
             Rewards that count, ``tau``, at least 1; by default 252, but no fewer than
             ``n_arms``: with fewer all that is left is round-robin.
@@ -286,15 +265,6 @@ class SWKLUCB(NamedTuple):
             practice.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
-
-        Returns
-        -------
-        SWKLUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
@@ -400,29 +370,14 @@ class SWTS(NamedTuple):
         window: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWTS:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         window : int, optional
             Rewards that count, ``tau``, at least 1; by default ``sqrt(T)``, rounded up.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
-
-        Returns
-        -------
-        SWTS
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``window`` or ``reward_range`` is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
@@ -519,16 +474,10 @@ class ETSWGTS(NamedTuple):
         forced_pulls: int = 10,
         precision: float = 1.0,
     ) -> ETSWGTS:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         window : int, default 1000
             Rewards that count, ``tau``, at least 1; with fewer than ``n_arms`` all that
             is left is round-robin.
@@ -537,15 +486,6 @@ class ETSWGTS(NamedTuple):
         precision : float, default 1.0
             What a pull adds to the precision of a draw, ``gamma``, above 0; in theory
             no more than ``min(1, 1 / (4 sigma^2))``, with the noise ``sigma``.
-
-        Returns
-        -------
-        ETSWGTS
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         return cls(
             *windowed_arrays(n_arms, horizon, max_pulls, window),

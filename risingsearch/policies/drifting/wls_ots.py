@@ -86,16 +86,10 @@ class WLSOptimisticTS(NamedTuple):
         window: int = 50,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> WLSOptimisticTS:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         decay : float, default 0.95
             Factor on the weight of a reward per round, above 0 and at most 1.
         window : int, default 50
@@ -103,15 +97,6 @@ class WLSOptimisticTS(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward, for arms with a single reward and the least
             deviation. Rewards outside are taken as they are.
-
-        Returns
-        -------
-        WLSOptimisticTS
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         size = (n_arms, checked_int("window", window, 2))

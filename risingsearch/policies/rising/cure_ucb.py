@@ -86,17 +86,10 @@ class CureUCB(NamedTuple):
         sigma: float | None = None,
         deterministic: bool = False,
     ) -> CureUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon. It bounds the
-            memory, not the projection, which runs to the horizon as published.
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         sigma : float, optional
@@ -104,15 +97,6 @@ class CureUCB(NamedTuple):
             from the second differences of the rewards seen so far.
         deterministic : bool, default False
             Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
-
-        Returns
-        -------
-        CureUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``eps`` or ``sigma`` is outside its range.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

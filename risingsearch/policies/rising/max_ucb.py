@@ -64,27 +64,12 @@ class MaxUCB(NamedTuple):
         *,
         alpha: float = 0.5,
     ) -> MaxUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         alpha : float, default 0.5
             Exploration, at least 0; for rewards stretched to [0.01, 0.99].
-
-        Returns
-        -------
-        MaxUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``alpha`` is outside its range.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

@@ -80,32 +80,16 @@ class REdAE(NamedTuple):
         sigma: float | None = None,
         delta: float = 0.01,
     ) -> REdAE:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon. It bounds the
-            memory, not the projection, which runs to the horizon.
         sigma : float, optional
             Standard deviation of the noise, at least 0. By default it is estimated
             from the second differences of the rewards seen so far; nothing is dropped
             before there are any.
         delta : float, default 0.01
             Confidence level, above 0 and at most 1.
-
-        Returns
-        -------
-        REdAE
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

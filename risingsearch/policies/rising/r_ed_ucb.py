@@ -89,16 +89,10 @@ class REdUCB(NamedTuple):
         alpha: float | None = None,
         deterministic: bool = False,
     ) -> REdUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         sigma : float, optional
@@ -110,15 +104,6 @@ class REdUCB(NamedTuple):
             above 2.
         deterministic : bool, default False
             Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
-
-        Returns
-        -------
-        REdUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -264,32 +249,16 @@ class RUCBE(NamedTuple):
         sigma: float | None = None,
         exploration: float = 69.0,
     ) -> RUCBE:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon. It bounds the
-            memory, not the projection, which runs to the horizon as published.
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         sigma : float, optional
             Standard deviation of the noise, at least 0; estimated by default.
         exploration : float, default 69.0
             Exploration level ``A``, at least 0.
-
-        Returns
-        -------
-        RUCBE
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         eps = checked_eps(eps)
         return cls(

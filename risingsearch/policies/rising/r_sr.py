@@ -79,27 +79,12 @@ class RSR(NamedTuple):
         *,
         eps: float = 0.25,
     ) -> RSR:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
-
-        Returns
-        -------
-        RSR
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``eps`` is outside its range.
         """
         limit = horizon if max_pulls is None else max_pulls
         return cls(

@@ -74,29 +74,14 @@ class RisingBandits(NamedTuple):
         window: int = 7,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> RisingBandits:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         window : int, default 7
             Pulls ``C`` that the slope is taken over, at least 1.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
-
-        Returns
-        -------
-        RisingBandits
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

@@ -83,16 +83,10 @@ class TIUCB(NamedTuple):
         gamma: float = 0.3,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> TIUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         delta : float, default 0.01
             Confidence level, above 0 and at most 1.
         omega : int, default 100
@@ -102,15 +96,6 @@ class TIUCB(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward. Rewards outside are taken as they are, but never
             predicted.
-
-        Returns
-        -------
-        TIUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         delta = checked_float("delta", delta, 0.0, 1.0, open_low=True)

@@ -20,10 +20,11 @@ from risingsearch.policies.shared.noise import add_residual, checked_sigma, nois
 class FEWA(NamedTuple):
     r"""FEWA: drop arms by the means of longer and longer windows of recent rewards.
 
-    For rewards that fall with the pulls of their arm, in any way; it needs neither the
-    number of rounds nor how fast they fall. With :math:`\bar x_i(h)` the mean of the
-    arm's last :math:`h` rewards, the arms go through one filter after another,
-    :math:`h = 1, 2, \dots`. The filter keeps those with
+    For rewards that fall with the pulls of their arm, in any way; it needs neither how
+    fast they fall nor the number of rounds, which only bounds its memory. With
+    :math:`\bar x_i(h)` the mean of the arm's last :math:`h` rewards, the arms go
+    through one filter after another, :math:`h = 1, 2, \dots`. The filter keeps those
+    with
 
     .. math:: \bar x_i(h) \ge \max_j \bar x_j(h)
               - 2 \sqrt{\frac{2 \alpha \sigma^2 \ln t}{h}}
@@ -83,16 +84,10 @@ class FEWA(NamedTuple):
         sigma: float | None = None,
         growth: float = 2.0,
     ) -> FEWA:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1; it bounds the memory, no choice depends on it.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         alpha : float, default 0.06
             Confidence: the mean of a window is trusted to be wrong with probability
             ``t ** -alpha``; above 0. The theory asks for 4, the authors use 0.06.
@@ -102,15 +97,6 @@ class FEWA(NamedTuple):
         growth : float, default 2.0
             Length of a window over the one before, from 1 (every length, exact) to 2
             (fastest).
-
-        Returns
-        -------
-        FEWA
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         limit = horizon if max_pulls is None else max_pulls
         length = window_lengths(growth, limit)
@@ -187,8 +173,9 @@ class RAWUCB(NamedTuple):
     r"""RAW-UCB: the tightest of the upper bounds from windows of every length.
 
     For rewards that fall with the pulls of their arm or with time, in any way; it needs
-    neither the number of rounds nor how fast they fall. With :math:`\bar x(h)` the mean
-    of the arm's last :math:`h` of :math:`N` rewards, the index is
+    neither how fast they fall nor the number of rounds, which only bounds its memory.
+    With :math:`\bar x(h)` the mean of the arm's last :math:`h` of :math:`N` rewards,
+    the index is
 
     .. math:: \min_{h \le N}\; \bar x(h) + \sqrt{\frac{2 \alpha \sigma^2 \ln t}{h}}
 
@@ -246,16 +233,10 @@ class RAWUCB(NamedTuple):
         sigma: float | None = None,
         growth: float = 1.1,
     ) -> RAWUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1; it bounds the memory, no choice depends on it.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         alpha : float, default 1.4
             Confidence: the mean of a window is trusted to be wrong with probability
             ``t ** -alpha``; above 0. The theory asks for 4, the authors use 1.4.
@@ -265,15 +246,6 @@ class RAWUCB(NamedTuple):
         growth : float, default 1.1
             Length of a window over the one before, from 1 (every length, exact) to 2
             (fastest).
-
-        Returns
-        -------
-        RAWUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         limit = horizon if max_pulls is None else max_pulls
         length = window_lengths(growth, limit)

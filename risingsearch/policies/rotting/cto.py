@@ -79,28 +79,13 @@ class CTOSim(NamedTuple):
         *,
         models: Any = None,
     ) -> CTOSim:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         models : array-like of float, (n_models, n_pulls), optional
             The mean of pull 1, 2, ... under every model, for all pulls that an arm can
             give. By default those of the paper's benchmark, ``plateau_models``.
-
-        Returns
-        -------
-        CTOSim
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``models`` is no such table, or ends before an arm does.
         """
         limit = horizon if max_pulls is None else max_pulls
         return cls(
@@ -209,16 +194,10 @@ class DCTOUCB(NamedTuple):
         delta: float = 0.1,
         explore_pulls: int | None = None,
     ) -> DCTOUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         models : array-like of float, (n_models, n_pulls), optional
             The mean of pull 1, 2, ... under every model, up to a constant, for all
             pulls that an arm can give. By default those of the paper's benchmark,
@@ -231,16 +210,6 @@ class DCTOUCB(NamedTuple):
         explore_pulls : int, optional
             Pulls ``m`` before an arm's model is found, at least 2; by default computed
             from ``delta``.
-
-        Returns
-        -------
-        DCTOUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range, or if ``models`` is no such table or
-            ends before an arm does.
         """
         limit = horizon if max_pulls is None else max_pulls
         table, model_sums = model_arrays(models, limit)
@@ -352,16 +321,10 @@ class DCTOSimUCB(NamedTuple):
         models: Any = None,
         sigma: float = 0.5,
     ) -> DCTOSimUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         models : array-like of float, (n_models, n_pulls), optional
             The mean of pull 1, 2, ... under every model, up to a constant, for all
             pulls that an arm can give. By default those of the paper's benchmark,
@@ -369,16 +332,6 @@ class DCTOSimUCB(NamedTuple):
         sigma : float, default 0.5
             Standard deviation of the noise, at least 0; 0.5 covers any rewards in
             [0, 1].
-
-        Returns
-        -------
-        DCTOSimUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``sigma`` is outside its range, or if ``models`` is no such table or
-            ends before an arm does.
         """
         limit = horizon if max_pulls is None else max_pulls
         return cls(

@@ -77,31 +77,16 @@ class SWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> SWA:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         alpha : float, default 0.2
             Scales the window, above 0. The paper's choice in all experiments; its bound
             is smallest at ``(2 * highest mean) ** (-2 / 3)``.
         sigma : float, default 0.5
             Standard deviation of the noise, at least 0; 0.5 covers any rewards in
             [0, 1].
-
-        Returns
-        -------
-        SWA
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``alpha`` or ``sigma`` is outside its range.
         """
         alpha = checked_float("alpha", alpha, 0.0, open_low=True)
         sigma = checked_float("sigma", sigma, 0.0, open_low=False)
@@ -142,10 +127,10 @@ class WSWA(NamedTuple):
     r"""wSWA: SWA in epochs of doubling length, each forgetting all before.
 
     For rewards that fall with the pulls of their arm, when the number of rounds is not
-    known. Epoch :math:`j = 0, 1, \dots` covers the rounds :math:`2^j` to
-    :math:`2^{j+1} - 1` and runs SWA anew for the horizon :math:`2^j`, its ramp-up
-    included; the last one is cut where the rounds end (Corollary 3.1.1). Early epochs,
-    too short for their ramp-up, are round-robin.
+    known; it only bounds the memory. Epoch :math:`j = 0, 1, \dots` covers the rounds
+    :math:`2^j` to :math:`2^{j+1} - 1` and runs SWA anew for the horizon :math:`2^j`,
+    its ramp-up included; the last one is cut where the rounds end (Corollary 3.1.1).
+    Early epochs, too short for their ramp-up, are round-robin.
 
     References
     ----------
@@ -187,30 +172,15 @@ class WSWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> WSWA:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms ``K``, at least 1.
-        horizon : int
-            Number of rounds, at least 1; it bounds the memory, no choice depends on it.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         alpha : float, default 0.2
             Scales the windows, above 0, as in ``swa``.
         sigma : float, default 0.5
             Standard deviation of the noise, at least 0; 0.5 covers any rewards in
             [0, 1].
-
-        Returns
-        -------
-        WSWA
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``alpha`` or ``sigma`` is outside its range.
         """
         alpha = checked_float("alpha", alpha, 0.0, open_low=True)
         sigma = checked_float("sigma", sigma, 0.0, open_low=False)

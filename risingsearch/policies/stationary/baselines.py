@@ -37,21 +37,7 @@ class UniformRandom(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None
     ) -> UniformRandom:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-
-        Returns
-        -------
-        UniformRandom
-        """
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     @staticmethod
@@ -94,21 +80,7 @@ class RoundRobin(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None
     ) -> RoundRobin:
-        """Return the policy, before its first round.
-
-        Parameters
-        ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
-
-        Returns
-        -------
-        RoundRobin
-        """
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     @staticmethod

@@ -67,28 +67,13 @@ class CCB(NamedTuple):
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> CCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; the bonus grows with the width. Rewards outside
             are taken as they are.
-
-        Returns
-        -------
-        CCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``reward_range`` is no finite range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

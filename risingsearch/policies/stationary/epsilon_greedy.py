@@ -56,27 +56,12 @@ class EpsilonGreedy(NamedTuple):
         *,
         epsilon: float = 0.1,
     ) -> EpsilonGreedy:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         epsilon : float, default 0.1
             Probability of a random arm, from 0 to 1.
-
-        Returns
-        -------
-        EpsilonGreedy
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``epsilon`` is outside its range.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

@@ -64,29 +64,14 @@ class KLUCB(NamedTuple):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> KLUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         c : float, default 0.0
             Weight of the term ``ln ln t``, at least 0; 3 in the theory, 0 in practice.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
-
-        Returns
-        -------
-        KLUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

@@ -80,16 +80,10 @@ class RavenUCB(NamedTuple):
         eps: float = 1e-6,
         variance: str = "eq5",
     ) -> RavenUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         alpha0 : float, default 0.5
             Weight of the bonus that fades with time, at least 0.
         beta0 : float, default 1.0
@@ -98,15 +92,6 @@ class RavenUCB(NamedTuple):
             Keeps the variance bonus above 0, in units of a squared reward; at least 0.
         variance : {"eq5", "alg1", "table4"}, default "eq5"
             The recursion of the variance.
-
-        Returns
-        -------
-        RavenUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         checked_choice("variance", variance, ("eq5", "alg1", "table4"))
         return cls(

@@ -68,29 +68,14 @@ class ThompsonBeta(NamedTuple):
         reward_range: tuple[float, float] = (0.0, 1.0),
         fractional: bool = False,
     ) -> ThompsonBeta:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; what is outside is clipped.
         fractional : bool, default False
             Count parts of successes instead of flipping coins.
-
-        Returns
-        -------
-        ThompsonBeta
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``reward_range`` is no finite range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(
@@ -184,28 +169,13 @@ class ThompsonGaussian(NamedTuple):
         *,
         sigma: float = 0.5,
     ) -> ThompsonGaussian:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         sigma : float, default 0.5
             Standard deviation of the noise, at least 0; by default the largest that
             rewards in [0, 1] can have. 0 is greedy.
-
-        Returns
-        -------
-        ThompsonGaussian
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``sigma`` is outside its range.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

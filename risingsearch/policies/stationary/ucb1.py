@@ -66,16 +66,10 @@ class UCB1(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCB1:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         c : float, default 2.0
             Weight of the bonus, at least 0; 0 is greedy.
         denominator : {"n", "n+1"}, default "n"
@@ -83,15 +77,6 @@ class UCB1(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; the bonus grows with the width. Rewards outside
             are taken as they are.
-
-        Returns
-        -------
-        UCB1
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

@@ -82,30 +82,15 @@ class ImprovedUCB(NamedTuple):
         order: str = "round-robin",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> ImprovedUCB:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         order : {"round-robin", "random"}, default "round-robin"
             How the arms in the race get their pulls.
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; the widths grow with the distance. Rewards
             outside are taken as they are.
-
-        Returns
-        -------
-        ImprovedUCB
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         policy = cls(

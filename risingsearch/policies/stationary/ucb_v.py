@@ -74,16 +74,10 @@ class UCBV(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCBV:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         zeta : float, default 1.2
             Weight of the exploration ``ln t``, at least 0; above 1 in the theory.
         c : float, default 1.0
@@ -95,15 +89,6 @@ class UCBV(NamedTuple):
         reward_range : (float, float), default (0.0, 1.0)
             Lowest and highest reward; the last term grows with the width. Rewards
             outside are taken as they are.
-
-        Returns
-        -------
-        UCBV
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("variance", variance, ("biased", "table4"))

@@ -61,29 +61,14 @@ class ASHA(NamedTuple):
         eta: int = 3,
         min_pulls: int = 1,
     ) -> ASHA:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most, ``R``; by default the horizon.
         eta : int, default 3
             One arm in ``eta`` goes on, at least 2.
         min_pulls : int, default 1
             Pulls before an arm is first judged, ``r``, at least 1.
-
-        Returns
-        -------
-        ASHA
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         eta = checked_int("eta", eta, 2)
         limit = horizon if max_pulls is None else max_pulls

@@ -107,16 +107,10 @@ class GatedDampedSlope(NamedTuple):
         late_arms: bool = False,
         reward_range: tuple[float, float] = (-math.inf, math.inf),
     ) -> GatedDampedSlope:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Arms that could be opened, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most, ``R``; by default the horizon.
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         gate : float, default 0.8
@@ -125,15 +119,6 @@ class GatedDampedSlope(NamedTuple):
             Whether to keep arms for later, for whoever proposes configurations.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
-
-        Returns
-        -------
-        GatedDampedSlope
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         limit = horizon if max_pulls is None else max_pulls
         r1 = screening_pulls(limit)

@@ -64,27 +64,12 @@ class Hyperband(NamedTuple):
         *,
         eta: int = 3,
     ) -> Hyperband:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most, ``R``; by default the horizon.
         eta : int, default 3
             One arm in ``eta`` goes on, at least 2.
-
-        Returns
-        -------
-        Hyperband
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``eta`` is outside its range.
         """
         limit = horizon if max_pulls is None else max_pulls
         brackets = cls.brackets(limit, checked_int("eta", eta, 2))

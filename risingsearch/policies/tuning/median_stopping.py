@@ -61,27 +61,12 @@ class MedianStopping(NamedTuple):
         *,
         min_arms: int = 5,
     ) -> MedianStopping:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         min_arms : int, default 5
             Others with as many pulls before an arm is judged, at least 1.
-
-        Returns
-        -------
-        MedianStopping
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``min_arms`` is outside its range.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

@@ -94,16 +94,10 @@ class ScreenedDampedSlope(NamedTuple):
         promoted_share: float = 0.5,
         reward_range: tuple[float, float] = (-math.inf, math.inf),
     ) -> ScreenedDampedSlope:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Arms that could be opened, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most, ``R``; by default the horizon.
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         screening_share : float, default 0.3
@@ -112,15 +106,6 @@ class ScreenedDampedSlope(NamedTuple):
             Share of the ``K`` arms that get a second look, above 0 and at most 1.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
-
-        Returns
-        -------
-        ScreenedDampedSlope
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         limit = horizon if max_pulls is None else max_pulls
         share = checked_float(

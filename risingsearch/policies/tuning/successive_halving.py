@@ -69,27 +69,12 @@ class SuccessiveHalving(NamedTuple):
         *,
         eta: int = 2,
     ) -> SuccessiveHalving:
-        """Return the policy, before its first round.
+        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        n_arms : int
-            Number of arms, at least 1.
-        horizon : int
-            Number of rounds ``T``, at least 1.
-        max_pulls : int, optional
-            Pulls an arm can give at most; by default the horizon.
         eta : int, default 2
             One arm in ``eta`` goes on, at least 2.
-
-        Returns
-        -------
-        SuccessiveHalving
-
-        Raises
-        ------
-        InvalidParameterError
-            If ``eta`` is outside its range.
         """
         limit = horizon if max_pulls is None else max_pulls
         sizes = rung_sizes(n_arms, checked_int("eta", eta, 2))
