@@ -86,6 +86,8 @@ from risingsearch.errors import StateError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+from risingsearch.policies.arrays import Bools, Floats, Ints
+
 WAIT = -1
 CALLER_ARRAYS = ("available", "pulls_left", "horizon")
 
@@ -94,12 +96,12 @@ class Policy(Protocol):
     """What every policy offers; see the module's first lines for the rules."""
 
     @property
-    def available(self) -> NDArray[np.bool_]:
+    def available(self) -> Bools:
         """Arms that may be chosen, of shape (n_arms,)."""
         ...
 
     @property
-    def pulls_left(self) -> NDArray[np.int64]:
+    def pulls_left(self) -> Ints:
         """Rewards each arm can still give, of shape (n_arms,)."""
         ...
 
@@ -120,9 +122,7 @@ def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool
     return value > best_value or (value == best_value and pulls < best_pulls)
 
 
-def least_pulled(
-    available: NDArray[np.bool_], pulls: NDArray[np.int64], limit: int
-) -> int:
+def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
     """Return the available arm with fewest pulls below ``limit``, or ``WAIT``.
 
     The lowest index wins ties, so pulling what this returns is round-robin.
@@ -136,11 +136,7 @@ def least_pulled(
     return arm
 
 
-def best_available(
-    available: NDArray[np.bool_],
-    values: NDArray[np.float64] | NDArray[np.int64],
-    pulls: NDArray[np.int64],
-) -> int:
+def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
     """Return the available arm of the best value, or ``WAIT``.
 
     Ties are broken by ``better``. The first available arm counts whatever its value,
@@ -157,7 +153,7 @@ def best_available(
     return arm
 
 
-def uniform_arm(available: NDArray[np.bool_], rng: np.random.Generator) -> int:
+def uniform_arm(available: Bools, rng: np.random.Generator) -> int:
     """Return an available arm, each with the same probability."""
     n_available = 0
     for i in range(len(available)):
@@ -176,9 +172,7 @@ def uniform_arm(available: NDArray[np.bool_], rng: np.random.Generator) -> int:
 
 def arm_arrays(
     n_arms: int, horizon: int, max_pulls: int | None
-) -> tuple[
-    NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]
-]:
+) -> tuple[Bools, Ints, Floats, Ints]:
     """Return fresh ``available``, ``pulls_left``, ``horizon`` and ``pulls`` arrays.
 
     Where ``max_pulls`` is None, an arm can give as many pulls as there are rounds.

@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
@@ -70,17 +70,17 @@ class BudgetedExploration(NamedTuple):
     0 1 2 0 2 2 2 0 1 2 0 2 2 2 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     epoch_length: int  # E, in rounds
     loss_budget: float  # B
-    epoch_end: NDArray[np.int64]  # (1,), last round of the epoch; 0 before the first
-    total: NDArray[np.float64]  # (n_arms,), rewards of the epoch
-    epoch_pulls: NDArray[np.int64]  # (n_arms,)
-    alive: NDArray[np.bool_]  # (n_arms,), still in the sweeps of the epoch
-    last_alive: NDArray[np.int64]  # (1,), the arm that is left alone, or WAIT
+    epoch_end: Ints  # (1,), last round of the epoch; 0 before the first
+    total: Floats  # (n_arms,), rewards of the epoch
+    epoch_pulls: Ints  # (n_arms,)
+    alive: Bools  # (n_arms,), still in the sweeps of the epoch
+    last_alive: Ints  # (1,), the arm that is left alone, or WAIT
 
     @classmethod
     def create(
@@ -220,16 +220,16 @@ class OneArmedExploration(NamedTuple):
     1 1 1 0 0 0 0 0 0 1 1 1
     """
 
-    available: NDArray[np.bool_]  # (2,)
-    pulls_left: NDArray[np.int64]  # (2,)
-    horizon: NDArray[np.float64]  # (2,)
-    pulls: NDArray[np.int64]  # (2,)
+    available: Bools  # (2,)
+    pulls_left: Ints  # (2,)
+    horizon: Floats  # (2,)
+    pulls: Ints  # (2,)
     epoch_length: int  # E, in rounds
     loss_budget: float  # B
     known_reward: float
-    epoch_end: NDArray[np.int64]  # (1,), last round of the epoch; 0 before the first
-    gain: NDArray[np.float64]  # (1,), of arm 1 over the known reward in the epoch
-    stopped: NDArray[np.bool_]  # (1,), whether arm 1 has lost the budget
+    epoch_end: Ints  # (1,), last round of the epoch; 0 before the first
+    gain: Floats  # (1,), of arm 1 over the known reward in the epoch
+    stopped: Bools  # (1,), whether arm 1 has lost the budget
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return arm 1, or arm 0 once the budget of the epoch is lost."""
@@ -304,7 +304,7 @@ def rate_optimal(
 # These take arrays: a NamedTuple is copied where the compiler does not inline the call.
 
 
-def epoch_begins(epoch_end: NDArray[np.int64], epoch_length: int, t: int) -> bool:
+def epoch_begins(epoch_end: Ints, epoch_length: int, t: int) -> bool:
     """Move ``epoch_end`` on to the epoch of round ``t``; True if that is a new one."""
     if t <= epoch_end[0]:
         return False
@@ -312,12 +312,7 @@ def epoch_begins(epoch_end: NDArray[np.int64], epoch_length: int, t: int) -> boo
     return True
 
 
-def forget(
-    total: NDArray[np.float64],
-    epoch_pulls: NDArray[np.int64],
-    alive: NDArray[np.bool_],
-    last_alive: NDArray[np.int64],
-) -> None:
+def forget(total: Floats, epoch_pulls: Ints, alive: Bools, last_alive: Ints) -> None:
     """Bring all arms back to life, with nothing known about them."""
     last_alive[0] = 0 if len(total) == 1 else WAIT
     for i in range(len(total)):
@@ -327,11 +322,7 @@ def forget(
 
 
 def end_sweep(
-    pulls_left: NDArray[np.int64],
-    alive: NDArray[np.bool_],
-    epoch_pulls: NDArray[np.int64],
-    total: NDArray[np.float64],
-    loss_budget: float,
+    pulls_left: Ints, alive: Bools, epoch_pulls: Ints, total: Floats, loss_budget: float
 ) -> int:
     """Drop the arms that have fallen behind, once all in the race have had their turn.
 

@@ -10,7 +10,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import (
     checked_choice,
@@ -18,6 +17,7 @@ from risingsearch.checks import (
     checked_float,
     checked_int,
 )
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
@@ -27,12 +27,7 @@ COMBINATIONS = ("min", "max", "mean")
 MIN, MAX, MEAN = range(3)
 
 
-def age(
-    scale: NDArray[np.float64],
-    discount: float,
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-) -> None:
+def age(scale: Floats, discount: float, first: Floats, second: Floats) -> None:
     """Multiply two statistics of every arm by ``discount``, through their scale.
 
     Before the scale gets too small to divide by, it is multiplied into them.
@@ -87,17 +82,17 @@ class DUCB(NamedTuple):
     0 1 1 1 1 1 1 1 1 0 1 1 0 1 0 0 1 0 0 0 0 1 0 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     discount: float
     xi: float
     width: float  # B
-    scale: NDArray[np.float64]  # (1,), what the next two are to be multiplied by
-    discounted_pulls: NDArray[np.float64]  # (n_arms,), n
-    discounted_total: NDArray[np.float64]  # (n_arms,), S
-    all_pulls: NDArray[np.float64]  # (1,), sum of all n, to scale
+    scale: Floats  # (1,), what the next two are to be multiplied by
+    discounted_pulls: Floats  # (n_arms,), n
+    discounted_total: Floats  # (n_arms,), S
+    all_pulls: Floats  # (1,), sum of all n, to scale
 
     @classmethod
     def create(
@@ -219,20 +214,20 @@ class FDSWTS(NamedTuple):
     {'discounted_mean': 0.467, 'window_mean': 0.50}
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     discount: float
     combine: int  # place in COMBINATIONS
     low: float
     high: float
     prior: float  # 1, or 0 where it is part of successes and failures
-    scale: NDArray[np.float64]  # (1,), what the next two are to be multiplied by
-    successes: NDArray[np.float64]  # (n_arms,), discounted
-    failures: NDArray[np.float64]  # (n_arms,), discounted
-    window_rewards: NDArray[np.float64]  # (n_arms, window), 1 for a success
-    window_successes: NDArray[np.float64]  # (n_arms,)
+    scale: Floats  # (1,), what the next two are to be multiplied by
+    successes: Floats  # (n_arms,), discounted
+    failures: Floats  # (n_arms,), discounted
+    window_rewards: Floats  # (n_arms, window), 1 for a success
+    window_successes: Floats  # (n_arms,)
 
     @classmethod
     def create(

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -59,18 +59,18 @@ class Rexp3(NamedTuple):
     [12, 59]
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     batch_length: int  # in rounds
     gamma: float  # share of the uniform distribution
     low: float
     high: float
-    batch_end: NDArray[np.int64]  # (1,), last round of the batch
-    log_weight: NDArray[np.float64]  # (n_arms,), up to a shift of all
-    weight: NDArray[np.float64]  # (n_arms,), its exponential
-    probability: NDArray[np.float64]  # (n_arms,), of the arm when it was last drawn
+    batch_end: Ints  # (1,), last round of the batch
+    log_weight: Floats  # (n_arms,), up to a shift of all
+    weight: Floats  # (n_arms,), its exponential
+    probability: Floats  # (n_arms,), of the arm when it was last drawn
 
     @classmethod
     def create(
@@ -169,9 +169,7 @@ def start_batch(policy: Rexp3, t: int) -> None:
             policy.weight[i] = 1.0
 
 
-def raise_weight(
-    log_weight: NDArray[np.float64], weight: NDArray[np.float64], arm: int, gain: float
-) -> None:
+def raise_weight(log_weight: Floats, weight: Floats, arm: int, gain: float) -> None:
     """Add ``gain`` to the arm's log-weight, and bring both arrays up to date.
 
     Before the largest weight could overflow, its logarithm is subtracted from all.

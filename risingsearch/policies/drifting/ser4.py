@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, best_available
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -58,19 +58,19 @@ class SER4(NamedTuple):
     ([42, 129, 129], [False, True, True])
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     log_factor: float  # ln(4 K / delta)
     eps: float
     restart_probability: float  # phi
     low: float
     high: float
-    active: NDArray[np.bool_]  # (n_arms,), takes part
-    turns: NDArray[np.int64]  # (n_arms,), pulls since the restart
-    mean: NDArray[np.float64]  # (n_arms,), since the restart
-    sweeps: NDArray[np.int64]  # (1,), complete since the restart
+    active: Bools  # (n_arms,), takes part
+    turns: Ints  # (n_arms,), pulls since the restart
+    mean: Floats  # (n_arms,), since the restart
+    sweeps: Ints  # (1,), complete since the restart
 
     @classmethod
     def create(

@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
@@ -21,15 +21,15 @@ from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 def windowed_arrays(
     n_arms: int, horizon: int, max_pulls: int | None, window: int
 ) -> tuple[
-    NDArray[np.bool_],
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.float64],
+    Bools,
+    Ints,
+    Floats,
+    Ints,
+    Ints,
+    Floats,
+    Ints,
+    Ints,
+    Floats,
 ]:
     """Return the arrays of a policy with an empty window, up to ``window_total``.
 
@@ -116,15 +116,15 @@ class SWUCB(NamedTuple):
     0 1 1 1 1 1 1 1 1 0 1 1 0 0 1 0 0 0 0 0 0 0 0 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    window_arms: NDArray[np.int64]  # (window,)
-    window_rewards: NDArray[np.float64]  # (window,)
-    taken: NDArray[np.int64]  # (1,), rewards so far
-    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
-    window_total: NDArray[np.float64]  # (n_arms,), their sum
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    window_arms: Ints  # (window,)
+    window_rewards: Floats  # (window,)
+    taken: Ints  # (1,), rewards so far
+    window_pulls: Ints  # (n_arms,), those in the window
+    window_total: Floats  # (n_arms,), their sum
     xi: float
     width: float  # B
 
@@ -229,15 +229,15 @@ class SWKLUCB(NamedTuple):
     ({'recent_mean': 0.50, 'bonus': 0.47}, {'recent_mean': 0.90, 'bonus': 0.099})
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    window_arms: NDArray[np.int64]  # (window,)
-    window_rewards: NDArray[np.float64]  # (window,), in [0, 1]
-    taken: NDArray[np.int64]  # (1,), rewards so far
-    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
-    window_total: NDArray[np.float64]  # (n_arms,), their sum
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    window_arms: Ints  # (window,)
+    window_rewards: Floats  # (window,), in [0, 1]
+    taken: Ints  # (1,), rewards so far
+    window_pulls: Ints  # (n_arms,), those in the window
+    window_total: Floats  # (n_arms,), their sum
     c: float
     low: float
     high: float
@@ -348,15 +348,15 @@ class SWTS(NamedTuple):
     ({'posterior_mean': 0.60}, {'posterior_mean': 0.50})
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    window_arms: NDArray[np.int64]  # (window,)
-    window_rewards: NDArray[np.float64]  # (window,), 1 for a success
-    taken: NDArray[np.int64]  # (1,), rewards so far
-    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
-    window_total: NDArray[np.float64]  # (n_arms,), successes among them
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    window_arms: Ints  # (window,)
+    window_rewards: Floats  # (window,), 1 for a success
+    taken: Ints  # (1,), rewards so far
+    window_pulls: Ints  # (n_arms,), those in the window
+    window_total: Floats  # (n_arms,), successes among them
     low: float
     high: float
 
@@ -451,15 +451,15 @@ class ETSWGTS(NamedTuple):
     0 1 2 0 1 2 2 2 2 2 2 2 2 2
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    window_arms: NDArray[np.int64]  # (window,)
-    window_rewards: NDArray[np.float64]  # (window,)
-    taken: NDArray[np.int64]  # (1,), rewards so far
-    window_pulls: NDArray[np.int64]  # (n_arms,), those in the window
-    window_total: NDArray[np.float64]  # (n_arms,), their sum
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    window_arms: Ints  # (window,)
+    window_rewards: Floats  # (window,)
+    taken: Ints  # (1,), rewards so far
+    window_pulls: Ints  # (n_arms,), those in the window
+    window_total: Floats  # (n_arms,), their sum
     forced_pulls: int
     precision: float
 

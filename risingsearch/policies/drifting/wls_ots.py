@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 
 LEAST_DEVIATION = 1e-6
@@ -59,21 +59,21 @@ class WLSOptimisticTS(NamedTuple):
     (0, 1)
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     decay: float  # lambda
     low: float
     high: float
-    rounds: NDArray[np.float64]  # (n_arms, window), a ring per arm
-    rewards: NDArray[np.float64]  # (n_arms, window)
-    weights: NDArray[np.float64]  # (n_arms, window), 1 for the newest
-    newest: NDArray[np.float64]  # (n_arms,), round of the last pull
-    level: NDArray[np.float64]  # (n_arms,), the line in that round
-    slope: NDArray[np.float64]  # (n_arms,), per round
-    total_weight: NDArray[np.float64]  # (n_arms,)
-    residual: NDArray[np.float64]  # (n_arms,), weighted sum of squares
+    rounds: Floats  # (n_arms, window), a ring per arm
+    rewards: Floats  # (n_arms, window)
+    weights: Floats  # (n_arms, window), 1 for the newest
+    newest: Floats  # (n_arms,), round of the last pull
+    level: Floats  # (n_arms,), the line in that round
+    slope: Floats  # (n_arms,), per round
+    total_weight: Floats  # (n_arms,)
+    residual: Floats  # (n_arms,), weighted sum of squares
 
     @classmethod
     def create(
@@ -185,11 +185,7 @@ def trend(policy: WLSOptimisticTS, arm: int, t: int) -> tuple[float, float]:
 
 
 def fitted_line(
-    rounds: NDArray[np.float64],
-    rewards: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    count: int,
-    t: int,
+    rounds: Floats, rewards: Floats, weights: Floats, count: int, t: int
 ) -> tuple[float, float]:
     """Return level at round ``t`` and slope of the line of least squares.
 

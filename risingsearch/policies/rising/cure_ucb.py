@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 from risingsearch.policies.shared.sums import (
@@ -61,19 +61,19 @@ class CureUCB(NamedTuple):
     0 1 0 1 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     eps: float  # 0: h = 1
     sigma: float  # NaN: estimated
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
-    slope: NDArray[np.float64]  # (n_arms,), per pull
-    average_spread: NDArray[np.float64]  # (n_arms,), 2 / h
-    slope_spread: NDArray[np.float64]  # (n_arms,), 3 / (4 h^3)
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
+    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    average: Floats  # (n_arms,), of the last h rewards
+    slope: Floats  # (n_arms,), per pull
+    average_spread: Floats  # (n_arms,), 2 / h
+    slope_spread: Floats  # (n_arms,), 3 / (4 h^3)
+    last_two: Floats  # (n_arms, 2)
+    residual: Floats  # (2,), sum of squared second differences, count
 
     @classmethod
     def create(

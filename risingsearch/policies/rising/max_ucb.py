@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better
 
 
@@ -47,13 +47,13 @@ class MaxUCB(NamedTuple):
     {'best_reward': 0.99, 'bonus': 0.12}
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     alpha: float
-    best: NDArray[np.float64]  # (n_arms,), highest reward
-    extent: NDArray[np.float64]  # (2,), lowest and highest reward of all arms
+    best: Floats  # (n_arms,), highest reward
+    extent: Floats  # (2,), lowest and highest reward of all arms
 
     @classmethod
     def create(
@@ -111,7 +111,7 @@ class MaxUCB(NamedTuple):
         return {"best_reward": highest, "bonus": bonus}
 
 
-def reward_scale(extent: NDArray[np.float64]) -> float:
+def reward_scale(extent: Floats) -> float:
     """Return the factor that stretches all rewards to a width of 0.98."""
     if extent[0] < extent[1]:
         return float(0.98 / (extent[1] - extent[0]))

@@ -6,11 +6,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import (
     checked_float,
 )
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
@@ -56,19 +56,19 @@ class REdAE(NamedTuple):
     0 1 0 1 1 1 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     sigma: float  # NaN: estimated
     delta: float
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    alive: NDArray[np.bool_]  # (n_arms,)
-    value: NDArray[np.float64]  # (n_arms,), V
-    radius: NDArray[np.float64]  # (n_arms,), r
-    judged: NDArray[np.int64]  # (1,), M
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
+    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    alive: Bools  # (n_arms,)
+    value: Floats  # (n_arms,), V
+    radius: Floats  # (n_arms,), r
+    judged: Ints  # (1,), M
+    last_two: Floats  # (n_arms, 2)
+    residual: Floats  # (2,), sum of squared second differences, count
 
     @classmethod
     def create(

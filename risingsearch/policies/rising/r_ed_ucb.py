@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 from risingsearch.policies.shared.sums import (
@@ -58,23 +58,23 @@ class REdUCB(NamedTuple):
     {'recent_average': 0.20, 'expected_gain': 0.30, 'bonus': 0.0}
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     eps: float  # 0: h = 1
     sigma: float  # NaN: estimated
     delta: float
     alpha: float  # 0: delta is constant
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    Q: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of n times the reward
-    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
-    slope: NDArray[np.float64]  # (n_arms,), per pull
-    lag: NDArray[np.float64]  # (n_arms,), the part of the projection free of t
-    window: NDArray[np.float64]  # (n_arms,), h
-    spread: NDArray[np.float64]  # (n_arms,), h^(-3/2)
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
+    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
+    Q: Floats  # (n_arms, max_pulls + 1), sums of n times the reward
+    average: Floats  # (n_arms,), of the last h rewards
+    slope: Floats  # (n_arms,), per pull
+    lag: Floats  # (n_arms,), the part of the projection free of t
+    window: Floats  # (n_arms,), h
+    spread: Floats  # (n_arms,), h^(-3/2)
+    last_two: Floats  # (n_arms, 2)
+    residual: Floats  # (2,), sum of squared second differences, count
 
     @classmethod
     def create(
@@ -220,23 +220,23 @@ class RUCBE(NamedTuple):
     ({'final_reward': 2.0, 'bonus': 0.0}, 1)
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     eps: float
     sigma: float  # NaN: estimated
     exploration: float  # A
     initial_pulls: int
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    Q: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of n times the reward
-    average: NDArray[np.float64]  # (n_arms,), of the last h rewards
-    slope: NDArray[np.float64]  # (n_arms,), per pull
-    lag: NDArray[np.float64]  # (n_arms,), the part of the projection free of t
-    window: NDArray[np.float64]  # (n_arms,), h
-    spread: NDArray[np.float64]  # (n_arms,), h^(-3/2)
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
+    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
+    Q: Floats  # (n_arms, max_pulls + 1), sums of n times the reward
+    average: Floats  # (n_arms,), of the last h rewards
+    slope: Floats  # (n_arms,), per pull
+    lag: Floats  # (n_arms,), the part of the projection free of t
+    window: Floats  # (n_arms,), h
+    spread: Floats  # (n_arms,), h^(-3/2)
+    last_two: Floats  # (n_arms, 2)
+    residual: Floats  # (2,), sum of squared second differences, count
 
     @classmethod
     def create(

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.race import next_below, next_in_turn
 from risingsearch.policies.shared.sums import (
@@ -59,16 +59,16 @@ class RSR(NamedTuple):
     0 0 0 1 1 1 2 2 2 1 1 2 2 1 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     eps: float
-    target: NDArray[np.int64]  # (n_arms - 1,), pulls in all by the end of a phase
-    phase: NDArray[np.int64]  # (1,)
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    alive: NDArray[np.bool_]  # (n_arms,)
-    value: NDArray[np.float64]  # (n_arms,), average of the last h rewards
+    target: Ints  # (n_arms - 1,), pulls in all by the end of a phase
+    phase: Ints  # (1,)
+    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    alive: Bools  # (n_arms,)
+    value: Floats  # (n_arms,), average of the last h rewards
 
     @classmethod
     def create(
@@ -136,7 +136,7 @@ class RSR(NamedTuple):
         }
 
 
-def phase_targets(n_arms: int, horizon: int) -> NDArray[np.int64]:
+def phase_targets(n_arms: int, horizon: int) -> Ints:
     """Return the pulls that each arm left has at the end of each phase.
 
     Examples

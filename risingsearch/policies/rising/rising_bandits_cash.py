@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import (
     checked_finite_range,
     checked_int,
 )
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 from risingsearch.policies.shared.rewards import unit_reward
@@ -51,18 +51,18 @@ class RisingBandits(NamedTuple):
     0 1 0 1 0 1 0 1 1 1 1 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     low: float
     high: float
-    past: NDArray[np.float64]  # (n_arms, C), the last C values of y, in a ring
-    alive: NDArray[np.bool_]  # (n_arms,)
-    value: NDArray[np.float64]  # (n_arms,), y(N), which is l
-    before: NDArray[np.float64]  # (n_arms,), y(N - C)
-    upper: NDArray[np.float64]  # (n_arms,), u when last judged
-    judged: NDArray[np.int64]  # (1,), sweeps
+    past: Floats  # (n_arms, C), the last C values of y, in a ring
+    alive: Bools  # (n_arms,)
+    value: Floats  # (n_arms,), y(N), which is l
+    before: Floats  # (n_arms,), y(N - C)
+    upper: Floats  # (n_arms,), u when last judged
+    judged: Ints  # (1,), sweeps
 
     @classmethod
     def create(

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better
 from risingsearch.policies.shared.sums import append_reward, prefix_sums
 
@@ -56,20 +56,20 @@ class TIUCB(NamedTuple):
     ({'forecast': 0.5, 'bonus': 3.03}, {'forecast': 0.5, 'bonus': 3.03})
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     low: float
     high: float
     first_bonus: float  # after one pull; it shrinks with the root of their number
     omega: int
     gamma: float  # in units of the reward
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    Q: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of n times the reward
-    start: NDArray[np.int64]  # (n_arms,), s
-    forecast: NDArray[np.float64]  # (n_arms,)
-    bonus: NDArray[np.float64]  # (n_arms,)
+    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
+    Q: Floats  # (n_arms, max_pulls + 1), sums of n times the reward
+    start: Ints  # (n_arms,), s
+    forecast: Floats  # (n_arms,)
+    bonus: Floats  # (n_arms,)
 
     @classmethod
     def create(

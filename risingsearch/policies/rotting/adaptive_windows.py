@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 
@@ -57,21 +57,21 @@ class FEWA(NamedTuple):
     0 1 1 1 1 1 1 0 0 0 0 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    length: NDArray[np.int64]  # (n_windows,), of the windows; the last is never full
-    spread: NDArray[np.float64]  # (n_windows,), 1 / sqrt(length)
-    mean: NDArray[np.float64]  # (n_arms, n_windows)
-    pending: NDArray[np.float64]  # (n_arms, n_windows), sum that becomes the next mean
-    filled: NDArray[np.int64]  # (n_arms, n_windows), rewards in pending
-    n_full: NDArray[np.int64]  # (n_arms,), windows that have a mean
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    length: Ints  # (n_windows,), of the windows; the last is never full
+    spread: Floats  # (n_windows,), 1 / sqrt(length)
+    mean: Floats  # (n_arms, n_windows)
+    pending: Floats  # (n_arms, n_windows), sum that becomes the next mean
+    filled: Ints  # (n_arms, n_windows), rewards in pending
+    n_full: Ints  # (n_arms,), windows that have a mean
     alpha: float
     sigma: float  # NaN: estimated
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
-    kept: NDArray[np.int64]  # (n_arms,), scratch: arms that passed the last filter
+    last_two: Floats  # (n_arms, 2)
+    residual: Floats  # (2,), sum of squared second differences, count
+    kept: Ints  # (n_arms,), scratch: arms that passed the last filter
 
     @classmethod
     def create(
@@ -206,21 +206,21 @@ class RAWUCB(NamedTuple):
     0 1 1 1 1 1 1 0 0 0 0 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    length: NDArray[np.int64]  # (n_windows,), of the windows; the last is never full
-    spread: NDArray[np.float64]  # (n_windows,), 1 / sqrt(length)
-    mean: NDArray[np.float64]  # (n_arms, n_windows)
-    pending: NDArray[np.float64]  # (n_arms, n_windows), sum that becomes the next mean
-    filled: NDArray[np.int64]  # (n_arms, n_windows), rewards in pending
-    n_full: NDArray[np.int64]  # (n_arms,), windows that have a mean
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    length: Ints  # (n_windows,), of the windows; the last is never full
+    spread: Floats  # (n_windows,), 1 / sqrt(length)
+    mean: Floats  # (n_arms, n_windows)
+    pending: Floats  # (n_arms, n_windows), sum that becomes the next mean
+    filled: Ints  # (n_arms, n_windows), rewards in pending
+    n_full: Ints  # (n_arms,), windows that have a mean
     alpha: float
     sigma: float  # NaN: estimated
-    last_two: NDArray[np.float64]  # (n_arms, 2)
-    residual: NDArray[np.float64]  # (2,), sum of squared second differences, count
-    tightest: NDArray[np.int64]  # (n_arms,), window of the lowest bound, last sought
+    last_two: Floats  # (n_arms, 2)
+    residual: Floats  # (2,), sum of squared second differences, count
+    tightest: Ints  # (n_arms,), window of the lowest bound, last sought
 
     @classmethod
     def create(
@@ -333,7 +333,7 @@ def confidence_width(policy: FEWA | RAWUCB, t: int) -> float:
     return sigma * math.sqrt(2.0 * policy.alpha * math.log(t))
 
 
-def window_lengths(growth: float, max_pulls: int) -> NDArray[np.int64]:
+def window_lengths(growth: float, max_pulls: int) -> Ints:
     """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``.
 
     Each is ``growth`` times the one before, rounded up, and at least one longer.

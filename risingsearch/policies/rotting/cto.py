@@ -11,9 +11,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -60,15 +60,15 @@ class CTOSim(NamedTuple):
     0 1 1 1 1 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    models: NDArray[np.float64]  # (max_pulls, n_models), the mean of every pull
-    model_sums: NDArray[np.float64]  # (max_pulls + 1, n_models), their prefix sums
-    total: NDArray[np.float64]  # (n_arms,), P
-    model: NDArray[np.int64]  # (n_arms,), the one that fits
-    forecast: NDArray[np.float64]  # (n_arms,), what it says of the next pull
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    models: Floats  # (max_pulls, n_models), the mean of every pull
+    model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
+    total: Floats  # (n_arms,), P
+    model: Ints  # (n_arms,), the one that fits
+    forecast: Floats  # (n_arms,), what it says of the next pull
 
     @classmethod
     def create(
@@ -168,19 +168,19 @@ class DCTOUCB(NamedTuple):
     0 1 0 1 0 0 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    models: NDArray[np.float64]  # (max_pulls, n_models), the mean of every pull
-    model_sums: NDArray[np.float64]  # (max_pulls + 1, n_models), their prefix sums
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    models: Floats  # (max_pulls, n_models), the mean of every pull
+    model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
     explore_pulls: int  # m
     sigma: float
-    total: NDArray[np.float64]  # (n_arms,), sum of the rewards
-    first_half: NDArray[np.float64]  # (n_arms,), sum of the first m // 2
-    model: NDArray[np.int64]  # (n_arms,), the one that fits
-    offset: NDArray[np.float64]  # (n_arms,), mean distance from the model
-    forecast: NDArray[np.float64]  # (n_arms,), what the model says of the next pull
+    total: Floats  # (n_arms,), sum of the rewards
+    first_half: Floats  # (n_arms,), sum of the first m // 2
+    model: Ints  # (n_arms,), the one that fits
+    offset: Floats  # (n_arms,), mean distance from the model
+    forecast: Floats  # (n_arms,), what the model says of the next pull
 
     @classmethod
     def create(
@@ -299,17 +299,17 @@ class DCTOSimUCB(NamedTuple):
     0 1 1 0 0 0 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    models: NDArray[np.float64]  # (max_pulls, n_models), the mean of every pull
-    model_sums: NDArray[np.float64]  # (max_pulls + 1, n_models), their prefix sums
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    models: Floats  # (max_pulls, n_models), the mean of every pull
+    model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
     sigma: float
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    model: NDArray[np.int64]  # (n_arms,), the one that fits
-    offset: NDArray[np.float64]  # (n_arms,), mean distance from the model
-    forecast: NDArray[np.float64]  # (n_arms,), what the model says of the next pull
+    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    model: Ints  # (n_arms,), the one that fits
+    offset: Floats  # (n_arms,), mean distance from the model
+    forecast: Floats  # (n_arms,), what the model says of the next pull
 
     @classmethod
     def create(
@@ -399,7 +399,7 @@ def apply_model(policy: DCTOUCB | DCTOSimUCB, arm: int, total: float) -> None:
         policy.forecast[arm] = policy.models[n, model]
 
 
-def closest_sum(model_sums: NDArray[np.float64], total: float) -> int:
+def closest_sum(model_sums: Floats, total: float) -> int:
     """Return the model whose sum is the closest; the first one wins ties."""
     closest = 0
     smallest = math.inf
@@ -411,9 +411,7 @@ def closest_sum(model_sums: NDArray[np.float64], total: float) -> int:
     return closest
 
 
-def closest_halves(
-    first_half: NDArray[np.float64], model_sums: NDArray[np.float64], z: float
-) -> int:
+def closest_halves(first_half: Floats, model_sums: Floats, z: float) -> int:
     """Return the model whose halves differ most like ``z``; the first one wins ties.
 
     ``first_half`` and ``model_sums`` are the models' sums up to half of the pulls, and
@@ -429,9 +427,7 @@ def closest_halves(
     return closest
 
 
-def detection_pulls(
-    model_sums: NDArray[np.float64], sigma: float, n_arms: int, delta: float
-) -> int:
+def detection_pulls(model_sums: Floats, sigma: float, n_arms: int, delta: float) -> int:
     """Return the pulls ``m`` after which an arm's model can be told.
 
     One more than the table has, at least, where its models cannot be told.

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies.arrays import Floats
 
 EXPONENTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
 
 def plateau_models(
     n_pulls: int, exponents: Iterable[float] = EXPONENTS, plateau: int = 100
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""Return the falling plateaus of the rotting benchmark, one model a row.
 
     Under the exponent :math:`\theta` pull :math:`j = 1, 2, \dots` has the mean
@@ -59,13 +59,11 @@ def plateau_models(
         for exponent in exponents
     ]
     step = np.arange(1, n_pulls + 1) // plateau + 1.0
-    table: NDArray[np.float64] = np.power(step, -np.array(powers)[:, np.newaxis])
+    table: Floats = np.power(step, -np.array(powers)[:, np.newaxis])
     return table
 
 
-def model_arrays(
-    models: Any, max_pulls: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def model_arrays(models: Any, max_pulls: int) -> tuple[Floats, Floats]:
     """Return the models, pull by pull, and their prefix sums.
 
     Raises
@@ -86,7 +84,7 @@ def model_arrays(
     return by_pull, sums
 
 
-def checked_models(models: Any) -> NDArray[np.float64]:
+def checked_models(models: Any) -> Floats:
     """Return ``models`` as an array, or raise what is wrong."""
     try:
         table = np.asarray(models, dtype=np.float64)

@@ -11,9 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
@@ -59,13 +59,13 @@ class SWA(NamedTuple):
     0 1 0 1 1 1 1 1 1 0 0 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     window: int  # M
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    average: NDArray[np.float64]  # (n_arms,), of the last M rewards
+    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    average: Floats  # (n_arms,), of the last M rewards
 
     @classmethod
     def create(
@@ -152,15 +152,15 @@ class WSWA(NamedTuple):
     0 0 1 0 1 1 1 0 1 0 1 1 1 1 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    windows: NDArray[np.int64]  # (N_EPOCHS,), M of every epoch
-    epoch: NDArray[np.int64]  # (1,), j
-    epoch_pulls: NDArray[np.int64]  # (n_arms,)
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
-    average: NDArray[np.float64]  # (n_arms,), of the last M rewards of the epoch
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    windows: Ints  # (N_EPOCHS,), M of every epoch
+    epoch: Ints  # (1,), j
+    epoch_pulls: Ints  # (n_arms,)
+    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
+    average: Floats  # (n_arms,), of the last M rewards of the epoch
 
     @classmethod
     def create(

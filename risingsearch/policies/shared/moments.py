@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from risingsearch.policies.arrays import Floats, Ints
 
 VARIANCES = ("biased", "eq5", "alg1", "table4")
 BIASED, EQ5, ALG1 = range(3)
@@ -27,12 +26,7 @@ def next_variance(kind: int, variance: float, n: int, square: float) -> float:
 
 
 def record_moments(
-    kind: int,
-    pulls: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    arm: int,
-    reward: float,
+    kind: int, pulls: Ints, mean: Floats, variance: Floats, arm: int, reward: float
 ) -> int:
     """Move the arm's mean and variance by a reward, and return its number, from 1."""
     n = int(pulls[arm]) + 1

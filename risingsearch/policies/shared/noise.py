@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from risingsearch.checks import checked_float
+from risingsearch.policies.arrays import Floats
 
 
 def checked_sigma(sigma: float | None) -> float:
@@ -17,9 +15,7 @@ def checked_sigma(sigma: float | None) -> float:
     return checked_float("sigma", sigma, 0.0, open_low=False)
 
 
-def add_residual(
-    residual: NDArray[np.float64], last_two: NDArray[np.float64], n: int, reward: float
-) -> None:
+def add_residual(residual: Floats, last_two: Floats, n: int, reward: float) -> None:
     """Take the second difference of an arm's newest rewards into the noise estimate.
 
     ``residual`` holds the sum of squares and their count over all arms; ``last_two``
@@ -33,7 +29,7 @@ def add_residual(
     last_two[1] = reward
 
 
-def noise_scale(sigma: float, residual: NDArray[np.float64]) -> float:
+def noise_scale(sigma: float, residual: Floats) -> float:
     """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN.
 
     ``d`` are the second differences of the arms' curves; independent noise of standard

@@ -6,23 +6,17 @@ compiler does not inline a call.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, best_available
 
 
-def in_race(alive: NDArray[np.bool_], pulls_left: NDArray[np.int64], arm: int) -> bool:
+def in_race(alive: Bools, pulls_left: Ints, arm: int) -> bool:
     """Return whether the arm is neither dropped nor at its end."""
     return bool(alive[arm] and pulls_left[arm] > 0)
 
 
 def next_in_turn(
-    available: NDArray[np.bool_],
-    pulls_left: NDArray[np.int64],
-    alive: NDArray[np.bool_],
-    turns: NDArray[np.int64],
-    value: NDArray[np.float64],
+    available: Bools, pulls_left: Ints, alive: Bools, turns: Ints, value: Floats
 ) -> int:
     """Return the arm in the race with fewest turns, or ``WAIT`` while all are busy.
 
@@ -42,11 +36,7 @@ def next_in_turn(
 
 
 def next_below(
-    available: NDArray[np.bool_],
-    pulls_left: NDArray[np.int64],
-    alive: NDArray[np.bool_],
-    pulls: NDArray[np.int64],
-    target: int,
+    available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
 ) -> tuple[int, bool]:
     """Return the first arm in the race that lacks pulls, and True.
 
@@ -61,12 +51,7 @@ def next_below(
     return WAIT, busy
 
 
-def all_have(
-    pulls_left: NDArray[np.int64],
-    alive: NDArray[np.bool_],
-    pulls: NDArray[np.int64],
-    n_pulls: int,
-) -> bool:
+def all_have(pulls_left: Ints, alive: Bools, pulls: Ints, n_pulls: int) -> bool:
     """Return whether the race has arms to compare, each with its pulls."""
     n_arms = 0
     for i in range(len(pulls) - 1, -1, -1):  # a sweep ends with the last

@@ -6,16 +6,14 @@ Appending costs the same after a million pulls as after two.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float
+from risingsearch.policies.arrays import Floats, Ints
 
 SLOPE_PULLS = 2  # that make a slope
 
 
-def prefix_sums(
-    n_arms: int, horizon: int, max_pulls: int | None
-) -> NDArray[np.float64]:
+def prefix_sums(n_arms: int, horizon: int, max_pulls: int | None) -> Floats:
     """Return ``P`` of shape (n_arms, max_pulls + 1), before the first reward.
 
     ``P[i, n]`` is the sum of the first ``n`` rewards of arm ``i``.
@@ -24,9 +22,7 @@ def prefix_sums(
     return np.zeros((n_arms, limit + 1))
 
 
-def append_reward(
-    sums: NDArray[np.float64], pulls: NDArray[np.int64], arm: int, reward: float
-) -> int:
+def append_reward(sums: Floats, pulls: Ints, arm: int, reward: float) -> int:
     """Append the reward to the arm's sums, and return its number, from 1."""
     n = int(pulls[arm]) + 1
     pulls[arm] = n
@@ -35,12 +31,7 @@ def append_reward(
 
 
 def refresh_slope(
-    sums: NDArray[np.float64],
-    average: NDArray[np.float64],
-    slope: NDArray[np.float64],
-    arm: int,
-    n: int,
-    eps: float,
+    sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
 ) -> tuple[int, float]:
     """Take average and slope of an arm from its last ``2 h`` of ``n`` rewards.
 

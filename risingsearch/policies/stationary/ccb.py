@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 
 
@@ -49,14 +49,14 @@ class CCB(NamedTuple):
     0 1 1 1 0 1 1 1 0 1 1 1 1 0 1 1 1 1 0 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     width: float  # B
-    mean: NDArray[np.float64]  # (n_arms,)
-    gap: NDArray[np.float64]  # (1,), Delta
-    enough: NDArray[np.float64]  # (1,), pulls of an arm that halve the gap
+    mean: Floats  # (n_arms,)
+    gap: Floats  # (1,), Delta
+    enough: Floats  # (1,), pulls of an arm that halve the gap
 
     @classmethod
     def create(

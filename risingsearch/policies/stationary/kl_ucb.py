@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import unit_reward
@@ -45,14 +45,14 @@ class KLUCB(NamedTuple):
     0 1 1 1 1 0 1 1 1 1 1 0 1 1 1 1 1 1 1 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     c: float
     low: float
     high: float
-    mean: NDArray[np.float64]  # (n_arms,), in [0, 1]
+    mean: Floats  # (n_arms,), in [0, 1]
 
     @classmethod
     def create(

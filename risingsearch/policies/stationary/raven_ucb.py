@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.moments import VARIANCES, record_moments
 
@@ -55,18 +55,18 @@ class RavenUCB(NamedTuple):
     0 1 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     alpha0: float
     beta0: float
     eps: float
     variance_kind: int  # place in VARIANCES
-    mean: NDArray[np.float64]  # (n_arms,)
-    variance: NDArray[np.float64]  # (n_arms,), S^2
-    inverse_root: NDArray[np.float64]  # (n_arms,), 1 / sqrt(N + 1)
-    variance_bonus: NDArray[np.float64]  # (n_arms,)
+    mean: Floats  # (n_arms,)
+    variance: Floats  # (n_arms,), S^2
+    inverse_root: Floats  # (n_arms,), 1 / sqrt(N + 1)
+    variance_bonus: Floats  # (n_arms,)
 
     @classmethod
     def create(

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
@@ -48,15 +48,15 @@ class ThompsonBeta(NamedTuple):
     {'posterior_mean': 0.95, 'posterior_deviation': 0.045}
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     low: float
     high: float
     fractional: bool
-    successes: NDArray[np.float64]  # (n_arms,), S
-    failures: NDArray[np.float64]  # (n_arms,), F
+    successes: Floats  # (n_arms,), S
+    failures: Floats  # (n_arms,), F
 
     @classmethod
     def create(
@@ -152,13 +152,13 @@ class ThompsonGaussian(NamedTuple):
     {'posterior_mean': 0.5, 'posterior_deviation': 0.1}
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     sigma: float
-    mean: NDArray[np.float64]  # (n_arms,)
-    deviation: NDArray[np.float64]  # (n_arms,), sigma / sqrt(N)
+    mean: Floats  # (n_arms,)
+    deviation: Floats  # (n_arms,), sigma / sqrt(N)
 
     @classmethod
     def create(

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 
 DENOMINATORS = ("n", "n+1")
@@ -45,15 +45,15 @@ class UCB1(NamedTuple):
     0 1 1 0 1 1 0 1 1 0 1 1 0 1 1 0 1 1 1 0
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     c: float
     extra: float  # added to N under the root
     width: float  # B
-    mean: NDArray[np.float64]  # (n_arms,)
-    inverse_root: NDArray[np.float64]  # (n_arms,), 1 / sqrt(N + extra)
+    mean: Floats  # (n_arms,)
+    inverse_root: Floats  # (n_arms,), 1 / sqrt(N + extra)
 
     @classmethod
     def create(

@@ -6,12 +6,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import (
     checked_choice,
     checked_finite_range,
 )
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 
@@ -60,17 +60,17 @@ class ImprovedUCB(NamedTuple):
     array([ 32, 168])
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     random_order: bool
     range_width: float
-    resolution: NDArray[np.float64]  # (1,), Delta
-    target: NDArray[np.int64]  # (1,), n
-    width: NDArray[np.float64]  # (1,)
-    alive: NDArray[np.bool_]  # (n_arms,)
-    value: NDArray[np.float64]  # (n_arms,), mean
+    resolution: Floats  # (1,), Delta
+    target: Ints  # (1,), n
+    width: Floats  # (1,)
+    alive: Bools  # (n_arms,)
+    value: Floats  # (n_arms,), mean
 
     @classmethod
     def create(

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.moments import VARIANCES, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
@@ -48,18 +48,18 @@ class UCBV(NamedTuple):
     {'mean': 0.50, 'variance_bonus': 0.14, 'range_bonus': 2.90}
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     zeta: float
     c: float
     extra: float  # added to N in the denominators
     width: float  # B
     variance_kind: int  # place in VARIANCES
-    mean: NDArray[np.float64]  # (n_arms,)
-    variance: NDArray[np.float64]  # (n_arms,)
-    deviation: NDArray[np.float64]  # (n_arms,), sqrt(V / (N + extra))
+    mean: Floats  # (n_arms,)
+    variance: Floats  # (n_arms,)
+    deviation: Floats  # (n_arms,), sqrt(V / (N + extra))
 
     @classmethod
     def create(

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
 
 
@@ -41,15 +41,15 @@ class ASHA(NamedTuple):
     0 1 2 2 2 3 3 3 4 4 4 4
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     eta: int
-    level: NDArray[np.int64]  # (n_rungs,), pulls of an arm that reaches a rung
-    score: NDArray[np.float64]  # (n_arms, n_rungs), reward on reaching it
-    board: NDArray[np.int64]  # (n_rungs, n_arms), arms there, the best first
-    reached: NDArray[np.int64]  # (n_rungs,), how many
+    level: Ints  # (n_rungs,), pulls of an arm that reaches a rung
+    score: Floats  # (n_arms, n_rungs), reward on reaching it
+    board: Ints  # (n_rungs, n_arms), arms there, the best first
+    reached: Ints  # (n_rungs,), how many
 
     @classmethod
     def create(

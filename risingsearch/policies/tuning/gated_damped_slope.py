@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_flag, checked_float, checked_range
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.sums import (
     append_reward,
@@ -72,28 +72,28 @@ class GatedDampedSlope(NamedTuple):
     (1.0, [8, 8, 7, 8, 8, 8])
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     eps: float
     gate: float
     late_arms: bool
     screening_pulls: int  # r1
     ceiling: float  # highest reward possible
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    average: NDArray[np.float64]  # (n_arms,), m
-    slope: NDArray[np.float64]  # (n_arms,), s, per pull
-    first_look: NDArray[np.float64]  # (n_arms,), m after r1 pulls
-    second_look: NDArray[np.float64]  # (n_arms,), m after 2 r1 pulls
-    promoted: NDArray[np.bool_]  # (n_arms,), gets a second look, or had it
-    parked: NDArray[np.bool_]  # (n_arms,), left behind by the screening
-    rank_correlation: NDArray[np.float64]  # (1,), NaN before it is known
-    pilot_arms: NDArray[np.int64]  # (1,), n0
-    gate_state: NDArray[np.int64]  # (1,), UNKNOWN, CLOSED or OPEN
-    screened_until: NDArray[np.int64]  # (1,), last round of the screening; 0 before
-    first_arms: NDArray[np.int64]  # (1,), arms that were screened together
-    planned_for: NDArray[np.float64]  # (1,), the horizon of the plan
+    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
+    average: Floats  # (n_arms,), m
+    slope: Floats  # (n_arms,), s, per pull
+    first_look: Floats  # (n_arms,), m after r1 pulls
+    second_look: Floats  # (n_arms,), m after 2 r1 pulls
+    promoted: Bools  # (n_arms,), gets a second look, or had it
+    parked: Bools  # (n_arms,), left behind by the screening
+    rank_correlation: Floats  # (1,), NaN before it is known
+    pilot_arms: Ints  # (1,), n0
+    gate_state: Ints  # (1,), UNKNOWN, CLOSED or OPEN
+    screened_until: Ints  # (1,), last round of the screening; 0 before
+    first_arms: Ints  # (1,), arms that were screened together
+    planned_for: Floats  # (1,), the horizon of the plan
 
     @classmethod
     def create(
@@ -408,9 +408,7 @@ def is_promising(policy: GatedDampedSlope, arm: int) -> bool:
     return n_better < promoted_share(policy) * n_opened
 
 
-def rank_correlation(
-    first: NDArray[np.float64], second: NDArray[np.float64], n: int
-) -> float:
+def rank_correlation(first: Floats, second: Floats, n: int) -> float:
     """Return Spearman's correlation of the first ``n`` pairs, ties sharing a rank.
 
     Pairs with a NaN are left out; 1 for fewer than three of them, 0 where all values of

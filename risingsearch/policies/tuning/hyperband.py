@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import next_below
 from risingsearch.policies.tuning.successive_halving import keep_best
@@ -41,19 +41,19 @@ class Hyperband(NamedTuple):
     [(81, 1), (34, 3), (15, 9), (8, 27), (5, 81)]
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    level: NDArray[np.int64]  # (n_brackets, n_brackets), pulls by rung; 0: no such rung
-    size: NDArray[np.int64]  # (n_brackets, n_brackets), arms by rung
-    bracket: NDArray[np.int64]  # (1,)
-    rung: NDArray[np.int64]  # (1,)
-    next_arm: NDArray[np.int64]  # (1,), first of the next bracket
-    member: NDArray[np.bool_]  # (n_arms,), arms on the current rung
-    rewards: NDArray[np.float64]  # (n_arms, max_pulls + 1)
-    score: NDArray[np.float64]  # (n_arms,), reward at the rung's level
-    heap: NDArray[np.int64]  # (n_arms,), room to rank the members in
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    level: Ints  # (n_brackets, n_brackets), pulls by rung; 0: no such rung
+    size: Ints  # (n_brackets, n_brackets), arms by rung
+    bracket: Ints  # (1,)
+    rung: Ints  # (1,)
+    next_arm: Ints  # (1,), first of the next bracket
+    member: Bools  # (n_arms,), arms on the current rung
+    rewards: Floats  # (n_arms, max_pulls + 1)
+    score: Floats  # (n_arms,), reward at the rung's level
+    heap: Ints  # (n_arms,), room to rank the members in
 
     @classmethod
     def create(
@@ -149,7 +149,7 @@ class Hyperband(NamedTuple):
         }
 
 
-def most_pulls_left(pulls_left: NDArray[np.int64]) -> int:
+def most_pulls_left(pulls_left: Ints) -> int:
     """Return the most pulls that any arm has left."""
     most = 0
     for i in range(len(pulls_left)):

@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from risingsearch.policies.arrays import Bools, Floats
 from risingsearch.policies.base import WAIT, Policy, slice_length
 from risingsearch.policies.tuning.gated_damped_slope import (
     UNKNOWN,
@@ -161,7 +161,7 @@ _LIVE: dict[type, Any] = {ScreenedDampedSlope: _Screened, GatedDampedSlope: _Gat
 
 
 def _highest_end(
-    policy: ScreenedDampedSlope | GatedDampedSlope, slope: NDArray[np.float64], t: int
+    policy: ScreenedDampedSlope | GatedDampedSlope, slope: Floats, t: int
 ) -> int:
     """Return the arm with the highest end, or an unopened one where there is none."""
     free, left = policy.available, policy.pulls_left
@@ -180,16 +180,16 @@ def _highest_end(
     return int(arms[ties[n[ties].argmin()]])
 
 
-def _first(mask: NDArray[np.bool_]) -> int:
+def _first(mask: Bools) -> int:
     i = int(mask.argmax())
     return i if mask[i] else WAIT
 
 
-def _highest(values: NDArray[np.float64], among: NDArray[np.bool_]) -> int:
+def _highest(values: Floats, among: Bools) -> int:
     arms = np.flatnonzero(among)
     return int(arms[values[arms].argmax()]) if len(arms) else WAIT
 
 
-def _sum(values: NDArray[np.float64]) -> float:
+def _sum(values: Floats) -> float:
     """Return the sum, added up one after the other as a policy does."""
     return float(values.cumsum()[-1])

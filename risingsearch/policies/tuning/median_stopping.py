@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.policies.shared.sums import append_reward, prefix_sums
 
@@ -43,14 +43,14 @@ class MedianStopping(NamedTuple):
     0 0 0 1 2 2 2
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     min_arms: int
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    best: NDArray[np.float64]  # (n_arms,), highest reward
-    stopped: NDArray[np.bool_]  # (n_arms,)
+    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
+    best: Floats  # (n_arms,), highest reward
+    stopped: Bools  # (n_arms,)
 
     @classmethod
     def create(

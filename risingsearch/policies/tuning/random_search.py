@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import (
     arm_arrays,
     best_available,
@@ -31,10 +31,10 @@ class RandomSearch(NamedTuple):
     (0, 2)
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
 
     @classmethod
     def create(

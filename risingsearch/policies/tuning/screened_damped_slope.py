@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_range
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
 from risingsearch.policies.shared.sums import (
     SLOPE_PULLS,
@@ -68,19 +68,19 @@ class ScreenedDampedSlope(NamedTuple):
     [0, 1, 2, 3, 1, 3, 2, 1, 1]
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
     eps: float
     screening_share: float
     promoted_share: float
     screening_pulls: int  # r1
     ceiling: float  # highest reward possible
-    P: NDArray[np.float64]  # (n_arms, max_pulls + 1), sums of the rewards
-    average: NDArray[np.float64]  # (n_arms,), m
-    slope: NDArray[np.float64]  # (n_arms,), s, per pull
-    screened: NDArray[np.float64]  # (n_arms,), m after the screening pulls
+    P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
+    average: Floats  # (n_arms,), m
+    slope: Floats  # (n_arms,), s, per pull
+    screened: Floats  # (n_arms,), m after the screening pulls
 
     @classmethod
     def create(
@@ -245,10 +245,7 @@ def screening_choice(
 
 
 def is_claimed(
-    available: NDArray[np.bool_],
-    pulls_left: NDArray[np.int64],
-    pulls: NDArray[np.int64],
-    horizon: NDArray[np.float64],
+    available: Bools, pulls_left: Ints, pulls: Ints, horizon: Floats
 ) -> bool:
     """Return whether the arms in flight could use up all that is left of the horizon.
 
@@ -269,12 +266,7 @@ def is_claimed(
 
 
 def look_back(
-    sums: NDArray[np.float64],
-    average: NDArray[np.float64],
-    slope: NDArray[np.float64],
-    arm: int,
-    n: int,
-    eps: float,
+    sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
 ) -> None:
     """Record the mean of the arm's last window, and its slope, 0 where it falls."""
     if n < SLOPE_PULLS:

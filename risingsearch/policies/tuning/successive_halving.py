@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
+from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import next_below
 
@@ -49,16 +49,16 @@ class SuccessiveHalving(NamedTuple):
     0 0 1 1 2 2 3 3 1 1 1 1 2 2 2 2
     """
 
-    available: NDArray[np.bool_]  # (n_arms,)
-    pulls_left: NDArray[np.int64]  # (n_arms,)
-    horizon: NDArray[np.float64]  # (n_arms,)
-    pulls: NDArray[np.int64]  # (n_arms,)
-    target: NDArray[np.int64]  # (n_rungs,), pulls in all by the end of a rung
-    keep: NDArray[np.int64]  # (n_rungs,), arms that go on after it
-    rung: NDArray[np.int64]  # (1,)
-    member: NDArray[np.bool_]  # (n_arms,), arms on the current rung
-    score: NDArray[np.float64]  # (n_arms,), last reward
-    heap: NDArray[np.int64]  # (n_arms,), room to rank the members in
+    available: Bools  # (n_arms,)
+    pulls_left: Ints  # (n_arms,)
+    horizon: Floats  # (n_arms,)
+    pulls: Ints  # (n_arms,)
+    target: Ints  # (n_rungs,), pulls in all by the end of a rung
+    keep: Ints  # (n_rungs,), arms that go on after it
+    rung: Ints  # (1,)
+    member: Bools  # (n_arms,), arms on the current rung
+    score: Floats  # (n_arms,), last reward
+    heap: Ints  # (n_arms,), room to rank the members in
 
     @classmethod
     def create(
@@ -169,11 +169,7 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
 
 
 def keep_best(
-    member: NDArray[np.bool_],
-    pulls_left: NDArray[np.int64],
-    score: NDArray[np.float64],
-    heap: NDArray[np.int64],
-    n_kept: int,
+    member: Bools, pulls_left: Ints, score: Floats, heap: Ints, n_kept: int
 ) -> None:
     """Take all but the ``n_kept`` best members off the rung.
 
@@ -193,13 +189,7 @@ def keep_best(
         sink(pulls_left, score, heap, 0, size)
 
 
-def sink(
-    pulls_left: NDArray[np.int64],
-    score: NDArray[np.float64],
-    heap: NDArray[np.int64],
-    place: int,
-    size: int,
-) -> None:
+def sink(pulls_left: Ints, score: Floats, heap: Ints, place: int, size: int) -> None:
     """Let the arm at this place of the heap change places with worse ones below it."""
     while 2 * place + 1 < size:
         child = 2 * place + 1
@@ -213,9 +203,7 @@ def sink(
         place = child
 
 
-def worse(
-    pulls_left: NDArray[np.int64], score: NDArray[np.float64], arm: int, other: int
-) -> bool:
+def worse(pulls_left: Ints, score: Floats, arm: int, other: int) -> bool:
     """Return whether ``arm`` leaves the rung before ``other``.
 
     First go those that can give no more rewards: the next rung has no use for them.
