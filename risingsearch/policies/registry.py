@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.errors import unknown_name
-from risingsearch.policies.base import (
-    Policy,
-)
+from risingsearch.policies.base import Policy
 from risingsearch.policies.drifting.budgeted_exploration import BudgetedExploration
 from risingsearch.policies.drifting.discounted import DUCB, FDSWTS
 from risingsearch.policies.drifting.rexp3 import Rexp3
@@ -213,10 +211,7 @@ _ENTRIES: dict[str, _Entry] = {
         ThompsonGaussian, "Agrawal, Goyal 2013, AISTATS", STANDARD
     ),
     "ti-ucb": _Entry(
-        TIUCB,
-        "Xia et al., arXiv 2403.07213",
-        RECONSTRUCTION,
-        needs=("reward_range",),
+        TIUCB, "Xia et al., arXiv 2403.07213", RECONSTRUCTION, needs=("reward_range",)
     ),
     "ucb-improved": _Entry(
         ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD

@@ -20,17 +20,7 @@ from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 def windowed_arrays(
     n_arms: int, horizon: int, max_pulls: int | None, window: int
-) -> tuple[
-    Bools,
-    Ints,
-    Floats,
-    Ints,
-    Ints,
-    Floats,
-    Ints,
-    Ints,
-    Floats,
-]:
+) -> tuple[Bools, Ints, Floats, Ints, Ints, Floats, Ints, Ints, Floats]:
     """Return the arrays of a policy with an empty window, up to ``window_total``.
 
     Raises
@@ -383,9 +373,7 @@ class SWTS(NamedTuple):
         if window is None:
             window = math.ceil(math.sqrt(horizon))
         return cls(
-            *windowed_arrays(n_arms, horizon, max_pulls, window),
-            low=low,
-            high=high,
+            *windowed_arrays(n_arms, horizon, max_pulls, window), low=low, high=high
         )
 
     def select(self, t: int, rng: np.random.Generator) -> int:

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import (
-    checked_float,
-)
+from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import arm_arrays
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale

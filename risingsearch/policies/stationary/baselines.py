@@ -7,11 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import (
-    arm_arrays,
-    least_pulled,
-    uniform_arm,
-)
+from risingsearch.policies.base import arm_arrays, least_pulled, uniform_arm
 
 
 class UniformRandom(NamedTuple):

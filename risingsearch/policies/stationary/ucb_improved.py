@@ -7,10 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import (
-    checked_choice,
-    checked_finite_range,
-)
+from risingsearch.checks import checked_choice, checked_finite_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn

@@ -143,7 +143,4 @@ class UCBV(NamedTuple):
 def ucb_v_scales(policy: UCBV, t: int) -> tuple[float, float]:
     """Return ``sqrt(2 zeta ln t)`` and ``3 c B zeta ln t``, the same for all arms."""
     exploration = policy.zeta * math.log(t)
-    return (
-        math.sqrt(2.0 * exploration),
-        3.0 * policy.c * policy.width * exploration,
-    )
+    return (math.sqrt(2.0 * exploration), 3.0 * policy.c * policy.width * exploration)

@@ -10,11 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_flag, checked_float, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
-from risingsearch.policies.shared.sums import (
-    append_reward,
-    checked_eps,
-    prefix_sums,
-)
+from risingsearch.policies.shared.sums import append_reward, checked_eps, prefix_sums
 from risingsearch.policies.tuning.screened_damped_slope import (
     damped_gain,
     is_claimed,

@@ -57,12 +57,7 @@ class Hyperband(NamedTuple):
 
     @classmethod
     def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eta: int = 3,
+        cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 3
     ) -> Hyperband:
         """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
@@ -119,11 +114,7 @@ class Hyperband(NamedTuple):
         while most_pulls_left(self.pulls_left) > 0:
             level = self.level[self.bracket[0], self.rung[0]]
             arm, busy = next_below(
-                self.available,
-                self.pulls_left,
-                self.member,
-                self.pulls,
-                level,
+                self.available, self.pulls_left, self.member, self.pulls, level
             )
             if arm != WAIT or busy:
                 return arm

@@ -8,10 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import (
-    arm_arrays,
-    best_available,
-)
+from risingsearch.policies.base import arm_arrays, best_available
 
 
 class RandomSearch(NamedTuple):

@@ -62,12 +62,7 @@ class SuccessiveHalving(NamedTuple):
 
     @classmethod
     def create(
-        cls,
-        n_arms: int,
-        horizon: int,
-        max_pulls: int | None = None,
-        *,
-        eta: int = 2,
+        cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 2
     ) -> SuccessiveHalving:
         """Return a new policy; for the sizes see ``risingsearch.policies.base``.
 
@@ -106,11 +101,7 @@ class SuccessiveHalving(NamedTuple):
         while self.rung[0] < len(self.target):
             target = self.target[self.rung[0]]
             arm, busy = next_below(
-                self.available,
-                self.pulls_left,
-                self.member,
-                self.pulls,
-                target,
+                self.available, self.pulls_left, self.member, self.pulls, target
             )
             if arm != WAIT or busy:
                 return arm
