@@ -122,6 +122,20 @@ def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool
     return value > best_value or (value == best_value and pulls < best_pulls)
 
 
+def leader(
+    arm: int, best: float, i: int, index: float, pulls: Ints
+) -> tuple[int, float]:
+    """Return the better of ``arm``, whose index is ``best``, and ``i``, with its index.
+
+    Called for one arm after another, it finds the one to pull; the first counts
+    whatever its index, so that one is found even where indices are infinite or NaN.
+    """
+    # This is ``better``, written out: a call for every arm costs a third of the time.
+    if arm == WAIT or index > best or (index == best and pulls[i] < pulls[arm]):
+        return i, index
+    return arm, best
+
+
 def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
     """Return the available arm with fewest pulls below ``limit``, or ``WAIT``.
 
@@ -139,17 +153,12 @@ def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
 def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
     """Return the available arm of the best value, or ``WAIT``.
 
-    Ties are broken by ``better``. The first available arm counts whatever its value,
-    so that an arm is found even where values are infinite or NaN.
+    Ties are broken as by ``better``.
     """
-    arm = WAIT
-    best = -math.inf
+    arm, best = WAIT, -math.inf
     for i in range(len(pulls)):
         if available[i]:
-            value = float(values[i])
-            if arm == WAIT or better(value, pulls[i], best, pulls[arm]):
-                arm = i
-                best = value
+            arm, best = leader(arm, best, i, float(values[i]), pulls)
     return arm
 
 

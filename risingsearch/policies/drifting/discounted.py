@@ -18,7 +18,7 @@ from risingsearch.checks import (
     checked_int,
 )
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 SMALLEST_SCALE = 1e-6
@@ -135,8 +135,7 @@ class DUCB(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index."""
         padding = discounted_padding(self)
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.discounted_pulls[i]
@@ -144,9 +143,7 @@ class DUCB(NamedTuple):
                 if n > 0.0:
                     bonus = 2.0 * self.width * math.sqrt(padding / n)
                     index = self.discounted_total[i] / n + bonus
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -284,14 +281,11 @@ class FDSWTS(NamedTuple):
             arm = least_pulled(self.available, self.pulls, 1)
             if arm != WAIT:
                 return arm
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = combined_draw(self, i, rng)
-                if arm == WAIT or better(theta, self.pulls[i], best, self.pulls[arm]):
-                    best = theta
-                    arm = i
+                arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
@@ -154,8 +154,7 @@ class SWUCB(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index; one outside the window comes first."""
         padding = self.xi * math.log(rounds_seen(self, t))
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
@@ -163,9 +162,7 @@ class SWUCB(NamedTuple):
                 if n > 0:
                     bonus = self.width * math.sqrt(padding / n)
                     index = self.window_total[i] / n + bonus
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -269,8 +266,7 @@ class SWKLUCB(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest bound; one outside the window comes first."""
         exploration = kl_exploration(self.c, rounds_seen(self, t))
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 n = self.window_pulls[i]
@@ -281,9 +277,7 @@ class SWKLUCB(NamedTuple):
                     if surely_below(mean, level, best):
                         continue
                     index = kl_upper(mean, level)
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -378,17 +372,14 @@ class SWTS(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of the highest draw."""
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 successes = self.window_total[i]
                 theta = rng.beta(
                     successes + 1.0, self.window_pulls[i] - successes + 1.0
                 )
-                if arm == WAIT or better(theta, self.pulls[i], best, self.pulls[arm]):
-                    best = theta
-                    arm = i
+                arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -494,9 +485,7 @@ class ETSWGTS(NamedTuple):
                 if n > 0:
                     spread = math.sqrt(1.0 / (self.precision * n))
                     theta = self.window_total[i] / n + spread * rng.standard_normal()
-                if arm == WAIT or better(theta, self.pulls[i], best, self.pulls[arm]):
-                    best = theta
-                    arm = i
+                arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

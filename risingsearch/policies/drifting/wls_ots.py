@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 
 LEAST_DEVIATION = 1e-6
 
@@ -128,9 +128,7 @@ class WLSOptimisticTS(NamedTuple):
                 else:
                     index, deviation = trend(self, i, t)
                     index = max(index, index + deviation * rng.standard_normal())
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

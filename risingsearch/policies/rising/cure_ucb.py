@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 from risingsearch.policies.shared.sums import (
     SLOPE_PULLS,
@@ -114,17 +114,14 @@ class CureUCB(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index, after two pulls of each."""
         noise = cure_noise(self, t)
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a slope
                 if self.pulls[i] >= SLOPE_PULLS:
                     recent, gain, bonus = cure_index(self, i, t, noise)
                     index = recent + gain + bonus
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.base import WAIT, arm_arrays, leader
 
 
 class MaxUCB(NamedTuple):
@@ -82,17 +82,14 @@ class MaxUCB(NamedTuple):
         """Return the arm of highest index, after a pull of each."""
         scale = reward_scale(self.extent)
         reach = self.alpha * math.log(t)
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until it is pulled
                 if self.pulls[i] > 0:
                     highest, bonus = max_index(self, i, scale, reach)
                     index = highest + bonus
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better
+from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.sums import append_reward, prefix_sums
 
 INITIAL_PULLS = 2
@@ -116,16 +116,13 @@ class TIUCB(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index, after two pulls of each."""
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = math.inf  # until there is a line
                 if self.pulls[i] >= INITIAL_PULLS:
                     index = self.forecast[i] + self.bonus[i]
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 
 
@@ -303,15 +303,12 @@ class RAWUCB(NamedTuple):
 
 def highest_bound(policy: RAWUCB, width: float) -> int:
     """Return the available arm of the highest bound from its ``tightest`` window."""
-    arm = WAIT
-    best = -math.inf
+    arm, best = WAIT, -math.inf
     for i in range(len(policy.pulls)):
         if policy.available[i]:
             window = policy.tightest[i]
             bound = policy.mean[i, window] + width * policy.spread[window]
-            if arm == WAIT or better(bound, policy.pulls[i], best, policy.pulls[arm]):
-                best = bound
-                arm = i
+            arm, best = leader(arm, best, i, bound, policy.pulls)
     return arm
 
 

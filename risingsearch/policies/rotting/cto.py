@@ -18,7 +18,7 @@ from risingsearch.policies.base import (
     WAIT,
     arm_arrays,
     best_available,
-    better,
+    leader,
     least_pulled,
 )
 from risingsearch.policies.rotting.curve_models import model_arrays
@@ -367,15 +367,12 @@ class DCTOSimUCB(NamedTuple):
 def highest_index(policy: DCTOUCB | DCTOSimUCB, t: int) -> int:
     """Return the available arm of the highest index."""
     width = policy.sigma * math.sqrt(8.0 * math.log(t))
-    arm = WAIT
-    best = -math.inf
+    arm, best = WAIT, -math.inf
     for i in range(len(policy.pulls)):
         if policy.available[i]:
             bonus = width / math.sqrt(policy.pulls[i])
             index = policy.offset[i] + policy.forecast[i] + bonus
-            if arm == WAIT or better(index, policy.pulls[i], best, policy.pulls[arm]):
-                best = index
-                arm = i
+            arm, best = leader(arm, best, i, index, policy.pulls)
     return arm
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_finite_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 
 
 class CCB(NamedTuple):
@@ -93,9 +93,7 @@ class CCB(NamedTuple):
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = self.mean[i] + ccb_bonus(self, i)
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
 from risingsearch.policies.shared.rewards import unit_reward
 
@@ -94,11 +94,7 @@ class KLUCB(NamedTuple):
                 level = exploration / self.pulls[i]
                 if arm == WAIT or not surely_below(self.mean[i], level, best):
                     index = kl_upper(self.mean[i], level)
-                    if arm == WAIT or better(
-                        index, self.pulls[i], best, self.pulls[arm]
-                    ):
-                        best = index
-                        arm = i
+                    arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

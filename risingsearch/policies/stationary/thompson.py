@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 
@@ -89,14 +89,11 @@ class ThompsonBeta(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of the highest draw."""
-        arm = WAIT
-        best = -math.inf
+        arm, best = WAIT, -math.inf
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = rng.beta(self.successes[i] + 1.0, self.failures[i] + 1.0)
-                if arm == WAIT or better(theta, self.pulls[i], best, self.pulls[arm]):
-                    best = theta
-                    arm = i
+                arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -193,9 +190,7 @@ class ThompsonGaussian(NamedTuple):
         for i in range(len(self.pulls)):
             if self.available[i]:
                 theta = self.mean[i] + self.deviation[i] * rng.standard_normal()
-                if arm == WAIT or better(theta, self.pulls[i], best, self.pulls[arm]):
-                    best = theta
-                    arm = i
+                arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 
 DENOMINATORS = ("n", "n+1")
 
@@ -98,9 +98,7 @@ class UCB1(NamedTuple):
         for i in range(len(self.pulls)):
             if self.available[i]:
                 index = self.mean[i] + scale * self.inverse_root[i]
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.moments import VARIANCES, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
 
@@ -115,9 +115,7 @@ class UCBV(NamedTuple):
             if self.available[i]:
                 spread = scale * self.deviation[i]
                 index = self.mean[i] + spread + reach / (self.pulls[i] + self.extra)
-                if arm == WAIT or better(index, self.pulls[i], best, self.pulls[arm]):
-                    best = index
-                    arm = i
+                arm, best = leader(arm, best, i, index, self.pulls)
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_flag, checked_float, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.sums import append_reward, checked_eps, prefix_sums
 from risingsearch.policies.tuning.screened_damped_slope import (
     damped_gain,
@@ -165,9 +165,7 @@ class GatedDampedSlope(NamedTuple):
             highest = self.average[i] + self.slope[i] * self.pulls[i]
             if self.available[i] and self.pulls[i] > 0 and not highest < best:
                 end = expected_end(self, i, epochs_left(self, i, t))
-                if arm == WAIT or better(end, self.pulls[i], best, self.pulls[arm]):
-                    best = end
-                    arm = i
+                arm, best = leader(arm, best, i, end, self.pulls)
         if arm == WAIT:
             return least_pulled(self.available, self.pulls, 1)
         return arm

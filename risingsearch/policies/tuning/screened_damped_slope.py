@@ -10,7 +10,7 @@ import numpy as np
 
 from risingsearch.checks import checked_float, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, better, least_pulled
+from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.sums import (
     SLOPE_PULLS,
     append_reward,
@@ -144,9 +144,7 @@ class ScreenedDampedSlope(NamedTuple):
         for i in range(len(self.pulls)):
             if self.available[i] and self.pulls[i] > 0:
                 end = min(self.ceiling, self.average[i] + expected_gain(self, i, t))
-                if arm == WAIT or better(end, self.pulls[i], best, self.pulls[arm]):
-                    best = end
-                    arm = i
+                arm, best = leader(arm, best, i, end, self.pulls)
         if arm == WAIT:
             return least_pulled(self.available, self.pulls, 1)
         return arm
