@@ -1,10 +1,4 @@
-"""Which arm next: every policy by its name.
-
->>> import numpy as np
->>> policy = make_policy("cure-ucb", n_arms=3, horizon=100, sigma=0.01)
->>> policy.select(1, np.random.default_rng(0))
-0
-"""
+"""The registered policies: their names, parameters and sources."""
 
 from __future__ import annotations
 

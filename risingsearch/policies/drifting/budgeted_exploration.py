@@ -247,8 +247,7 @@ class OneArmedExploration(NamedTuple):
             self.stopped[0] = False
         if arm == CHANGING_ARM and t > self.epoch_end[0] - self.epoch_length:
             self.gain[0] += reward - self.known_reward
-            if self.gain[0] < -self.loss_budget:
-                self.stopped[0] = True
+            self.stopped[0] |= self.gain[0] < -self.loss_budget
 
     def stop_loss(self, t: int, arm: int) -> tuple[int, float, float]:
         """Keep arm 1 to the end of the epoch, unless the rest of its budget is lost."""
@@ -264,8 +263,7 @@ class OneArmedExploration(NamedTuple):
         """Add the rewards of a stretch within the epoch."""
         self.pulls[arm] += n_pulls
         self.gain[0] += paid - n_pulls * self.known_reward
-        if self.gain[0] < -self.loss_budget:
-            self.stopped[0] = True
+        self.stopped[0] |= self.gain[0] < -self.loss_budget
 
     def until(self, t: int) -> int:
         """Return the end of the epoch once its budget is lost."""

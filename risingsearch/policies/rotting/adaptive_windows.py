@@ -98,17 +98,8 @@ class FEWA(NamedTuple):
             Length of a window over the one before, from 1 (every length, exact) to 2
             (fastest).
         """
-        limit = horizon if max_pulls is None else max_pulls
-        length = window_lengths(growth, limit)
-        shape = (n_arms, len(length))
         return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            length=length,
-            spread=1.0 / np.sqrt(length),
-            mean=np.zeros(shape),
-            pending=np.zeros(shape),
-            filled=np.zeros(shape, dtype=np.int64),
-            n_full=np.zeros(n_arms, dtype=np.int64),
+            *window_arrays(n_arms, horizon, max_pulls, growth),
             alpha=checked_float("alpha", alpha, 0.0, open_low=True),
             sigma=checked_sigma(sigma),
             last_two=np.zeros((n_arms, 2)),
@@ -134,9 +125,7 @@ class FEWA(NamedTuple):
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Take the reward into all windows of the arm."""
-        self.pulls[arm] += 1
-        add_residual(self.residual, self.last_two[arm], self.pulls[arm], reward)
+        """Add the reward to all windows of the arm."""
         extend_windows(self, arm, reward)
 
 
@@ -247,17 +236,8 @@ class RAWUCB(NamedTuple):
             Length of a window over the one before, from 1 (every length, exact) to 2
             (fastest).
         """
-        limit = horizon if max_pulls is None else max_pulls
-        length = window_lengths(growth, limit)
-        shape = (n_arms, len(length))
         return cls(
-            *arm_arrays(n_arms, horizon, max_pulls),
-            length=length,
-            spread=1.0 / np.sqrt(length),
-            mean=np.zeros(shape),
-            pending=np.zeros(shape),
-            filled=np.zeros(shape, dtype=np.int64),
-            n_full=np.zeros(n_arms, dtype=np.int64),
+            *window_arrays(n_arms, horizon, max_pulls, growth),
             alpha=checked_float("alpha", alpha, 0.0, open_low=True),
             sigma=checked_sigma(sigma),
             last_two=np.zeros((n_arms, 2)),
@@ -284,9 +264,7 @@ class RAWUCB(NamedTuple):
             self.tightest[arm] = window
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Take the reward into all windows of the arm."""
-        self.pulls[arm] += 1
-        add_residual(self.residual, self.last_two[arm], self.pulls[arm], reward)
+        """Add the reward to all windows of the arm."""
         extend_windows(self, arm, reward)
 
     def explain(self, arm: int) -> dict[str, float]:
@@ -330,6 +308,23 @@ def confidence_width(policy: FEWA | RAWUCB, t: int) -> float:
     return sigma * math.sqrt(2.0 * policy.alpha * math.log(t))
 
 
+def window_arrays(
+    n_arms: int, horizon: int, max_pulls: int | None, growth: float
+) -> tuple[Bools, Ints, Floats, Ints, Ints, Floats, Floats, Floats, Ints, Ints]:
+    """Return the arrays of a policy without rewards, up to ``n_full``."""
+    length = window_lengths(growth, horizon if max_pulls is None else max_pulls)
+    shape = (n_arms, len(length))
+    return (
+        *arm_arrays(n_arms, horizon, max_pulls),
+        length,
+        1.0 / np.sqrt(length),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(n_arms, dtype=np.int64),
+    )
+
+
 def window_lengths(growth: float, max_pulls: int) -> Ints:
     """Return the lengths 1, ceil(growth), ... up to the first above ``max_pulls``.
 
@@ -343,11 +338,13 @@ def window_lengths(growth: float, max_pulls: int) -> Ints:
 
 
 def extend_windows(policy: FEWA | RAWUCB, arm: int, reward: float) -> None:
-    """Take a reward into the pending sums of an arm, and average those now full.
+    """Record a reward in the pending sums of an arm, and average those now full.
 
     A sum that is full starts again from the pending sum of the next shorter window,
     whose rewards are the latest. The longest sum has all rewards so far.
     """
+    policy.pulls[arm] += 1
+    add_residual(policy.residual, policy.last_two[arm], policy.pulls[arm], reward)
     length, mean = policy.length, policy.mean[arm]
     pending, filled = policy.pending[arm], policy.filled[arm]
     longest = policy.n_full[arm]

@@ -8,6 +8,14 @@ VARIANCES = ("biased", "eq5", "alg1", "table4")
 BIASED, EQ5, ALG1 = range(3)
 
 
+def record_mean(pulls: Ints, mean: Floats, arm: int, reward: float) -> int:
+    """Move the arm's mean by a reward, and return its number, from 1."""
+    n = int(pulls[arm]) + 1
+    pulls[arm] = n
+    mean[arm] += (reward - mean[arm]) / n
+    return n
+
+
 def next_variance(kind: int, variance: float, n: int, square: float) -> float:
     """Return the variance of an arm after its ``n``-th reward.
 

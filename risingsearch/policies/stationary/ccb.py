@@ -10,6 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_finite_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.shared.moments import record_mean
 
 
 class CCB(NamedTuple):
@@ -98,9 +99,7 @@ class CCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean; halve the gap when the arm has had enough pulls."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
-        self.mean[arm] += (reward - self.mean[arm]) / n
+        n = record_mean(self.pulls, self.mean, arm, reward)
         half = 0.5 * self.gap[0]
         square = half * half
         if n >= self.enough[0] and self.horizon[arm] * square > math.e:

@@ -15,6 +15,7 @@ from risingsearch.policies.base import (
     least_pulled,
     uniform_arm,
 )
+from risingsearch.policies.shared.moments import record_mean
 
 
 class EpsilonGreedy(NamedTuple):
@@ -80,8 +81,7 @@ class EpsilonGreedy(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean."""
-        self.pulls[arm] += 1
-        self.mean[arm] += (reward - self.mean[arm]) / self.pulls[arm]
+        record_mean(self.pulls, self.mean, arm, reward)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's mean."""

@@ -11,6 +11,7 @@ from risingsearch.checks import checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
+from risingsearch.policies.shared.moments import record_mean
 from risingsearch.policies.shared.rewards import unit_reward
 
 
@@ -99,9 +100,8 @@ class KLUCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean."""
-        self.pulls[arm] += 1
         reward = unit_reward(reward, self.low, self.high)
-        self.mean[arm] += (reward - self.mean[arm]) / self.pulls[arm]
+        record_mean(self.pulls, self.mean, arm, reward)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return mean and bonus at the coming round, in units of [0, 1]."""

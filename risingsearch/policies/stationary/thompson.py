@@ -10,6 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.shared.moments import record_mean
 from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 
 
@@ -195,9 +196,7 @@ class ThompsonGaussian(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's posterior."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
-        self.mean[arm] += (reward - self.mean[arm]) / n
+        n = record_mean(self.pulls, self.mean, arm, reward)
         self.deviation[arm] = self.sigma / math.sqrt(n)
 
     def explain(self, arm: int) -> dict[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
+from risingsearch.policies.shared.moments import record_mean
 
 DENOMINATORS = ("n", "n+1")
 
@@ -103,9 +104,7 @@ class UCB1(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
-        self.mean[arm] += (reward - self.mean[arm]) / n
+        n = record_mean(self.pulls, self.mean, arm, reward)
         self.inverse_root[arm] = 1.0 / math.sqrt(n + self.extra)
 
     def explain(self, arm: int) -> dict[str, float]:

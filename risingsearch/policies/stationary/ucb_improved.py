@@ -10,6 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_choice, checked_finite_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
+from risingsearch.policies.shared.moments import record_mean
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
 
 NEVER = np.iinfo(np.int64).max
@@ -121,8 +122,7 @@ class ImprovedUCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's mean; end the stage when all have their pulls."""
-        self.pulls[arm] += 1
-        self.value[arm] += (reward - self.value[arm]) / self.pulls[arm]
+        record_mean(self.pulls, self.value, arm, reward)
         if all_have(self.pulls_left, self.alive, self.pulls, self.target[0]):
             drop_behind(self)
             self.resolution[0] *= 0.5

@@ -13,6 +13,7 @@ from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.sums import append_reward, checked_eps, prefix_sums
 from risingsearch.policies.tuning.screened_damped_slope import (
     damped_gain,
+    epochs_left,
     is_claimed,
     look_back,
     screening_pulls,
@@ -164,7 +165,8 @@ class GatedDampedSlope(NamedTuple):
             # No end is higher than this, so most arms need none to be worked out.
             highest = self.average[i] + self.slope[i] * self.pulls[i]
             if self.available[i] and self.pulls[i] > 0 and not highest < best:
-                end = expected_end(self, i, epochs_left(self, i, t))
+                left = epochs_left(self.pulls_left, self.horizon, i, t)
+                end = expected_end(self, i, left)
                 arm, best = leader(arm, best, i, end, self.pulls)
         if arm == WAIT:
             return least_pulled(self.available, self.pulls, 1)
@@ -204,7 +206,8 @@ class GatedDampedSlope(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average, expected gain, and what the pilot has found."""
         t = int(self.pulls.sum()) + 1
-        end = expected_end(self, arm, epochs_left(self, arm, t))
+        left = epochs_left(self.pulls_left, self.horizon, arm, t)
+        end = expected_end(self, arm, left)
         return {
             "recent_average": self.average[arm],
             "expected_gain": end - self.average[arm],
@@ -234,12 +237,6 @@ def arms_to_open(policy: GatedDampedSlope, horizon: float) -> tuple[int, int]:
 def promoted_share(policy: GatedDampedSlope) -> float:
     """Return the share of the opened arms that get a second look."""
     return OPEN_PROMOTED if policy.gate_state[0] == OPEN else CLOSED_PROMOTED
-
-
-def epochs_left(policy: GatedDampedSlope, arm: int, t: int) -> float:
-    """Return how many epochs the arm can still get from round ``t`` on."""
-    rounds_left = float(policy.horizon[arm]) - t + 1.0
-    return min(float(policy.pulls_left[arm]), rounds_left)
 
 
 def expected_end(policy: GatedDampedSlope, arm: int, left: float) -> float:

@@ -276,9 +276,13 @@ def look_back(
 
 def expected_gain(policy: ScreenedDampedSlope, arm: int, t: int) -> float:
     """Return what the arm gains by the last epoch it can still get."""
-    rounds_left = float(policy.horizon[arm]) - t + 1.0
-    left = min(float(policy.pulls_left[arm]), rounds_left)
+    left = epochs_left(policy.pulls_left, policy.horizon, arm, t)
     return damped_gain(policy.slope[arm], float(policy.pulls[arm]), left)
+
+
+def epochs_left(pulls_left: Ints, horizon: Floats, arm: int, t: int) -> float:
+    """Return how many epochs the arm can still get from round ``t`` on."""
+    return min(float(pulls_left[arm]), float(horizon[arm]) - t + 1.0)
 
 
 def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> float:
