@@ -47,6 +47,7 @@ PAPER = "formula of the paper"
 STANDARD = "standard formula"
 RECONSTRUCTION = "reconstruction"
 OWN = "own rule"
+RANGE = ("reward_range",)
 
 
 class PolicyInfo(NamedTuple):
@@ -125,17 +126,12 @@ _ENTRIES: dict[str, _Entry] = {
         ETSWGTS, "Fiandri et al., arXiv 2505.12092 and 2409.05181", RECONSTRUCTION
     ),
     "f-dsw-ts": _Entry(
-        FDSWTS,
-        "Cavenaghi et al. 2021, Entropy 23(3):380",
-        STANDARD,
-        needs=("reward_range",),
+        FDSWTS, "Cavenaghi et al. 2021, Entropy 23(3):380", STANDARD, needs=RANGE
     ),
     "fewa": _Entry(FEWA, "Seznec et al. 2019, AISTATS", PAPER),
     "gated-damped-slope": _Entry(GatedDampedSlope, "risingsearch", OWN),
     "hyperband": _Entry(Hyperband, "Li et al. 2018, JMLR", STANDARD),
-    "kl-ucb": _Entry(
-        KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, needs=("reward_range",)
-    ),
+    "kl-ucb": _Entry(KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, needs=RANGE),
     "max-ucb": _Entry(MaxUCB, "Balef et al., arXiv 2505.05226", PAPER),
     "median-stopping": _Entry(
         MedianStopping, "Golovin et al. 2017, KDD", STANDARD, adaptive=False
@@ -151,14 +147,10 @@ _ENTRIES: dict[str, _Entry] = {
     ),
     "raw-ucb": _Entry(RAWUCB, "Seznec et al. 2020, AISTATS", PAPER),
     "rexp3": _Entry(
-        Rexp3,
-        "Besbes, Gur, Zeevi 2014, NIPS",
-        STANDARD,
-        plans_rounds=True,
-        needs=("reward_range",),
+        Rexp3, "Besbes, Gur, Zeevi 2014, NIPS", STANDARD, plans_rounds=True, needs=RANGE
     ),
     "rising-bandits-cash": _Entry(
-        RisingBandits, "Li et al. 2020, AAAI", PAPER, needs=("reward_range",)
+        RisingBandits, "Li et al. 2020, AAAI", PAPER, needs=RANGE
     ),
     "round-robin": _Entry(RoundRobin, "baseline", STANDARD),
     "screened-damped-slope": _Entry(ScreenedDampedSlope, "risingsearch", OWN),
@@ -167,7 +159,7 @@ _ENTRIES: dict[str, _Entry] = {
         "Allesiardo, Feraud, Maillard 2017, IJDSA",
         STANDARD,
         plans_rounds=True,
-        needs=("reward_range",),
+        needs=RANGE,
     ),
     "successive-halving": _Entry(
         SuccessiveHalving,
@@ -180,14 +172,10 @@ _ENTRIES: dict[str, _Entry] = {
         SWKLUCB,
         "Garivier, Cappe 2011, COLT; Combes, Proutiere 2014, ICML",
         STANDARD,
-        needs=("reward_range",),
+        needs=RANGE,
     ),
     "sw-ts": _Entry(
-        SWTS,
-        "Trovo et al. 2020, JAIR",
-        STANDARD,
-        plans_rounds=True,
-        needs=("reward_range",),
+        SWTS, "Trovo et al. 2020, JAIR", STANDARD, plans_rounds=True, needs=RANGE
     ),
     "sw-ucb": _Entry(
         SWUCB, "Garivier, Moulines 2011, ALT", STANDARD, plans_rounds=True
@@ -196,16 +184,13 @@ _ENTRIES: dict[str, _Entry] = {
         SWA, "Levine et al. 2017, NIPS, Algorithm 1", PAPER, plans_rounds=True
     ),
     "thompson-beta": _Entry(
-        ThompsonBeta,
-        "Thompson 1933; Agrawal, Goyal 2012, COLT",
-        STANDARD,
-        needs=("reward_range",),
+        ThompsonBeta, "Thompson 1933; Agrawal, Goyal 2012, COLT", STANDARD, needs=RANGE
     ),
     "thompson-gaussian": _Entry(
         ThompsonGaussian, "Agrawal, Goyal 2013, AISTATS", STANDARD
     ),
     "ti-ucb": _Entry(
-        TIUCB, "Xia et al., arXiv 2403.07213", RECONSTRUCTION, needs=("reward_range",)
+        TIUCB, "Xia et al., arXiv 2403.07213", RECONSTRUCTION, needs=RANGE
     ),
     "ucb-improved": _Entry(
         ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD
@@ -218,7 +203,7 @@ _ENTRIES: dict[str, _Entry] = {
         WLSOptimisticTS,
         "Fang et al., section 4.3 (its public script)",
         PAPER,
-        needs=("reward_range",),
+        needs=RANGE,
     ),
     "wswa": _Entry(WSWA, "Levine et al. 2017, NIPS, Corollary 3.1.1", PAPER),
 }

@@ -1,6 +1,6 @@
 """Policies that forget: only the last rewards count, whichever arms they came from.
 
-All four keep one ring of the last ``window`` rewards taken in, and per arm the count
+All four keep one ring of the last ``window`` rewards recorded, and per arm the count
 and the sum of what the ring holds, so that ``update`` costs the same for any window.
 """
 
@@ -21,13 +21,7 @@ from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 def windowed_arrays(
     n_arms: int, horizon: int, max_pulls: int | None, window: int
 ) -> tuple[Bools, Ints, Floats, Ints, Ints, Floats, Ints, Ints, Floats]:
-    """Return the arrays of a policy with an empty window, up to ``window_total``.
-
-    Raises
-    ------
-    InvalidParameterError
-        If ``window`` is not a whole number of at least 1.
-    """
+    """Return the arrays of a policy with an empty window, up to ``window_total``."""
     window = checked_int("window", window, 1)
     return (
         *arm_arrays(n_arms, horizon, max_pulls),
@@ -40,7 +34,7 @@ def windowed_arrays(
 
 
 def slide(policy: Windowed, arm: int, reward: float) -> None:
-    """Take a reward into the window, and the one that is now too old out of it.
+    """Record a reward in the window, and remove the one that is now too old.
 
     After each turn of the ring the sums are made anew, so that rounding errors, of a
     huge reward above all, do not outlive the window.

@@ -39,7 +39,7 @@ class WLSOptimisticTS(NamedTuple):
     relative to the arm's newest reward, so that the line stays the same between pulls.
     The script lets them shrink without end: after some 14,000 rounds they leave the
     range of floating-point numbers, the fitted line becomes arbitrary, and *that* makes
-    it look at abandoned arms again. The row of its Table 4 depends on this and does not
+    it return to abandoned arms. The row of its Table 4 depends on this and does not
     come out here.
 
     References

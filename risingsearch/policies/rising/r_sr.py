@@ -1,4 +1,4 @@
-"""Successive rejects: of the arms left, the one that looks worst goes."""
+"""Successive rejects: of the arms left, the worst goes."""
 
 from __future__ import annotations
 

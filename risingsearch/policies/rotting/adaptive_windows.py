@@ -1,4 +1,4 @@
-"""Rewards that fall, at an unknown pace: windows of many lengths at once.
+"""Rewards that fall, at an unknown pace: windows of many lengths.
 
 Short windows see that an arm has worn out, long ones tell small differences. Made for
 rotting bandits, and a baseline for learning curves, which rise.
@@ -249,8 +249,8 @@ class RAWUCB(NamedTuple):
         """Return the arm of highest index, after one pull of each.
 
         The bound of any window is at least the index. So all arms are compared by the
-        window that was tightest when last sought, and only the winner is looked at
-        again, until it stays the winner.
+        window that was tightest when last sought, and only the winner is
+        computed anew, until it stays the winner.
         """
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:

@@ -425,9 +425,9 @@ def closest_halves(first_half: Floats, model_sums: Floats, z: float) -> int:
 
 
 def detection_pulls(model_sums: Floats, sigma: float, n_arms: int, delta: float) -> int:
-    """Return the pulls ``m`` after which an arm's model can be told.
+    """Return the pulls ``m`` after which an arm's model can be identified.
 
-    One more than the table has, at least, where its models cannot be told.
+    One more than the table has, at least, where its models cannot be told apart.
     """
     n = np.arange(len(model_sums))
     Z = 2.0 * model_sums[n // 2] - model_sums

@@ -1,4 +1,4 @@
-"""Tables of the shapes that an arm's curve may have, for the policies that are told."""
+"""Tables of the curves that an arm may follow, for the policies that know them."""
 
 from __future__ import annotations
 
@@ -66,10 +66,7 @@ def plateau_models(
 def model_arrays(models: Any, max_pulls: int) -> tuple[Floats, Floats]:
     """Return the models, pull by pull, and their prefix sums.
 
-    Raises
-    ------
-    InvalidParameterError
-        If they are no table of finite numbers, or end before ``max_pulls``.
+    They are refused where they end before ``max_pulls``.
     """
     table = plateau_models(max_pulls) if models is None else checked_models(models)
     if table.shape[1] < max_pulls:

@@ -1,7 +1,7 @@
 """Rotting bandits: what an arm pays falls with its pulls, so its recent past counts.
 
-SWA and wSWA look at one window of fixed length; ``adaptive_windows`` has those that
-look at many. Made for rewards that wear out; learning curves rise, and for them these
+SWA and wSWA use one window of fixed length; ``adaptive_windows`` has the policies that
+use many. Made for rewards that wear out; learning curves rise, and for them these
 are baselines.
 """
 

@@ -10,17 +10,8 @@ CLIP = 1e-9
 def bernoulli_kl(p: float, q: float) -> float:
     """Return ``p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))``, with ``0 ln 0 = 0``.
 
-    Parameters
-    ----------
-    p : float
-        Probability of the first coin, from 0 to 1.
-    q : float
-        Probability of the second coin, from 0 to 1.
-
-    Returns
-    -------
-    float
-        At least 0; infinite where only ``p`` gives one of the sides a chance.
+    The probabilities of the coins, ``p`` and ``q``, are from 0 to 1. The divergence is
+    at least 0, and infinite where only ``p`` gives one of the sides a chance.
 
     Examples
     --------
@@ -44,17 +35,9 @@ def kl_upper(mean: float, level: float) -> float:
     start from follow from the divergence: Bernstein's, which is tight for small levels,
     and the one without the term ``ln q``, which is tight where ``q`` comes close to 1.
 
-    Parameters
-    ----------
-    mean : float
-        From 0 to 1; clipped to [1e-9, 1 - 1e-9], where logarithms are finite.
-    level : float
-        Divergence allowed; where it is not above 0, the mean is returned.
-
-    Returns
-    -------
-    float
-        At least ``mean`` and at most 1, which stands for all above 1 - 1e-10.
+    The mean, from 0 to 1, is clipped to [1e-9, 1 - 1e-9], where logarithms are finite,
+    and returned where ``level`` is not above 0. A bound of 1 stands for all above
+    1 - 1e-10.
 
     Examples
     --------

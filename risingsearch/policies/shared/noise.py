@@ -16,7 +16,7 @@ def checked_sigma(sigma: float | None) -> float:
 
 
 def add_residual(residual: Floats, last_two: Floats, n: int, reward: float) -> None:
-    """Take the second difference of an arm's newest rewards into the noise estimate.
+    """Add the second difference of an arm's newest rewards to the noise estimate.
 
     ``residual`` holds the sum of squares and their count over all arms; ``last_two``
     the arm's two rewards before this one, its ``n``-th.

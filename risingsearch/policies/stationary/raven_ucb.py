@@ -16,7 +16,7 @@ from risingsearch.policies.shared.moments import VARIANCES, record_moments
 class RavenUCB(NamedTuple):
     r"""RAVEN-UCB: a bonus that fades with time, and one that follows the variance.
 
-    For many arms and a long horizon: it commits early, and looks longer at arms whose
+    For many arms and a long horizon: it commits early, and explores arms longer whose
     rewards vary. ``alpha0`` is in units of the reward; the defaults are the paper's for
     means between 0.3 and 0.8.
 

@@ -13,7 +13,7 @@ from risingsearch.policies.base import WAIT, arm_arrays, least_pulled
 
 
 class ASHA(NamedTuple):
-    """Asynchronous successive halving: promote whoever can be, else open a new arm.
+    """Asynchronous successive halving: promote an arm, or else open a new one.
 
     Good for tuning with many workers, since none ever waits for another.
 

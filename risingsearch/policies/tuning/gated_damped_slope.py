@@ -1,4 +1,4 @@
-"""A default policy that first asks how much a first look is worth."""
+"""Damped slopes after a screening whose width a pilot decides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from risingsearch.policies.tuning.screened_damped_slope import (
     damped_gain,
     epochs_left,
     is_claimed,
-    look_back,
+    record_slope,
     screening_pulls,
 )
 
@@ -39,16 +39,16 @@ class GatedDampedSlope(NamedTuple):
     1. *Pilot.* The first ``n0`` arms get ``2 r1`` epochs each; ``n0`` is a tenth of
        ``T / r1``, between 6 and 24 and at most a quarter of it. Spearman's rank
        correlation between their recent averages after ``r1`` and after ``2 r1`` epochs
-       tells whether a first look ranks arms.
+       tells whether the first rung ranks arms.
     2. *Gate.* At ``gate`` or above, 40 % of the budget opens arms and the best fifth
-       gets a second look; below, 25 % and the better half.
+       goes on to the second rung; below, 25 % and the better half.
     3. *Screening* and 4. *damped slope* are those of ``ScreenedDampedSlope``, but what
        the screening leaves behind counts as flat until it is trained again.
 
     With ``late_arms`` and an open gate only half of these arms (40 at least) are
     screened together. The others are opened one by one, evenly over the time up to
     60 % of the budget: by then much is known about what a good configuration looks
-    like, and whoever proposes the next one can use it. ``proposing`` tells that.
+    like, and a proposer of the next one can use it, when ``proposing`` says so.
 
     Provenance: own rule, tuned on public recorded curves; no published guarantee.
 
@@ -83,7 +83,7 @@ class GatedDampedSlope(NamedTuple):
     slope: Floats  # (n_arms,), s, per pull
     first_look: Floats  # (n_arms,), m after r1 pulls
     second_look: Floats  # (n_arms,), m after 2 r1 pulls
-    promoted: Bools  # (n_arms,), gets a second look, or had it
+    promoted: Bools  # (n_arms,), to the second rung
     parked: Bools  # (n_arms,), left behind by the screening
     rank_correlation: Floats  # (1,), NaN before it is known
     pilot_arms: Ints  # (1,), n0
@@ -111,9 +111,9 @@ class GatedDampedSlope(NamedTuple):
         eps : float, default 0.25
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         gate : float, default 0.8
-            Rank correlation from which a first look is trusted, from -1 to 1.
+            Rank correlation from which the first rung is trusted, from -1 to 1.
         late_arms : bool, default False
-            Whether to keep arms for later, for whoever proposes configurations.
+            Whether to keep arms for later, for a proposer of configurations.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
         """
@@ -147,15 +147,15 @@ class GatedDampedSlope(NamedTuple):
     ) -> int:
         """Return the number of arms that this budget opens, were the gate open.
 
-        With late arms there should be more to choose from: one per first look that the
+        With late arms there should be more to choose from: one per first rung that the
         whole budget could pay.
         """
         share = 1.0 if late_arms else OPEN_SHARE
         return max(2, int(share * horizon / screening_pulls(max_pulls)))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return an arm to look at while there is one, then the highest end."""
-        arm = arm_to_look_at(self, t)
+        """Return an arm to screen while there is one, then the highest end."""
+        arm = arm_to_screen(self, t)
         if arm != WAIT:
             return arm
         if is_claimed(self.available, self.pulls_left, self.pulls, self.horizon):
@@ -174,11 +174,11 @@ class GatedDampedSlope(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and refresh the arm's recent average and slope."""
-        if look_back_gated(self, arm, reward):
+        if record_gated(self, arm, reward):
             self.promoted[arm] = is_promising(self, arm)
 
     def slice_length(self, arm: int) -> int:
-        """Return what is missing of a look, then a quarter of the epochs more."""
+        """Return what is missing of a rung, then a quarter of the epochs more."""
         n = self.pulls[arm]
         r1 = self.screening_pulls
         if arm < self.pilot_arms[0] and self.gate_state[0] == UNKNOWN and n < 2 * r1:
@@ -215,19 +215,19 @@ class GatedDampedSlope(NamedTuple):
         }
 
 
-def pilot_size(looks: float) -> int:
-    """Return ``n0`` for a budget of so many first looks."""
-    wanted = min(max(PILOT_MIN, int(PILOT_SHARE * looks)), PILOT_MAX)
-    return min(wanted, max(2, int(0.25 * looks)))
+def pilot_size(n_rungs: float) -> int:
+    """Return ``n0`` for a budget of so many first rungs."""
+    wanted = min(max(PILOT_MIN, int(PILOT_SHARE * n_rungs)), PILOT_MAX)
+    return min(wanted, max(2, int(0.25 * n_rungs)))
 
 
 def arms_to_open(policy: GatedDampedSlope, horizon: float) -> tuple[int, int]:
     """Return how many arms are screened together, and how many there will be."""
-    looks = horizon / policy.screening_pulls
+    n_rungs = horizon / policy.screening_pulls
     is_open = policy.gate_state[0] == OPEN
     share = OPEN_SHARE if is_open else CLOSED_SHARE
-    total = max(2, min(len(policy.pulls), int(share * looks)))
-    total = max(policy.pilot_arms[0], min(total, max(1, int(looks))))
+    total = max(2, min(len(policy.pulls), int(share * n_rungs)))
+    total = max(policy.pilot_arms[0], min(total, max(1, int(n_rungs))))
     if not (policy.late_arms and is_open):
         return total, total
     first = min(total, max(FIRST_MIN, math.ceil(FIRST_SHARE * total)))
@@ -235,7 +235,7 @@ def arms_to_open(policy: GatedDampedSlope, horizon: float) -> tuple[int, int]:
 
 
 def promoted_share(policy: GatedDampedSlope) -> float:
-    """Return the share of the opened arms that get a second look."""
+    """Return the share of the opened arms that go on to the second rung."""
     return OPEN_PROMOTED if policy.gate_state[0] == OPEN else CLOSED_PROMOTED
 
 
@@ -246,8 +246,8 @@ def expected_end(policy: GatedDampedSlope, arm: int, left: float) -> float:
     return float(min(policy.ceiling, policy.average[arm] + gain))
 
 
-def arm_to_look_at(policy: GatedDampedSlope, t: int) -> int:
-    """Return the arm that pilot, screening or a late opening want, or ``WAIT``.
+def arm_to_screen(policy: GatedDampedSlope, t: int) -> int:
+    """Return the arm that pilot, screening or late opening asks for, or ``WAIT``.
 
     Arms in flight count as opened, so several workers never wait for each other: those
     that the pilot leaves free open more arms, those that the screening leaves free
@@ -289,7 +289,7 @@ def opens_now(policy: GatedDampedSlope, horizon: float, n_opened: int) -> bool:
 
 
 def is_screening(policy: GatedDampedSlope) -> bool:
-    """Return whether second looks are due: the gate is set, the screening not over."""
+    """Return whether arms are promoted: the gate is set, the screening not over."""
     return bool(policy.screened_until[0] == 0 and policy.gate_state[0] != UNKNOWN)
 
 
@@ -339,7 +339,7 @@ def pilot_arm(policy: GatedDampedSlope) -> int:
 
 
 def arm_to_promote(policy: GatedDampedSlope, n_opened: int) -> int:
-    """Return the next arm of the screening for a second look, or ``WAIT``.
+    """Return the next arm of the screening for the second rung, or ``WAIT``.
 
     At the end of the screening, and only then, ``first_arms`` is set, and what was not
     promoted is parked.
@@ -355,7 +355,7 @@ def arm_to_promote(policy: GatedDampedSlope, n_opened: int) -> int:
     while n_promoted < quota:
         best = WAIT
         for i in range(len(policy.pulls)):
-            # A comparison with NaN, the look of an arm that had none, is False.
+            # A comparison with NaN, for an arm that has not reached the rung, is False.
             if not policy.promoted[i] and (
                 policy.first_look[i] > policy.first_look[best]
                 if best != WAIT
@@ -375,10 +375,10 @@ def arm_to_promote(policy: GatedDampedSlope, n_opened: int) -> int:
     return WAIT
 
 
-def look_back_gated(policy: GatedDampedSlope, arm: int, reward: float) -> bool:
-    """Take in a reward; return whether it ends the first look at a late arm."""
+def record_gated(policy: GatedDampedSlope, arm: int, reward: float) -> bool:
+    """Record a reward; return whether it ends the first rung of a late arm."""
     n = append_reward(policy.P, policy.pulls, arm, reward)
-    look_back(policy.P, policy.average, policy.slope, arm, n, policy.eps)
+    record_slope(policy.P, policy.average, policy.slope, arm, n, policy.eps)
     policy.parked[arm] = False
     if n == policy.screening_pulls:
         policy.first_look[arm] = policy.average[arm]
@@ -388,7 +388,7 @@ def look_back_gated(policy: GatedDampedSlope, arm: int, reward: float) -> bool:
 
 
 def is_promising(policy: GatedDampedSlope, arm: int) -> bool:
-    """Return whether a late arm's first look is within the promoted share of all."""
+    """Return whether a late arm's first rung is within the promoted share of all."""
     n_opened = 0
     n_better = 0
     for i in range(len(policy.pulls)):

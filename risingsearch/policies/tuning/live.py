@@ -1,8 +1,8 @@
 """The default policies over many arms, in numpy: the same choices in less time.
 
-A policy looks at one arm after the other, which is fast when compiled. A live search
+A policy goes through the arms one by one, which is fast when compiled. A live search
 interprets it, and then thousands of arms cost milliseconds a decision. Here the same
-rules look at all arms at once; what is decided by few arms stays with the policy.
+rules are vectorized over the arms; what few arms decide stays with the policy.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from risingsearch.policies.tuning.gated_damped_slope import (
     GatedDampedSlope,
     is_screening,
     late_arm,
-    look_back_gated,
     opens_now,
     pilot_arm,
     promoted_share,
+    record_gated,
 )
 from risingsearch.policies.tuning.screened_damped_slope import (
     ScreenedDampedSlope,
@@ -31,17 +31,10 @@ from risingsearch.policies.tuning.screened_damped_slope import (
 
 
 def live(policy: Policy) -> Any:
-    """Return what chooses as the policy does, and shares its arrays.
+    """Return an object that chooses as the policy does, and shares its arrays.
 
-    Parameters
-    ----------
-    policy : Policy
-        Any; those without a form of their own here are returned as they are.
-
-    Returns
-    -------
-    object
-        With the policy's ``select``, ``update`` and ``slice_length``.
+    It has the policy's ``select``, ``update`` and ``slice_length``. A policy that has
+    no vectorized form is returned as it is.
 
     Examples
     --------
@@ -68,7 +61,7 @@ class _Screened:
 
     def slice_length(self, arm: int) -> int:
         n, r1 = int(self._policy.pulls[arm]), self._policy.screening_pulls
-        if n != r1:  # then the policy looks at this arm alone
+        if n != r1:  # this arm alone decides
             return slice_length(self._policy, arm)
         return r1 if self._arm_to_screen() == arm else 1 + n // 4
 
@@ -79,15 +72,15 @@ class _Screened:
         if short != WAIT:
             return short
         unopened = (n == 0) & free
-        looked_at = n == r1
-        again = looked_at & ~free & (policy.pulls_left > 0)
+        on_rung = n == r1
+        again = on_rung & ~free & (policy.pulls_left > 0)
         return screening_choice(
             policy,
             _sum(policy.horizon),
             int(np.count_nonzero(~unopened)),
             int(np.count_nonzero(n > r1) + np.count_nonzero(again)),
             _first(unopened),
-            _highest(policy.screened, looked_at & free),
+            _highest(policy.screened, on_rung & free),
         )
 
 
@@ -99,7 +92,7 @@ class _Gated:
         self.slice_length = policy.slice_length
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        arm = self._arm_to_look_at(t)
+        arm = self._arm_to_screen(t)
         if arm != WAIT:
             return arm
         policy = self._policy
@@ -107,12 +100,12 @@ class _Gated:
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         policy = self._policy
-        if look_back_gated(policy, arm, reward):
+        if record_gated(policy, arm, reward):
             n_opened = np.count_nonzero((policy.pulls > 0) | ~policy.available)
             n_better = np.count_nonzero(policy.first_look > policy.first_look[arm])
             policy.promoted[arm] = n_better < promoted_share(policy) * int(n_opened)
 
-    def _arm_to_look_at(self, t: int) -> int:
+    def _arm_to_screen(self, t: int) -> int:
         policy = self._policy
         if policy.gate_state[0] == UNKNOWN:
             arm = pilot_arm(policy)
@@ -140,13 +133,13 @@ class _Gated:
         n, promoted = policy.pulls, policy.promoted
         quota = math.ceil(promoted_share(policy) * n_opened)
         n_promoted = int(np.count_nonzero(promoted))
-        looked_at = ~promoted & (policy.first_look > -math.inf)
+        on_rung = ~promoted & (policy.first_look > -math.inf)
         while n_promoted < quota:
-            best = _highest(policy.first_look, looked_at)
+            best = _highest(policy.first_look, on_rung)
             if best == WAIT:
                 break
             promoted[best] = True
-            looked_at[best] = False
+            on_rung[best] = False
             n_promoted += 1
             if policy.available[best] and n[best] < 2 * policy.screening_pulls:
                 return best

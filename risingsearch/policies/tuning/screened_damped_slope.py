@@ -103,7 +103,7 @@ class ScreenedDampedSlope(NamedTuple):
         screening_share : float, default 0.3
             Share of the budget that opens arms, above 0 and at most 1.
         promoted_share : float, default 0.5
-            Share of the ``K`` arms that get a second look, above 0 and at most 1.
+            Share of the ``K`` arms that get ``r1`` pulls more, above 0 and at most 1.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
         """
@@ -152,7 +152,7 @@ class ScreenedDampedSlope(NamedTuple):
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward and refresh the arm's recent average and slope."""
         n = append_reward(self.P, self.pulls, arm, reward)
-        look_back(self.P, self.average, self.slope, arm, n, self.eps)
+        record_slope(self.P, self.average, self.slope, arm, n, self.eps)
         if n == self.screening_pulls:
             self.screened[arm] = self.average[arm]
 
@@ -174,7 +174,7 @@ class ScreenedDampedSlope(NamedTuple):
 
 
 def screening_pulls(max_pulls: int) -> int:
-    """Return ``r1 = max(1, R // 50)``, the first look at an arm."""
+    """Return ``r1 = max(1, R // 50)``, the length of the first rung."""
     return max(1, max_pulls // 50)
 
 
@@ -187,9 +187,9 @@ def arm_to_screen(policy: ScreenedDampedSlope) -> int:
     """Return the arm that the screening pulls next, or ``WAIT`` when it is over.
 
     First the opened arms that lack some of their ``r1`` pulls, then arms never opened
-    up to ``K``, then the best of the promoted share that still wait for a second look.
-    Arms in flight count as opened, and as promoted if this is their second look, so
-    several workers screen without waiting for each other.
+    up to ``K``, then the best of the promoted share that have yet to be promoted. Arms
+    in flight count as opened, and as promoted if this is their second rung, so several
+    workers screen without waiting for each other.
     """
     r1 = policy.screening_pulls
     n_opened = 0
@@ -225,7 +225,7 @@ def screening_choice(
     unopened: int,
     candidate: int,
 ) -> int:
-    """Return the unopened arm, the candidate for a second look, or ``WAIT``.
+    """Return the unopened arm, the candidate for the second rung, or ``WAIT``.
 
     ``horizon`` is the sum over the arms.
     """
@@ -263,7 +263,7 @@ def is_claimed(
     return claimed >= latest - pulled
 
 
-def look_back(
+def record_slope(
     sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
 ) -> None:
     """Record the mean of the arm's last window, and its slope, 0 where it falls."""
@@ -307,7 +307,7 @@ def highest_end(scores: Sequence[float], max_pulls: int, eps: float = 0.25) -> f
     n = len(scores)
     sums = np.concatenate([[0.0], np.cumsum(scores)])[None]
     average, slope = np.zeros(1), np.zeros(1)
-    look_back(sums, average, slope, 0, n, eps)
+    record_slope(sums, average, slope, 0, n, eps)
     return float(average[0] + slope[0] * max(0, max_pulls - n))
 
 
