@@ -153,7 +153,7 @@ def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
 def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
     """Return the available arm of the best value, or ``WAIT``.
 
-    Ties are broken as by ``better``.
+    Ties are broken as in ``better``.
     """
     arm, best = WAIT, -math.inf
     for i in range(len(pulls)):

@@ -370,9 +370,8 @@ class SWTS(NamedTuple):
         for i in range(len(self.pulls)):
             if self.available[i]:
                 successes = self.window_total[i]
-                theta = rng.beta(
-                    successes + 1.0, self.window_pulls[i] - successes + 1.0
-                )
+                failures = self.window_pulls[i] - successes
+                theta = rng.beta(successes + 1.0, failures + 1.0)
                 arm, best = leader(arm, best, i, theta, self.pulls)
         return arm
 
@@ -382,10 +381,8 @@ class SWTS(NamedTuple):
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the mean of the arm's posterior, in units of [0, 1]."""
-        return {
-            "posterior_mean": (self.window_total[arm] + 1.0)
-            / (self.window_pulls[arm] + 2.0)
-        }
+        mean = (self.window_total[arm] + 1.0) / (self.window_pulls[arm] + 2.0)
+        return {"posterior_mean": mean}
 
 
 class ETSWGTS(NamedTuple):

@@ -12,8 +12,6 @@ from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.moments import record_mean
 
-DENOMINATORS = ("n", "n+1")
-
 
 class UCB1(NamedTuple):
     r"""UCB1: the mean of an arm, and a bonus that shrinks with its pulls.
@@ -117,8 +115,7 @@ class UCB1(NamedTuple):
 
 def extra_pulls(denominator: str) -> float:
     """Return what ``denominator`` adds to the number of pulls, 0 or 1."""
-    checked_choice("denominator", denominator, DENOMINATORS)
-    return float(DENOMINATORS.index(denominator))
+    return float(checked_choice("denominator", denominator, ("n", "n+1")) == "n+1")
 
 
 def ucb1_scale(policy: UCB1, t: int) -> float:
