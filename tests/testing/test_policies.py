@@ -11,7 +11,8 @@ import pytest
 from risingsearch.errors import UnknownNameError
 from risingsearch.policies import WAIT
 from risingsearch.policies.base import arm_arrays, least_pulled
-from risingsearch.policies.stationary.baselines import EpsilonGreedy, RoundRobin
+from risingsearch.policies.stationary.baselines import RoundRobin
+from risingsearch.policies.stationary.epsilon_greedy import EpsilonGreedy
 from risingsearch.testing import check_policy
 
 
