@@ -89,6 +89,7 @@ if TYPE_CHECKING:
 from risingsearch.policies.arrays import Bools, Floats, Ints
 
 WAIT = -1
+NO_LIMIT = np.iinfo(np.int64).max
 CALLER_ARRAYS = ("available", "pulls_left", "horizon")
 
 
@@ -98,20 +99,16 @@ class Policy(Protocol):
     @property
     def available(self) -> Bools:
         """Arms that may be chosen, of shape (n_arms,)."""
-        ...
 
     @property
     def pulls_left(self) -> Ints:
         """Rewards each arm can still give, of shape (n_arms,)."""
-        ...
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
-        ...
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Record the reward of a pull decided at round ``t``."""
-        ...
 
 
 def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:

@@ -1,8 +1,6 @@
-"""Rotting bandits: what an arm pays falls with its pulls, so its recent past counts.
+"""SWA and wSWA: the mean of an arm's recent rewards, for rewards that wear out.
 
-SWA and wSWA use one window of fixed length; ``adaptive_windows`` has the policies that
-use many. Made for rewards that wear out; learning curves rise, and for them these
-are baselines.
+Learning curves rise, and for them these are baselines.
 """
 
 from __future__ import annotations

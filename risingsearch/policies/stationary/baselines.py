@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import arm_arrays, least_pulled, uniform_arm
+from risingsearch.policies.base import NO_LIMIT, arm_arrays, least_pulled, uniform_arm
 
 
 class UniformRandom(NamedTuple):
@@ -86,7 +86,7 @@ class RoundRobin(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the available arm with fewest pulls."""
-        return least_pulled(self.available, self.pulls, np.iinfo(np.int64).max)
+        return least_pulled(self.available, self.pulls, NO_LIMIT)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Count the pull."""

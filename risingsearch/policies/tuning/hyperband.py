@@ -111,7 +111,7 @@ class Hyperband(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        while self.pulls_left.max() > 0:
+        while most_pulls_left(self.pulls_left) > 0:
             level = self.level[self.bracket[0], self.rung[0]]
             arm, busy = next_below(
                 self.available, self.pulls_left, self.member, self.pulls, level
@@ -138,6 +138,14 @@ class Hyperband(NamedTuple):
             "rung": self.rung[0],
             "on_rung": self.member[arm],
         }
+
+
+def most_pulls_left(pulls_left: Ints) -> int:
+    """Return the most pulls that any arm has left."""
+    most = 0
+    for i in range(len(pulls_left)):
+        most = max(most, pulls_left[i])
+    return most
 
 
 def start_bracket(policy: Hyperband) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays
+from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays
 from risingsearch.policies.shared.race import next_below
 
 
@@ -114,11 +114,7 @@ class SuccessiveHalving(NamedTuple):
             )
             self.rung[0] += 1
         arm, _ = next_below(
-            self.available,
-            self.pulls_left,
-            self.member,
-            self.pulls,
-            np.iinfo(np.int64).max,
+            self.available, self.pulls_left, self.member, self.pulls, NO_LIMIT
         )
         return arm
 
