@@ -1,6 +1,6 @@
 /* CURE-UCB on linear-then-flat arms, as one would write it in C.
 
-   The index is that of risingsearch/policies/rising.py, whose parts change with an
+   The index is that of risingsearch/policies/rising/cure_ucb.py, whose parts change with an
    arm's own pulls only and are kept. Nothing else is: no mask of available arms, no
    checkpoints. Random numbers come from NumPy, so that a run is the same, pull by pull. */
 
