@@ -110,18 +110,6 @@ class ExecutorFailedError(RisingSearchError, RuntimeError):
 def missing(package: str, extra: str) -> MissingDependencyError:
     """Return the error that says how to install an optional package.
 
-    Parameters
-    ----------
-    package : str
-        Name of the package as users know it.
-    extra : str
-        The extra of risingsearch that brings it.
-
-    Returns
-    -------
-    MissingDependencyError
-        Ready to raise.
-
     Examples
     --------
     >>> print(missing("matplotlib", extra="plot"))
@@ -134,20 +122,6 @@ def missing(package: str, extra: str) -> MissingDependencyError:
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """Return the error for a name that is not known, with the closest one.
-
-    Parameters
-    ----------
-    kind : str
-        What the name stands for, for example ``"policy"``.
-    name : object
-        The name that was given.
-    known : iterable of str
-        The names that are allowed.
-
-    Returns
-    -------
-    UnknownNameError
-        Ready to raise.
 
     Examples
     --------

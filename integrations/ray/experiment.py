@@ -45,23 +45,6 @@ class Experiment:
     Every trial is added as paused, so that Ray starts none that was not chosen. A slice
     is told when its last result comes in; by the time its checkpoint is saved, the next
     trial is chosen.
-
-    Parameters
-    ----------
-    controller : TuneController
-        Of the experiment.
-    trial : Trial
-        The first that is added.
-    settings : dict
-        What has to be the same when the experiment is restored.
-    key : str
-        Of the scheduler, the same after ``Tuner.restore``.
-    make_scheduler : callable
-        Makes the scheduler for a number of arms.
-    metric, time_attr : str
-        Where results have the score, and the trial's own count of epochs.
-    saved : tuple, optional
-        What ``recorded`` returned, to restore from where the journal is missing.
     """
 
     def __init__(

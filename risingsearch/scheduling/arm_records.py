@@ -17,21 +17,9 @@ _SAVED = ("charged", "epochs", "failures", "busy", "ended", "failed")
 class ArmRecords:
     """The arms' bookkeeping, and the one rule for failures and non-finite scores.
 
-    Rewards are scores with the sign of the direction, so that higher is better.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms.
-    max_epochs : int
-        Epochs an arm can use at most.
-    direction : {"maximize", "minimize"}, default "maximize"
-        Whether higher or lower scores are better.
-    error_score : float, optional
-        What a failed epoch or a score that is not finite counts as; by default the
-        worst score so far, or 0 before the first.
-    max_failures : int, default 0
-        Failures after which an arm is still retried; one more retires it.
+    Rewards are scores with the sign of the direction: higher is better. A failed epoch
+    and a score that is not finite count as ``error_score``; by default as the worst
+    score so far, or 0 before the first.
     """
 
     def __init__(

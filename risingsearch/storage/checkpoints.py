@@ -66,18 +66,6 @@ class DirectoryStore:
     A file is written beside its name, brought to disk and then renamed, so a crash
     leaves the old files. Its first line says what it holds, with a checksum.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is missing; belongs to one process at a time.
-    max_bytes : int, optional
-        Disk space that all files may take together.
-
-    Raises
-    ------
-    CheckpointError
-        If the folder cannot be made or read.
-
     Examples
     --------
     >>> import tempfile
