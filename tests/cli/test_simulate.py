@@ -1,4 +1,4 @@
-"""What the command line prints, where, and how it ends."""
+"""What ``risingsearch simulate`` prints, in environments and on recorded curves."""
 
 import json
 import re
@@ -6,36 +6,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import risingsearch
 from risingsearch.cli.main import main
-from risingsearch.curves import ENVIRONMENTS, list_environments
-from risingsearch.errors import (
-    ExecutorFailedError,
-    InvalidParameterError,
-    SearchFailedError,
-    missing,
-)
-from risingsearch.policies import list_policies
-
-
-@pytest.fixture
-def demo(monkeypatch):
-    """Replace the demo by one that remembers how it was called."""
-    calls = []
-
-    def run_demo(out, seed):
-        calls.append((out, seed))
-        print("training")
-        return {"best_score": 0.9, "left": float("inf"), "files": (str(out),)}
-
-    module = SimpleNamespace(run_demo=run_demo, calls=calls)
-    monkeypatch.setitem(sys.modules, "risingsearch.cli.demo", module)
-    return module
 
 
 @pytest.fixture
@@ -47,148 +22,6 @@ def empty_folder(monkeypatch, tmp_path):
 
 def no_constant(name):
     raise AssertionError(name)
-
-
-def raising(error):
-    def run_demo(out, seed):
-        raise error
-
-    return run_demo
-
-
-def test_without_a_command_it_prints_the_help_and_fails(capsys):
-    assert main([]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "usage: risingsearch" in printed.err
-    assert "policies" in printed.err
-    assert "demo" in printed.err
-
-
-def test_version(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
-    assert capsys.readouterr().out == f"risingsearch {risingsearch.__version__}\n"
-
-
-def test_an_unknown_command_is_bad_input(capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main(["dance"])
-    assert "invalid choice: 'dance'" in capsys.readouterr().err
-
-
-def test_help_imports_no_numpy():
-    code = (
-        "import sys\n"
-        "from risingsearch.cli.main import main\n"
-        "try:\n"
-        "    main(['--help'])\n"
-        "finally:\n"
-        "    assert 'numpy' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert b"exit codes" in done.stdout
-
-
-class TestPolicies:
-    def test_tells_all_there_is_to_know_of_every_policy(self, capsys):
-        assert main(["policies"]) == 0
-        text = " ".join(capsys.readouterr().out.split())
-        for info in list_policies():
-            start = text.index(f"{info.name} {info.summary.replace('``', '')}")
-            entry = text[start:]
-            assert f"{info.paper} ({info.provenance})" in entry
-            for name, value in info.parameters.items():
-                assert f"{name}={value}" in entry
-        assert "auto is screened-damped-slope" in text
-
-    def test_fits_a_terminal_of_80_columns(self, capsys):
-        main(["policies"])
-        lines = capsys.readouterr().out.splitlines()
-        assert max(len(line) for line in lines) < 80
-        assert all(line == line.rstrip() for line in lines)
-
-    def test_json_is_strict_and_complete(self, capsys):
-        assert main(["policies", "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out, parse_constant=no_constant)
-        assert [row["name"] for row in rows] == [info.name for info in list_policies()]
-        assert set(rows[0]) == set(list_policies()[0]._fields)
-        auto = next(row for row in rows if row["name"] == "screened-damped-slope")
-        assert auto["parameters"]["reward_range"] == ["-inf", "inf"]
-
-
-class TestDemo:
-    def test_runs_where_and_with_what_seed_it_is_told(self, demo, tmp_path, capsys):
-        assert main(["demo", "--out", str(tmp_path / "new"), "--seed", "7"]) == 0
-        assert demo.calls == [(tmp_path / "new", 7)]
-        assert capsys.readouterr().out == "training\n"
-
-    def test_json_leaves_stdout_to_the_result(self, demo, tmp_path, capsys):
-        assert main(["demo", "--out", str(tmp_path), "--json"]) == 0
-        printed = capsys.readouterr()
-        assert json.loads(printed.out) == {
-            "best_score": 0.9,
-            "left": "inf",
-            "files": [str(tmp_path)],
-        }
-        assert printed.err == "training\n"
-
-    @pytest.mark.parametrize("seed", ["-1", "1.5", "one"])
-    def test_a_seed_that_is_none_is_bad_input(self, demo, seed, capsys):
-        with pytest.raises(SystemExit, match="2"):
-            main(["demo", f"--seed={seed}"])
-        assert "whole number of at least 0" in capsys.readouterr().err
-
-    def test_a_file_in_place_of_the_folder_is_bad_input(self, demo, tmp_path, capsys):
-        (tmp_path / "taken").touch()
-        with pytest.raises(SystemExit, match="2"):
-            main(["demo", "--out", str(tmp_path / "taken")])
-        assert "must be a folder" in capsys.readouterr().err
-
-    @pytest.mark.parametrize(
-        ("error", "code"),
-        [
-            (missing("scikit-learn", extra="sklearn"), 2),
-            (InvalidParameterError("budget must be\nat least 1"), 2),
-            (SearchFailedError("every configuration failed"), 3),
-            (ExecutorFailedError("the executor died", result=None), 3),
-            (KeyboardInterrupt(), 130),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_an_error_is_one_line_and_an_exit_code(self, demo, error, code, capsys):
-        demo.run_demo = raising(error)
-        assert main(["demo"]) == code
-        printed = capsys.readouterr()
-        assert printed.out == ""
-        assert printed.err.startswith("risingsearch: ")
-        assert printed.err.count("\n") == 1
-        assert " ".join(str(error).split()) in printed.err
-
-    def test_an_error_of_another_kind_is_a_bug_and_keeps_its_traceback(self, demo):
-        demo.run_demo = raising(ZeroDivisionError())
-        with pytest.raises(ZeroDivisionError):
-            main(["demo"])
-
-
-class TestEnvironments:
-    def test_tells_all_there_is_to_know_of_every_environment(self, capsys):
-        assert main(["environments"]) == 0
-        printed = capsys.readouterr().out
-        text = " ".join(printed.split())
-        for info in list_environments():
-            entry = text[text.index(f"{info.name} {info.summary}") :]
-            assert f"{info.paper} ({info.setting})" in entry
-            for name, value in info.parameters.items():
-                assert (name if value is ... else f"{name}={value}") in entry
-        assert max(map(len, printed.splitlines())) < 80
-
-    def test_json_is_strict_and_complete(self, capsys):
-        assert main(["environments", "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out, parse_constant=no_constant)
-        assert [row["name"] for row in rows] == list(ENVIRONMENTS)
-        imdb = next(row for row in rows if row["name"] == "imdb")
-        assert imdb["parameters"]["data_dir"] == "required"
 
 
 class TestSimulateAnEnvironment:
@@ -403,13 +236,3 @@ def test_the_page_on_simulation_shows_what_the_commands_print(empty_folder, caps
             assert capsys.readouterr().out == output
             n_shown += 1
     assert n_shown == 2
-
-
-def test_a_reader_may_stop_reading():
-    code = "import risingsearch.cli.main as m; raise SystemExit(m.main(['policies']))"
-    command = [sys.executable, "-c", code]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait() == 0
-    process.stderr.close()
