@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import argparse
 import csv
-import math
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.json_output import print_json
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-    SearchFailedError,
-    missing,
-)
+from risingsearch.cli.options import add_command, add_json, increase
+from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 
 if TYPE_CHECKING:
-    from risingsearch.arms import Budget
-    from risingsearch.scripts.sweep import Sweep
     from risingsearch.search.results import SearchResult
 
 SHOWN = ("policy", "budget", "max_epochs", "n_jobs", "seed")
@@ -46,13 +40,13 @@ def add_commands(commands: Any) -> None:
     resume = _add_run(commands, "resume", _resume, "go on with a run, or extend it")
     resume.add_argument(
         "--budget",
-        type=_more,
+        type=increase,
         metavar="+N",
         help="add so many epochs, seconds or hours, whatever the budget is in",
     )
-    resume.add_argument("--json", action="store_true", help="print JSON")
+    add_json(resume)
     status = _add_run(commands, "status", _status, "say how far a run is")
-    status.add_argument("--json", action="store_true", help="print JSON")
+    add_json(status)
     report = _add_run(commands, "report", _report, "write a run as one HTML page")
     report.add_argument(
         "--out", type=Path, metavar="FILE", help="(default: report.html in RUN)"
@@ -72,22 +66,15 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_sweep(commands: Any, name: str, run: Any, does: str) -> Any:
-    parser = _add(commands, name, run, does)
+    parser = add_command(commands, name, run, does)
     parser.add_argument("sweep", type=Path, metavar="SWEEP.yaml")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
     return parser
 
 
 def _add_run(commands: Any, name: str, run: Any, does: str) -> Any:
-    parser = _add(commands, name, run, does)
+    parser = add_command(commands, name, run, does)
     parser.add_argument("run_dir", type=Path, metavar="RUN")
-    return parser
-
-
-def _add(commands: Any, name: str, run: Any, does: str) -> Any:
-    description = f"{does[0].upper()}{does[1:]}."
-    parser = commands.add_parser(name, help=does, description=description)
-    parser.set_defaults(run=run)
     return parser
 
 
@@ -109,55 +96,35 @@ def _plan(arguments: argparse.Namespace) -> None:
         facts["budget_epochs"] = sweep.budget.epochs
         facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
     else:
-        facts["budget_seconds"] = sweep.budget.seconds or 3600 * (
-            sweep.budget.hours or 0
-        )
+        facts["budget_seconds"] = sweep.budget.in_seconds
     _print(facts, as_json=arguments.json)
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    from risingsearch.scripts.run import run_sweep
     from risingsearch.scripts.sweep import read_sweep
-    from risingsearch.storage.run_directory import holds_search
 
     sweep = read_sweep(arguments.sweep)
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
-    cwd = str(Path.cwd())
-    if holds_search(run_dir):
-        cwd = _described(run_dir)["cwd"]
-    _search(sweep, run_dir, cwd, None, as_json=arguments.json)
+    with _advice(run_dir):
+        result, checkpoint = run_sweep(sweep, run_dir)
+    _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
 
 def _resume(arguments: argparse.Namespace) -> None:
-    from risingsearch.scripts.sweep import checked_sweep
+    from risingsearch.scripts.run import resume_sweep
 
     run_dir = arguments.run_dir
-    described = _described(run_dir)
-    sweep = checked_sweep(described["sweep"], str(run_dir))
-    more = None if arguments.budget is None else sweep.budget.more(arguments.budget)
-    _search(sweep, run_dir, described["cwd"], more, as_json=arguments.json)
+    with _advice(run_dir):
+        result, checkpoint = resume_sweep(run_dir, arguments.budget)
+    _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
 
-def _described(run_dir: Path) -> dict[str, Any]:
-    """Return the sweep of a run and where its scripts run."""
-    from risingsearch.storage.run_directory import saved_header
-
-    described: dict[str, Any] = saved_header(run_dir)["settings"].get("identity", {})
-    if not {"sweep", "cwd"} <= described.keys():
-        msg = (
-            f"{run_dir} is not the run of a sweep: go on with RisingSearch.resume in "
-            "Python"
-        )
-        raise RunDirError(msg)
-    return described
-
-
-def _search(
-    sweep: Sweep, run_dir: Path, cwd: str, more: int | Budget | None, *, as_json: bool
-) -> None:
-    from risingsearch.scripts.run import run_sweep
-
+@contextmanager
+def _advice(run_dir: Path) -> Iterator[None]:
+    """Say what to do about a search that did not come to its end."""
     try:
-        result, checkpoint = run_sweep(sweep, run_dir, Path(cwd), more)
+        yield
     except KeyboardInterrupt:
         print(
             f"risingsearch: interrupted; go on with: risingsearch resume {run_dir}",
@@ -167,6 +134,11 @@ def _search(
     except SearchFailedError as error:
         msg = f"{error}; mend the script and start anew with another --run-dir"
         raise SearchFailedError(msg) from error
+
+
+def _print_found(
+    result: SearchResult, run_dir: Path, checkpoint: Path, *, as_json: bool
+) -> None:
     facts = _facts(result, run_dir)
     _print(facts | {"checkpoint": str(checkpoint)}, as_json=as_json)
 
@@ -174,8 +146,7 @@ def _search(
 def _status(arguments: argparse.Namespace) -> None:
     from risingsearch.storage.run_directory import is_held
 
-    result = _saved_result(arguments.run_dir)
-    facts = _facts(result, arguments.run_dir)
+    facts = _facts(_saved_result(arguments.run_dir), arguments.run_dir)
     if is_held(arguments.run_dir):
         facts["stop_reason"] = "none: it is running"
     _print(facts, as_json=arguments.json)
@@ -183,24 +154,25 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _report(arguments: argparse.Namespace) -> None:
     from risingsearch.plotting.html_report import write_report
-    from risingsearch.search.search import RisingSearch
     from risingsearch.storage.run_directory import saved_header
 
     run_dir = arguments.run_dir
-    result = RisingSearch.saved_result(run_dir)
+    result = _saved_result(run_dir)
     settings = saved_header(run_dir)["settings"]
     shown = {name: settings[name] for name in SHOWN if settings[name] is not None}
     out = arguments.out or run_dir / "report.html"
-    try:
+    with _writing(out):
         title = run_dir.resolve().name
-        path = write_report(result, out, title=title, settings=shown)
+        print(write_report(result, out, title=title, settings=shown))
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise _unwritable(out, error) from error
-    print(path)
-
-
-def _unwritable(path: Path, error: OSError) -> InvalidParameterError:
-    return InvalidParameterError(f"{path} cannot be written ({error.strerror})")
+        msg = f"{path} cannot be written ({error.strerror})"
+        raise InvalidParameterError(msg) from error
 
 
 def _saved_result(run_dir: Path) -> SearchResult:
@@ -229,20 +201,20 @@ def _export(arguments: argparse.Namespace) -> None:
         {**row, **_prefixed(result.candidates[row["arm"]])} for row in result.history
     ]
     out = arguments.out
-    if out is None:
-        if arguments.format == "parquet":
+    if arguments.format == "parquet":
+        if out is None:
             msg = "parquet is no text: name a file with --out"
             raise InvalidParameterError(msg)
-        _write(rows, sys.stdout, arguments.format)
-        return
-    try:
-        if arguments.format == "parquet":
+        with _writing(out):
             _write_parquet(rows, out)
-            return
-        with out.open("w", newline="", errors="backslashreplace") as file:
+    elif out is None:
+        _write(rows, sys.stdout, arguments.format)
+    else:
+        with (
+            _writing(out),
+            out.open("w", newline="", errors="backslashreplace") as file,
+        ):
             _write(rows, file, arguments.format)
-    except OSError as error:
-        raise _unwritable(out, error) from error
 
 
 def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
@@ -287,14 +259,3 @@ def _print(facts: Mapping[str, Any], *, as_json: bool) -> None:
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         print(f"{name.replace('_', ' '):{width}}  {value}")
-
-
-def _more(text: str) -> float:
-    try:
-        more = float(text.removeprefix("+"))
-    except ValueError:
-        more = 0.0
-    if not 0.0 < more < math.inf:
-        msg = f"how much is added, such as +100; got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return more

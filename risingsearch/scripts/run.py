@@ -1,4 +1,4 @@
-"""A sweep from its first script to its last."""
+"""A sweep from its first script to its last: run, continued, or extended."""
 
 from __future__ import annotations
 
@@ -7,31 +7,38 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from risingsearch.arms import Budget, Report
+from risingsearch.errors import RunDirError
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scripts.sweep import Sweep
-from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
+from risingsearch.scripts.sweep import Sweep, checked_sweep
+from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.run_directory import holds_search, saved_header
 
-KEPT = 2
+RETAINED = 2
 """Checkpoint directories of an arm: the last, and one for when that is gone."""
 
 
 def run_sweep(
-    sweep: Sweep, run_dir: Path, cwd: Path, more: int | Budget | None = None
+    sweep: Sweep,
+    run_dir: Path,
+    cwd: Path | None = None,
+    more: int | Budget | None = None,
 ) -> tuple[SearchResult, Path]:
-    """Run a sweep to its end, or go on with it.
+    """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
     Parameters
     ----------
     sweep : Sweep
         What is searched, and how.
     run_dir : Path
-        Where it is kept.
-    cwd : Path
-        Where the scripts run.
+        Where the search is stored.
+    cwd : Path, optional
+        Where the scripts run; by default where they have run before, for a new sweep
+        the current folder.
     more : int or Budget, optional
         What is added to the budget first.
 
@@ -40,6 +47,9 @@ def run_sweep(
     SearchResult, Path
         What was found, and the checkpoint directory of the best.
     """
+    if cwd is None:
+        saved = holds_search(run_dir)
+        cwd = Path(_description(run_dir)["cwd"]) if saved else Path.cwd()
     trainable = CommandTrainable(
         sweep.command,
         run_dir / "arms",
@@ -49,9 +59,9 @@ def run_sweep(
         timeout=sweep.timeout,
         cwd=cwd,
     )
-    tidy = _Tidy(trainable)
     described = sweep.model_dump(mode="json", exclude_defaults=True)
-    with _workers(sweep.workers, trainable) as executor, _ends_are_interrupts():
+    cleaner = _CheckpointCleaner(trainable)
+    with _workers(sweep.workers, trainable) as executor, _termination_interrupts():
         search = RisingSearch(
             trainable,
             sweep.draw(),
@@ -66,52 +76,91 @@ def run_sweep(
             n_jobs=sweep.workers,
             slice=sweep.slice,
             order=sweep.order,
-            callbacks=[tidy],
+            callbacks=[cleaner],
             progress=True,
             run_dir=run_dir,
             identity={"sweep": described, "cwd": str(cwd)},
         )
         trainable.end_left_over()
-        trainable.arms.update(
-            {search.seed_of(arm): arm for arm in range(len(search.candidates))}
-        )
+        trainable.arms = {
+            search.seed_of(arm): arm for arm in range(len(search.candidates))
+        }
         if more is not None:
             search.extend(more)
         result = search.run()
-        tidy.tidy(search.scheduler)
+        cleaner.clean(search.scheduler)
     assert result.best_arm is not None
-    epochs = trainable.checkpoint_epochs(result.best_arm)
-    epoch = next((e for e in epochs if e >= result.best_epoch), result.best_epoch)
-    return result, trainable.home(result.best_arm) / checkpoint_name(epoch)
+    return result, trainable.checkpoint_from(result.best_arm, result.best_epoch)
 
 
-class _Tidy:
-    """Drops checkpoint directories that nothing goes on from and that are not best."""
+def resume_sweep(
+    run_dir: Path, added: float | None = None
+) -> tuple[SearchResult, Path]:
+    """Continue a sweep from its run directory alone, where its scripts ran before.
+
+    Parameters
+    ----------
+    run_dir : Path
+        Where the search is stored.
+    added : float, optional
+        What is added to the budget first: epochs, seconds or hours, as the sweep says.
+
+    Returns
+    -------
+    SearchResult, Path
+        As ``run_sweep``.
+
+    Raises
+    ------
+    RunDirError
+        If the directory holds no sweep.
+    """
+    sweep = checked_sweep(_description(run_dir)["sweep"], str(run_dir))
+    more = None if added is None else sweep.budget.more(added)
+    return run_sweep(sweep, run_dir, more=more)
+
+
+def _description(run_dir: Path) -> dict[str, Any]:
+    """Return the sweep of a run, and where its scripts run."""
+    described: dict[str, Any] = saved_header(run_dir)["settings"].get("identity", {})
+    if not {"sweep", "cwd"} <= described.keys():
+        msg = (
+            f"{run_dir} is not the run of a sweep: continue it in Python, with "
+            "RisingSearch.resume"
+        )
+        raise RunDirError(msg)
+    return described
+
+
+class _CheckpointCleaner:
+    """Drops checkpoint directories that are neither continued from nor the best."""
 
     def __init__(self, trainable: CommandTrainable) -> None:
         self._trainable = trainable
-        self._due: set[int] = set()  # arms that have changed
+        self._changed: set[int] = set()  # arms whose directories may have to go
 
     def __call__(self, search: RisingSearch, report: Report) -> None:
-        self._due.add(report.job.arm)
-        self.tidy(search.scheduler)
+        self._changed.add(report.job.arm)
+        self.clean(search.scheduler)
 
-    def tidy(self, scheduler: Scheduler) -> None:
+    def clean(self, scheduler: Scheduler) -> None:
+        """Drop what is not needed any more of the arms that have trained."""
         best = scheduler.best_arm
-        for arm in list(self._due):
+        for arm in list(self._changed):
             status = scheduler.status(arm)
             epochs = self._trainable.checkpoint_epochs(arm)
-            keep = set() if status in ("finished", "failed") else set(epochs[-KEPT:])
+            over = status in ("finished", "failed")
+            retained = set() if over else set(epochs[-RETAINED:])
             if arm == best:
-                keep.update([e for e in epochs if e >= scheduler.best_epoch][:1])
-            self._trainable.drop_checkpoints(arm, keep)
+                retained.update([e for e in epochs if e >= scheduler.best_epoch][:1])
+            self._trainable.drop_checkpoints(arm, retained)
             if status != "running" and arm != best:  # else it will change once more
-                self._due.remove(arm)
+                self._changed.remove(arm)
 
 
 @contextmanager
-def _ends_are_interrupts() -> Iterator[None]:
-    """Let whoever asks this process to end have what Ctrl-C has."""
+def _termination_interrupts() -> Iterator[None]:
+    """Treat a request to terminate this process as Ctrl-C is treated."""
     before = {}
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -127,7 +176,7 @@ def _ends_are_interrupts() -> Iterator[None]:
 def _workers(
     n_workers: int, trainable: CommandTrainable
 ) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads that wait for scripts; no script outlives them."""
+    """Yield threads that wait for scripts; at the end every script is terminated."""
     executor = ThreadPoolExecutor(n_workers)
     try:
         yield executor

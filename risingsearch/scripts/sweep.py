@@ -172,7 +172,12 @@ class BudgetSetting(_Strict):
         """As a search takes it."""
         if self.epochs is not None:
             return self.epochs
-        return Budget(seconds=self.seconds or 3600.0 * (self.hours or 0.0))
+        return Budget(seconds=self.in_seconds)
+
+    @property
+    def in_seconds(self) -> float:
+        """A budget in time."""
+        return self.seconds or 3600.0 * (self.hours or 0.0)
 
 
 class Sweep(_Strict):

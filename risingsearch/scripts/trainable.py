@@ -205,6 +205,13 @@ class CommandTrainable:
         found = self.home(arm).glob("epoch-*")
         return sorted(int(path.name.removeprefix("epoch-")) for path in found)
 
+    def checkpoint_from(self, arm: int, epoch: int) -> Path:
+        """Return an arm's first checkpoint directory that has seen an epoch."""
+        epochs = self.checkpoint_epochs(arm)
+        return self.home(arm) / checkpoint_name(
+            next((e for e in epochs if e >= epoch), epoch)
+        )
+
     def drop_checkpoints(self, arm: int, keep: Set[int]) -> None:
         """Remove an arm's checkpoint directories but those of some epochs."""
         for epoch in self.checkpoint_epochs(arm):
