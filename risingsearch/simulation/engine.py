@@ -67,6 +67,9 @@ def play(
     A run ends early when all arms have ended, which another thread may bring about: it
     lowers ``policy.pulls_left`` to 1.
 
+    The loop is one function although it is long: its running sums stay in registers,
+    and numba copies a NamedTuple for every call that it does not inline.
+
     Raises
     ------
     PolicyError
@@ -98,92 +101,102 @@ def play(
         if arm == WAIT:  # nothing to pull before another arm appears
             t = min(change, rounds + 1)
             while checkpoint < t:
-                reward[j] = total
-                found[j] = mean_of_highest
-                j += 1
+                j = noted(j, total, mean_of_highest, reward, found)
                 checkpoint = checkpoints[j]
-        elif until(policy, t) > t:
-            last = min(until(policy, t), rounds, change - 1, t + pulls_left[arm] - 1)
+            continue
+        furthest = min(rounds, change - 1, t + pulls_left[arm] - 1)
+        if until(policy, t) > t:
+            last = min(until(policy, t), furthest)
             n_played += last - t + 1
             while t <= last:
                 end = min(last, checkpoint)
                 total += span(environment, arm, pulls[arm] + 1, t, end)
-                pulls[arm] += end - t + 1
-                pulls_left[arm] -= end - t + 1
+                if ended(arm, end - t + 1, pulls, pulls_left, available):
+                    playable = some(available)
                 if traced:
-                    for s in range(t - 1, end):
-                        arms[s] = arm
-                t = end + 1
+                    arms[t - 1 : end] = arm
                 if end == checkpoint:
-                    reward[j] = total
-                    found[j] = mean_of_highest
-                    j += 1
+                    j = noted(j, total, mean_of_highest, reward, found)
                     checkpoint = checkpoints[j]
-            if pulls_left[arm] <= 0:
-                available[arm] = False
+                t = end + 1
+            continue
+        end = t - 1
+        last, par, loss = stop_loss(policy, t, arm)
+        if last > t:
+            last = min(last, furthest, checkpoint)
+            n = pulls[arm] + 1
+            end, paid = pull_on(environment, arm, n, t, last, par, loss, rng)
+            if end > last:
+                raise InvalidParameterError(TOO_FAR)
+        if end >= t:
+            n_played += end - t + 1
+            total += span(environment, arm, pulls[arm] + 1, t, end)
+            if ended(arm, end - t + 1, pulls, pulls_left, available):
                 playable = some(available)
-        else:
-            last, par, loss = stop_loss(policy, t, arm)
-            end = t - 1
-            if last > t:
-                last = min(last, rounds, change - 1, t + pulls_left[arm] - 1)
-                last = min(last, checkpoint)
-                n = pulls[arm] + 1
-                end, paid = pull_on(environment, arm, n, t, last, par, loss, rng)
-                if end > last:
-                    raise InvalidParameterError(TOO_FAR)
-            if end >= t:
-                n = end - t + 1
-                n_played += n
-                total += span(environment, arm, pulls[arm] + 1, t, end)
-                pulls[arm] += n
-                pulls_left[arm] -= n
-                if pulls_left[arm] <= 0:
-                    available[arm] = False
-                    playable = some(available)
-                update_sum(policy, end, arm, n, paid)
-                if traced:
-                    for s in range(t - 1, end):
-                        arms[s] = arm
-                t = end + 1
-                if end == checkpoint:
-                    reward[j] = total
-                    found[j] = mean_of_highest
-                    j += 1
-                    checkpoint = checkpoints[j]
-                continue
-            left = slice_length(policy, arm)
-            if left < 1:
-                raise PolicyError(NO_SLICE)
-            while left > 0:
-                left -= 1
-                n = pulls[arm] + 1
-                pulls[arm] = n
-                n_played += 1
-                expected = mean(environment, arm, n, t)
-                total += expected
-                x = draw(environment, expected, arm, n, t, rng)
-                if x > highest:
-                    highest = x
-                    mean_of_highest = expected
-                pulls_left[arm] -= 1
-                if pulls_left[arm] <= 0:
-                    available[arm] = False
-                    playable = some(available)
-                    left = 0
-                update(policy, t, arm, x, rng)
-                if traced:
-                    arms[t - 1] = arm
-                    rewards[t - 1] = x
-                if t == checkpoint:
-                    reward[j] = total
-                    found[j] = mean_of_highest
-                    j += 1
-                    checkpoint = checkpoints[j]
-                t += 1
-                if t > rounds or t == change:
-                    left = 0
+            if traced:
+                arms[t - 1 : end] = arm
+            update_sum(policy, end, arm, end - t + 1, paid)
+            if end == checkpoint:
+                j = noted(j, total, mean_of_highest, reward, found)
+                checkpoint = checkpoints[j]
+            t = end + 1
+            continue
+        left = slice_length(policy, arm)
+        if left < 1:
+            raise PolicyError(NO_SLICE)
+        while left > 0:
+            left -= 1
+            n_played += 1
+            if ended(arm, 1, pulls, pulls_left, available):
+                playable = some(available)
+                left = 0
+            n = pulls[arm]
+            expected = mean(environment, arm, n, t)
+            total += expected
+            x = draw(environment, expected, arm, n, t, rng)
+            if x > highest:
+                highest = x
+                mean_of_highest = expected
+            update(policy, t, arm, x, rng)
+            if traced:
+                arms[t - 1] = arm
+                rewards[t - 1] = x
+            if t == checkpoint:
+                j = noted(j, total, mean_of_highest, reward, found)
+                checkpoint = checkpoints[j]
+            t += 1
+            if t > rounds or t == change:
+                left = 0
     return n_played
+
+
+def ended(
+    arm: int,
+    n: int,
+    pulls: NDArray[np.int64],
+    pulls_left: NDArray[np.int64],
+    available: NDArray[np.bool_],
+) -> bool:
+    """Record ``n`` pulls of an arm; return whether they were its last."""
+    pulls[arm] += n
+    pulls_left[arm] -= n
+    if pulls_left[arm] > 0:
+        return False
+    available[arm] = False
+    return True
+
+
+def noted(
+    j: int,
+    total: float,
+    best_mean: float,
+    reward: NDArray[np.float64],
+    found: NDArray[np.float64],
+) -> int:
+    """Fill in checkpoint ``j``; return the index of the next."""
+    reward[j] = total
+    found[j] = best_mean
+    return j + 1
 
 
 def some(flags: NDArray[np.bool_]) -> bool:
