@@ -157,42 +157,9 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
         f"      Training all in full would cost {len(models) * MAX_EPOCHS} epochs; "
         f"this search spends {BUDGET}.\n"
     )
-    rising = RisingSearchCV(
-        CountedClassifier(),
-        models,
-        budget=BUDGET,
-        max_epochs=MAX_EPOCHS,
-        cv=split,
-        refit=False,
-        random_state=seed,
-        verbose=1,
-    )
-    space = {"model": [params["model"] for params in models]}
-    halving = HalvingRandomSearchCV(
-        CountedClassifier(),
-        space,
-        resource="epochs",
-        n_candidates=len(models),
-        min_resources=1,
-        max_resources=MAX_EPOCHS,
-        factor=3,
-        cv=split,
-        refit=False,
-        random_state=seed,
-    )
-    in_full = RandomizedSearchCV(
-        CountedClassifier(epochs=MAX_EPOCHS),
-        space,
-        n_iter=BUDGET // MAX_EPOCHS,
-        cv=split,
-        refit=False,
-        random_state=seed,
-    )
-    table = [
-        _timed("RisingSearchCV", rising, X, y),
-        _timed("HalvingRandomSearchCV", halving, X, y),
-        _timed("random search, in full", in_full, X, y),
-    ]
+    searches = _searches(models, split, seed)
+    table = [_timed(name, search, X, y) for name, search in searches.items()]
+    rising = searches["RisingSearchCV"]
     _print_table(table)
     best = describe(rising.best_params_["model"])
     print(f"\nBest: {best}, at epoch {rising.best_epoch_}; {rising.stop_reason_}.")
@@ -203,6 +170,40 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
         "best": best,
         "best_epoch": rising.best_epoch_,
         "files": [str(file) for file in files],
+    }
+
+
+def _searches(
+    models: list[dict[str, Any]], split: list[tuple[Any, Any]], seed: int
+) -> dict[str, Any]:
+    """Return this package's search and two others, on the same split."""
+    space = {"model": [params["model"] for params in models]}
+    same: dict[str, Any] = {"cv": split, "refit": False, "random_state": seed}
+    return {
+        "RisingSearchCV": RisingSearchCV(
+            CountedClassifier(),
+            models,
+            budget=BUDGET,
+            max_epochs=MAX_EPOCHS,
+            verbose=1,
+            **same,
+        ),
+        "HalvingRandomSearchCV": HalvingRandomSearchCV(
+            CountedClassifier(),
+            space,
+            resource="epochs",
+            n_candidates=len(models),
+            min_resources=1,
+            max_resources=MAX_EPOCHS,
+            factor=3,
+            **same,
+        ),
+        "random search, in full": RandomizedSearchCV(
+            CountedClassifier(epochs=MAX_EPOCHS),
+            space,
+            n_iter=BUDGET // MAX_EPOCHS,
+            **same,
+        ),
     }
 
 

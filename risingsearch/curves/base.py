@@ -1,4 +1,4 @@
-"""The contract of environments, on one page: what a pull pays.
+"""The contract of environments and of their generators, on one page: what a pull pays.
 
 An environment is a ``NamedTuple`` of numbers and arrays, compiled as well as
 interpreted, by the rules of ``risingsearch.policies.base``. Arms and pulls are those of
@@ -38,17 +38,51 @@ Optional, with what stands in for them:
     ended, as far as the policy can tell: not available, no pulls left.
 ``fresh(self)``
     The environment with mutable arrays of its own, for a run beside others (itself).
+
+A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
+is drawn comes from ``rng`` alone. What generators have in common is documented in
+``SHARED``, their own parameters in their own docstrings; ``help`` shows both, because
+``generator`` puts them together.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 NEVER = 2**62
 """A round that never comes."""
+
+SHARED = {
+    "rng": (
+        "numpy.random.Generator",
+        "Draws the arms and their changes; not used where nothing is random.",
+    ),
+    "horizon": ("int", "Number of rounds the environment is meant for, at least 1."),
+    "n_arms": ("int", "Number of arms, at least 1."),
+    "mean_range": (
+        "(float, float)",
+        "Range of the means, drawn uniformly, in units of the reward.",
+    ),
+    "variance_range": (
+        "(float, float)",
+        "Range of the variances, drawn uniformly; at least 0.",
+    ),
+    "noise": (
+        "Noise, str or float",
+        "A noise model, its kind, or the standard deviation of Gaussian noise, which\n"
+        "    multiplies the standard deviations that the arms have of their own.",
+    ),
+}
+"""Type and meaning of the parameters that a generator need not document itself."""
+
+_SECTION = re.compile(r"\n\n(\w+)\n-+\n")
+_Generator = TypeVar("_Generator", bound=Callable[..., Any])
 
 
 class Environment(Protocol):
@@ -92,3 +126,41 @@ def pull_limits(environment: Any, rounds: int) -> NDArray[np.int64]:
         return np.full(environment.n_arms, rounds, dtype=np.int64)
     limits: NDArray[np.int64] = np.minimum(own, rounds)
     return limits
+
+
+def generator(function: _Generator) -> _Generator:
+    """Complete the docstring of a generator by what generators share.
+
+    Added are the parameters in ``SHARED`` that it has and does not document, what it
+    returns, and that parameters outside their ranges are refused.
+    """
+    if not function.__doc__:  # Python runs without docstrings
+        return function
+    description, *rest = _SECTION.split(inspect.cleandoc(function.__doc__))
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    signature = inspect.signature(function)
+    own = sections.pop("Parameters", "")
+    shared = [
+        _entry(parameter)
+        for name, parameter in signature.parameters.items()
+        if name in SHARED and not re.search(rf"^{name} :", own, re.MULTILINE)
+    ]
+    complete = {
+        "Parameters": "\n".join([*shared, own]).rstrip(),
+        "Returns": str(signature.return_annotation),
+        "Raises": "InvalidParameterError\n    If a parameter is outside its range.",
+    } | sections
+    function.__doc__ = "\n\n".join(
+        [description]
+        + [f"{name}\n{'-' * len(name)}\n{text}" for name, text in complete.items()]
+    )
+    return function
+
+
+def _entry(parameter: inspect.Parameter) -> str:
+    kind, meaning = SHARED[parameter.name]
+    default = parameter.default
+    if default is not parameter.empty:
+        shown = f"{default:.3g}" if isinstance(default, float) else repr(default)
+        kind += f", default {shown}"
+    return f"{parameter.name} : {kind}\n    {meaning}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
+from risingsearch.curves.base import generator
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans
 from risingsearch.curves.shifting import (
@@ -22,6 +23,7 @@ from risingsearch.curves.shifting import (
 from risingsearch.errors import InvalidParameterError
 
 
+@generator
 def bernoulli(
     rng: np.random.Generator,
     horizon: int,
@@ -33,29 +35,12 @@ def bernoulli(
     """Arms that never change: ten close success probabilities.
 
     Good for policies made for arms that stand still. The paper runs horizons from 100
-    to 15,000 with 50 draws of the arms each.
+    to 15,000 with 50 draws of the arms each; the same seed gives the same arms for all.
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms.
-    horizon : int
-        Number of rounds; the same arms come out for every horizon.
-    n_arms : int, default 10
-        Number of arms, at least 1.
     mean_range : (float, float), default (0.8, 0.95)
         Range of the success probabilities, drawn uniformly.
-    noise : Noise, str or float, default "bernoulli"
-        A noise model, its kind, or the standard deviation of Gaussian noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -71,6 +56,7 @@ def bernoulli(
     return DriftingMeans.create(means, noise=noise)
 
 
+@generator
 def sensitivity_variance(
     rng: np.random.Generator,
     horizon: int,
@@ -89,30 +75,8 @@ def sensitivity_variance(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms and their changes.
-    horizon : int
-        Number of rounds.
-    n_arms : int, default 10
-        Number of arms, at least 1.
-    mean_range : (float, float), default (0.3, 0.8)
-        Range of the means, drawn uniformly, in units of the reward.
-    variance_range : (float, float), default (0.01, 0.09)
-        Range of the variances, drawn uniformly; at least 0.
     every : int, default 5000
         The rounds that are its multiples bring a change; at least 2.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -126,6 +90,7 @@ def sensitivity_variance(
     return timeline(changes, "held", noise)
 
 
+@generator
 def sensitivity_incremental(
     rng: np.random.Generator,
     horizon: int,
@@ -144,26 +109,10 @@ def sensitivity_incremental(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms and their changes.
-    horizon : int
-        Number of rounds.
-    n_arms, mean_range, variance_range, every
-        As ``sensitivity_variance``.
+    every : int, default 5000
+        The rounds that are its multiples bring a change; at least 2.
     step : float, default 0.01
         Largest step of a mean in either direction, at least 0.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -178,6 +127,7 @@ def sensitivity_incremental(
     return timeline(changes, "held", noise)
 
 
+@generator
 def sensitivity_blips(
     rng: np.random.Generator,
     horizon: int,
@@ -195,24 +145,8 @@ def sensitivity_blips(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms and their changes.
-    horizon : int
-        Number of rounds.
-    n_arms, mean_range, variance_range, every
-        As ``sensitivity_variance``.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
+    every : int, default 5000
+        The rounds that are its multiples bring a change; at least 2.
 
     References
     ----------
@@ -225,6 +159,7 @@ def sensitivity_blips(
     return timeline(changes, "held", noise)
 
 
+@generator
 def logistics(
     rng: np.random.Generator,
     horizon: int,
@@ -249,12 +184,6 @@ def logistics(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the changes.
-    horizon : int
-        Number of rounds.
-    n_arms : int, default 100
-        Number of arms, at least 1.
     mean_range : (float, float), default (0.3, 0.8)
         Range of the means, in units of the reward.
     deviation_range : (float, float), default (0.1, 0.3)
@@ -265,18 +194,6 @@ def logistics(
         Arms that are drawn anew together, at least 1; by default a third.
     reference : {"static", "dynamic"}, default "static"
         What regret is measured against.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------

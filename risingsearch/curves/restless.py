@@ -102,22 +102,9 @@ default 1.0
         InvalidParameterError
             If shapes do not match or a value is outside its range.
         """
-        table = checked_array("means", means, ndmin=2)
-        knots = checked_array("rounds", rounds, dtype=None)
-        if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
-            msg = (
-                "means must be a table of finite numbers, one row per arm and one "
-                f"column per knot; got shape {table.shape}"
-            )
-            raise InvalidParameterError(msg)
+        table = _checked_means(means)
         n_arms, n_knots = table.shape
-        whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
-        if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
-            msg = (
-                f"rounds must be {n_knots} whole numbers, one per column of means, "
-                f"increasing from 1; got {rounds!r}"
-            )
-            raise InvalidParameterError(msg)
+        knots = _checked_knots(rounds, n_knots)
         checked_choice("between", between, BETWEEN)
         rates = np.zeros(n_knots)
         if between != "held":
@@ -131,7 +118,7 @@ default 1.0
             there = first == 1
             constant = float(table[there, 0].max()) if there.any() else 0.0
         return cls(
-            rounds=knots.astype(np.int64),
+            rounds=knots,
             means=np.ascontiguousarray(table.T),
             variances=_checked_variances(deviations, n_arms, n_knots),
             rates=rates,
@@ -501,6 +488,29 @@ def following(rounds: NDArray[np.int64], k: int) -> int:
 def between(left: float, right: float, part: float) -> float:
     """Return what lies that part of the way from left to right."""
     return float(left + part * (right - left))
+
+
+def _checked_means(means: ArrayLike) -> NDArray[np.float64]:
+    table = checked_array("means", means, ndmin=2)
+    if table.ndim != 2 or table.size == 0 or not np.all(np.isfinite(table)):
+        msg = (
+            "means must be a table of finite numbers, one row per arm and one column "
+            f"per knot; got shape {table.shape}"
+        )
+        raise InvalidParameterError(msg)
+    return table
+
+
+def _checked_knots(rounds: ArrayLike, n_knots: int) -> NDArray[np.int64]:
+    knots = checked_array("rounds", rounds, dtype=None)
+    whole = np.issubdtype(knots.dtype, np.integer) and knots.shape == (n_knots,)
+    if not whole or knots[0] != 1 or np.any(np.diff(knots) < 1):
+        msg = (
+            f"rounds must be {n_knots} whole numbers, one per column of means, "
+            f"increasing from 1; got {rounds!r}"
+        )
+        raise InvalidParameterError(msg)
+    return knots.astype(np.int64)
 
 
 def _checked_rounds(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import checked_choice, checked_int
 from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.curves.base import generator
 from risingsearch.curves.inputs import checked_path
 from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.recorded import CurveTable
@@ -33,6 +34,7 @@ IMDB_FILE = Path("imdb_curves", "imdb_online_curves.npz")
 IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
 
 
+@generator
 def two_arm(
     rng: np.random.Generator, horizon: int, *, noise: Noise | str | float = 0.01
 ) -> LinearThenFlat:
@@ -40,21 +42,7 @@ def two_arm(
 
     Good for seeing at a glance whether a policy knows when time is short:
     :math:`\mu_A(n) = 0.4`, :math:`\mu_B(n) = \min(1, n / 20000)`; arm A is the better
-    one below 16,000 rounds, arm B above.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Not used: the arms are always the same.
-    horizon : int
-        Number of rounds; not used.
-    noise : Noise, str or float, default 0.01
-        A noise model, its kind, or the standard deviation of Gaussian noise. The paper
-        does not state it.
-
-    Returns
-    -------
-    LinearThenFlat
+    one below 16,000 rounds, arm B above. The paper does not state the noise.
 
     References
     ----------
@@ -71,6 +59,7 @@ def two_arm(
     return LinearThenFlat.create([0.4, 1 / 20_000], [0.4, 1.0], noise)
 
 
+@generator
 def ltf(
     rng: np.random.Generator,
     horizon: int,
@@ -83,31 +72,17 @@ def ltf(
 
     Good for policies that must tell an arm that is still rising from one that is done:
     :math:`\mu_i(n) = \min(b_i, a_i n)` with :math:`b_i \sim U[0.1, 1]`, reached after
-    :math:`U[0.05, 1] \cdot T_0` pulls.
+    :math:`U[0.05, 1] \cdot T_0` pulls. The same seed gives the same arms for every
+    horizon. The paper does not state the noise, although the ranking of policies
+    depends on it.
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms.
-    horizon : int
-        Number of rounds; the same arms come out for every horizon.
     n_arms : int, optional
         Number of arms, at least 1; by default drawn uniformly from 2 to 5 (the paper
         names the set, not the distribution).
     reference_horizon : int, default 50000
         The :math:`T_0` in which the arms reach their plateaus, at least 1.
-    noise : Noise, str or float, default 0.01
-        A noise model, its kind, or the standard deviation of Gaussian noise. The paper
-        does not state it, although the ranking of policies depends on it.
-
-    Returns
-    -------
-    LinearThenFlat
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -126,6 +101,7 @@ def ltf(
     return LinearThenFlat.create(plateaus / saturation, plateaus, noise)
 
 
+@generator
 def concave(
     rng: np.random.Generator,
     horizon: int,
@@ -147,31 +123,15 @@ def concave(
     arctan(k n), each divided by its value at :math:`T_0`, with equal probability for
     every arm; :math:`k` is log-uniform over the one decade next to the bound that the
     paper's rule gives: three quarters of the growth after :math:`T_0 / 5` pulls. Beyond
-    :math:`T_0` the formulas go on.
+    :math:`T_0` the formulas go on. The noise is not stated either. The same seed gives
+    the same arms for every horizon, in a table of as many columns.
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms.
-    horizon : int
-        Number of rounds; the same arms come out for every horizon, in a table of so
-        many columns.
     n_arms : int, optional
         Number of arms, at least 2; by default drawn uniformly from 2 to 5.
     reference_horizon : int, default 50000
         The :math:`T_0` of the growth functions, at least 1.
-    noise : Noise, str or float, default 0.01
-        A noise model, its kind, or the standard deviation of Gaussian noise. The paper
-        does not state it.
-
-    Returns
-    -------
-    CurveTable
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -194,6 +154,7 @@ def concave(
     return CurveTable.create(means, noise, "best-arm")
 
 
+@generator
 def imdb_replay(
     rng: np.random.Generator,
     horizon: int,
@@ -209,7 +170,7 @@ def imdb_replay(
     predict the next review, or the next ``batch`` of them, and then train on it; the
     curves are means over 1,000 runs of 50,000 reviews. Regret is measured against the
     best single arm; below 5,694 reviews that is online gradient descent, above it the
-    network of two hidden units.
+    network of two hidden units. A pull needs ``batch`` of the 50,000 reviews.
 
     The CURE-UCB paper gives neither its arms nor its reward noise; these are the seven
     of the published experiment on rising bandits, with one Bernoulli trial per review.
@@ -218,10 +179,6 @@ def imdb_replay(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Not used: the arms are always the same.
-    horizon : int
-        Number of rounds; with it, pulls per arm, at most 50,000 / ``batch``.
     data_dir : str or path
         The folder with ``imdb_curves/imdb_online_curves.npz``.
     arms : {"paper", "all"}, default "paper"
@@ -231,10 +188,6 @@ def imdb_replay(
     noise : Noise, str or float, optional
         A noise model, its kind, or the standard deviation of Gaussian noise; by default
         ``batch`` Bernoulli trials.
-
-    Returns
-    -------
-    CurveTable
 
     Raises
     ------

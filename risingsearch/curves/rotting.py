@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_int
+from risingsearch.curves.base import generator
 from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.recorded import CurveTable
@@ -22,6 +23,7 @@ from risingsearch.policies.rotting.curve_models import EXPONENTS, plateau_models
 SIGMA = math.sqrt(0.2)
 
 
+@generator
 def rotting_np(
     rng: np.random.Generator,
     horizon: int,
@@ -32,28 +34,13 @@ def rotting_np(
     """Two rotting arms: 0.5 for ever, or 1 for 7,500 pulls and then 0.4.
 
     Good for policies that assume nothing about how arms rot: the better arm turns bad
-    all at once. The best policy takes the best next mean.
+    all at once. The best policy takes the best next mean. The paper plays 30,000 rounds
+    with noise of variance 0.2, the default.
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Not used: the arms are always the same.
-    horizon : int
-        Number of rounds; 30,000 in the paper.
     good_pulls : int, default 7500
         Pulls before the second arm drops, at least 0.
-    noise : Noise, str or float, default 0.447
-        A noise model, its kind, or the standard deviation of Gaussian noise; by default
-        the paper's, of variance 0.2.
-
-    Returns
-    -------
-    CurveTable
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -70,6 +57,7 @@ def rotting_np(
     return CurveTable.create(means, noise, "greedy")
 
 
+@generator
 def rotting_av(
     rng: np.random.Generator,
     horizon: int,
@@ -84,32 +72,16 @@ def rotting_av(
     Good for policies that know the family and find out the exponent:
     :math:`\mu_i(n) = (\lfloor n / 100 \rfloor + 1)^{-\theta_i}` with :math:`\theta_i`
     drawn from seven values, with replacement. The pulls are counted from 1, so the
-    first plateau is one pull shorter than the others.
+    first plateau is one pull shorter than the others. The paper plays 30,000 rounds
+    with noise of variance 0.2, the default, and draws the arms anew for each of its 100
+    runs. The same seed gives the same arms for every horizon.
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms; the paper draws them anew for each of its 100 runs.
-    horizon : int
-        Number of rounds; 30,000 in the paper. The same arms come out for every horizon.
-    n_arms : int, default 10
-        Number of arms, at least 1.
     exponents : sequence of float, default (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
         The exponents to draw from, at least 0.
     plateau : int, default 100
         Pulls between two steps of a curve, at least 1.
-    noise : Noise, str or float, default 0.447
-        A noise model, its kind, or the standard deviation of Gaussian noise; by default
-        the paper's, of variance 0.2.
-
-    Returns
-    -------
-    CurveTable
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -125,6 +97,7 @@ def rotting_av(
     return CurveTable.create(means, noise, "greedy")
 
 
+@generator
 def rotting_anv(
     rng: np.random.Generator,
     horizon: int,
@@ -142,26 +115,12 @@ def rotting_anv(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms; the paper draws them anew for each of its 100 runs.
-    horizon : int
-        Number of rounds; 30,000 in the paper. The same arms come out for every horizon.
-    n_arms, exponents, plateau
-        As ``rotting_av``.
+    exponents : sequence of float, default (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+        The exponents to draw from, at least 0.
+    plateau : int, default 100
+        Pulls between two steps of a curve, at least 1.
     highest_offset : float, default 0.5
         Upper end of the range of the constants, at least 0.
-    noise : Noise, str or float, default 0.447
-        A noise model, its kind, or the standard deviation of Gaussian noise; by default
-        the paper's, of variance 0.2.
-
-    Returns
-    -------
-    CurveTable
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------

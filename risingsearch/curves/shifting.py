@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.curves.base import NEVER
+from risingsearch.curves.base import NEVER, generator
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans
 from risingsearch.errors import InvalidParameterError
@@ -26,6 +26,7 @@ MEANS = (0.3, 0.8)
 VARIANCES = (0.01, 0.09)
 
 
+@generator
 def incremental(
     rng: np.random.Generator,
     horizon: int,
@@ -43,30 +44,8 @@ def incremental(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms.
-    horizon : int
-        Number of rounds.
-    n_arms : int, default 10
-        Number of arms, at least 1.
-    mean_range : (float, float), default (0.3, 0.8)
-        Range of the means, drawn uniformly, in units of the reward.
-    variance_range : (float, float), default (0.01, 0.09)
-        Range of the variances, drawn uniformly; at least 0.
     drift : float, default 2e-5
         Largest change per round in either direction, at least 0.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -86,6 +65,7 @@ def incremental(
     return timeline([(1, first), (end, last)], "linear", noise)
 
 
+@generator
 def variance_drift(
     rng: np.random.Generator,
     horizon: int,
@@ -103,26 +83,8 @@ def variance_drift(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms.
-    horizon : int
-        Number of rounds.
-    n_arms, mean_range, variance_range
-        As ``incremental``.
     drift : float, default 8e-6
         Largest change of a variance per round, at least 0.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -137,6 +99,7 @@ def variance_drift(
     return timeline([(1, first), (end, last)], "linear", noise)
 
 
+@generator
 def gradual(
     rng: np.random.Generator,
     horizon: int,
@@ -156,27 +119,9 @@ def gradual(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms, old and new.
-    horizon : int
-        Number of rounds.
-    n_arms, mean_range, variance_range
-        As ``incremental``.
     start, end : int, optional
         The rounds :math:`t_0` and :math:`t_1`, at least 2 and in this order; by default
         a third and two thirds of the horizon.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -190,6 +135,7 @@ def gradual(
     return timeline([(1, old), (start, old), (end, new)], "mixture", noise)
 
 
+@generator
 def localised_jump(
     rng: np.random.Generator,
     horizon: int,
@@ -205,28 +151,10 @@ def localised_jump(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms and those that jump.
-    horizon : int
-        Number of rounds.
-    n_arms, mean_range, variance_range
-        As ``incremental``.
     every : int, default 2000
         Rounds between two jumps, at least 1.
     n_jumping : int, optional
         Arms that jump together, at least 1; by default a third.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -241,6 +169,7 @@ def localised_jump(
     return timeline(changes, "held", noise)
 
 
+@generator
 def periodic(
     rng: np.random.Generator,
     horizon: int,
@@ -260,28 +189,10 @@ def periodic(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the states.
-    horizon : int
-        Number of rounds.
-    n_arms, mean_range, variance_range
-        As ``incremental``.
     period : int, default 2000
         Rounds of a period, at least 1.
     n_phases : int, default 4
         States that an arm goes through, from 1 to ``period``.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -299,6 +210,7 @@ def periodic(
     return timeline(changes, "linear", noise)
 
 
+@generator
 def blip(
     rng: np.random.Generator,
     horizon: int,
@@ -314,28 +226,10 @@ def blip(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms, for the blip and otherwise.
-    horizon : int
-        Number of rounds.
-    n_arms, mean_range, variance_range
-        As ``incremental``.
     start : int, optional
         First round of the blip, at least 2; by default in the middle of the horizon.
     length : int, default 100
         Rounds that it lasts, at least 1.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -348,6 +242,7 @@ def blip(
     return timeline([(1, usual), (start, other), (end, usual)], "held", noise)
 
 
+@generator
 def add_remove(
     rng: np.random.Generator,
     horizon: int,
@@ -366,30 +261,12 @@ def add_remove(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms.
-    horizon : int
-        Number of rounds.
     n_arms : int, default 10
         Number of arms at first, at least 1; the environment has one more.
-    mean_range, variance_range
-        As ``incremental``.
     added, removed : int, optional
         First round with the new arm and first round without the best of the others, at
         least 2 and in this order; by default after a third and after two thirds of the
         horizon.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or a factor on the standard deviations of Gaussian
-        noise.
-
-    Returns
-    -------
-    DriftingMeans
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_int, checked_range
-from risingsearch.curves.base import NEVER
+from risingsearch.curves.base import NEVER, generator
 from risingsearch.curves.clicks import ClickLog, click_log, click_rates
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
@@ -23,6 +23,7 @@ from risingsearch.errors import InvalidParameterError, missing
 MINUTE = 60.0
 
 
+@generator
 def sinusoid(
     rng: np.random.Generator,
     horizon: int,
@@ -34,9 +35,9 @@ def sinusoid(
     r"""One-armed sinusoid: a constant arm, and one that swings around it a few times.
 
     Good for policies that exploit smooth drift, up to 1e8 rounds without any table:
-    :math:`r_0(t) = A`, :math:`r_1(t) = A - A \sin(2 \pi \nu t / T + \phi)` with
-    :math:`\nu \sim U[2.5, 5]`, :math:`A \sim N(0.25 / \nu^2, 0.001)` and
-    :math:`\phi \sim U[0, 2 \pi]`.
+    :math:`r_0(t) = A`, :math:`r_1(t) = A - A \sin(2 \pi \nu t / T + \phi)` with the
+    horizon :math:`T`, :math:`\nu \sim U[2.5, 5]`,
+    :math:`A \sim N(0.25 / \nu^2, 0.001)` and :math:`\phi \sim U[0, 2 \pi]`.
 
     The paper's 0.001 is read as a standard deviation, since as a variance it would
     often make :math:`A` negative. Its noise is not stated either; the theory speaks of
@@ -44,25 +45,10 @@ def sinusoid(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Draws the arms.
-    horizon : int
-        Number of rounds ``T`` that the cycles are spread over.
     cycles : (float, float), default (2.5, 5.0)
         Range of :math:`\nu`, above 0 and up to half the horizon.
     amplitude_deviation : float, default 0.001
         Standard deviation of :math:`A`, at least 0.
-    noise : Noise, str or float, default 1.0
-        A noise model, its kind, or the standard deviation of Gaussian noise.
-
-    Returns
-    -------
-    Sinusoid
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
 
     References
     ----------
@@ -90,6 +76,7 @@ def sinusoid(
     return Sinusoid.create(amplitude, 2.0 * math.pi * nu / horizon, phase, noise)
 
 
+@generator
 def click_counterfactual(
     rng: np.random.Generator,
     horizon: int,
@@ -104,7 +91,8 @@ def click_counterfactual(
     Good for real drift that no formula smoothed: the reward of an article at round
     ``t`` is the click bit of an entry of the log drawn uniformly from the hour around
     second ``t``, which is a Bernoulli trial with the click rate of that hour. Rounds
-    count from the first entry. The paper plays one day, or its first half, quarter, ...
+    count from the first entry, so the horizon is at most the length of the log. The
+    paper plays one day, or its first half, quarter, ...
 
     The paper's data (Yahoo! R6B, 2 October 2011) are licensed; any log will do, and
     ``make_click_log`` makes up a synthetic one. The paper does not say what happens to
@@ -114,22 +102,12 @@ def click_counterfactual(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Not used: the arms are those of the log.
-    horizon : int
-        Number of rounds, in seconds; at most the length of the log.
     log : ClickLog, tuple of three array-likes, str or path
         The log; see ``click_log``.
     n_items : int, default 20
         The items shown most often that are taken, at least 1.
     window : float, default 3600.0
         Length of the centred window in seconds, above 0.
-    noise : Noise, str or float, default "bernoulli"
-        A noise model, its kind, or the standard deviation of Gaussian noise.
-
-    Returns
-    -------
-    DriftingMeans
 
     Raises
     ------
@@ -170,6 +148,7 @@ def click_counterfactual(
     )
 
 
+@generator
 def click_fitted(
     rng: np.random.Generator,
     horizon: int,
@@ -194,10 +173,6 @@ def click_fitted(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Not used: the arms are those of the log.
-    horizon : int
-        Number of rounds that the log is spread over, after its first hour.
     log : ClickLog, tuple of three array-likes, str or path
         The log; see ``click_log``.
     n_items : int, default 20
@@ -206,12 +181,6 @@ def click_fitted(
         Length of the trailing window in seconds, above 0.
     fraction : float, default 0.1
         Share of the minutes that LOWESS fits each line to, above 0 and at most 1.
-    noise : Noise, str or float, default "bernoulli"
-        A noise model, its kind, or the standard deviation of Gaussian noise.
-
-    Returns
-    -------
-    DriftingMeans
 
     Raises
     ------
