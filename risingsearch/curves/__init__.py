@@ -17,7 +17,7 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.curves import raven, rising, rotting, shifting, smooth
 from risingsearch.curves.analytic import LinearThenFlat
-from risingsearch.curves.base import Environment
+from risingsearch.curves.base import PAPERS, Environment
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 from risingsearch.curves.files import LoadedCurves, load_curves
 from risingsearch.curves.inputs import checked_generator
@@ -48,11 +48,6 @@ __all__ = [
 RESTED = "rested"
 RESTLESS = "restless"
 
-RISING = "Song et al., arXiv 2602.10727"
-ROTTING = "Levine, Crammer, Mannor 2017, NIPS"
-SMOOTH = "Jia et al., Smooth Non-Stationary Bandits"
-RAVEN = "Fang et al., From Theory to Practice with RAVEN-UCB"
-
 
 class EnvironmentInfo(NamedTuple):
     """What there is to know about an environment before using it.
@@ -81,39 +76,32 @@ class EnvironmentInfo(NamedTuple):
 
 class _Entry(NamedTuple):
     generator: Callable[..., Environment]
-    paper: str
     setting: str
 
 
 _ENTRIES: dict[str, _Entry] = {
-    "add-remove": _Entry(shifting.add_remove, f"{RAVEN}, table 1", RESTLESS),
-    "bernoulli": _Entry(raven.bernoulli, f"{RAVEN}, section 4.1", RESTLESS),
-    "blip": _Entry(shifting.blip, f"{RAVEN}, table 1", RESTLESS),
-    "clicks": _Entry(smooth.click_counterfactual, f"{SMOOTH}, section 7.3", RESTLESS),
-    "clicks-fitted": _Entry(smooth.click_fitted, f"{SMOOTH}, section 7.3", RESTLESS),
-    "concave": _Entry(rising.concave, f"{RISING}, appendix A.1.2", RESTED),
-    "gradual": _Entry(shifting.gradual, f"{RAVEN}, table 1", RESTLESS),
-    "imdb": _Entry(
-        rising.imdb_replay, f"Metelli et al. 2022, ICML; {RISING}, section 6.3", RESTED
-    ),
-    "incremental": _Entry(shifting.incremental, f"{RAVEN}, table 1", RESTLESS),
-    "localised-jump": _Entry(shifting.localised_jump, f"{RAVEN}, table 1", RESTLESS),
-    "logistics": _Entry(raven.logistics, f"{RAVEN}, section 4.3", RESTLESS),
-    "ltf": _Entry(rising.ltf, f"{RISING}, appendix A.1.1", RESTED),
-    "periodic": _Entry(shifting.periodic, f"{RAVEN}, table 1", RESTLESS),
-    "rotting-anv": _Entry(rotting.rotting_anv, f"{ROTTING}, section 5", RESTED),
-    "rotting-av": _Entry(rotting.rotting_av, f"{ROTTING}, section 5", RESTED),
-    "rotting-np": _Entry(rotting.rotting_np, f"{ROTTING}, section 5", RESTED),
-    "sensitivity-blips": _Entry(raven.sensitivity_blips, f"{RAVEN}, fig. 3", RESTLESS),
-    "sensitivity-incremental": _Entry(
-        raven.sensitivity_incremental, f"{RAVEN}, fig. 3", RESTLESS
-    ),
-    "sensitivity-variance": _Entry(
-        raven.sensitivity_variance, f"{RAVEN}, fig. 3", RESTLESS
-    ),
-    "sinusoid": _Entry(smooth.sinusoid, f"{SMOOTH}, section 7.2", RESTLESS),
-    "two-arm": _Entry(rising.two_arm, f"{RISING}, fig. 1", RESTED),
-    "variance-drift": _Entry(shifting.variance_drift, f"{RAVEN}, table 1", RESTLESS),
+    "add-remove": _Entry(shifting.add_remove, RESTLESS),
+    "bernoulli": _Entry(raven.bernoulli, RESTLESS),
+    "blip": _Entry(shifting.blip, RESTLESS),
+    "clicks": _Entry(smooth.click_counterfactual, RESTLESS),
+    "clicks-fitted": _Entry(smooth.click_fitted, RESTLESS),
+    "concave": _Entry(rising.concave, RESTED),
+    "gradual": _Entry(shifting.gradual, RESTLESS),
+    "imdb": _Entry(rising.imdb_replay, RESTED),
+    "incremental": _Entry(shifting.incremental, RESTLESS),
+    "localised-jump": _Entry(shifting.localised_jump, RESTLESS),
+    "logistics": _Entry(raven.logistics, RESTLESS),
+    "ltf": _Entry(rising.ltf, RESTED),
+    "periodic": _Entry(shifting.periodic, RESTLESS),
+    "rotting-anv": _Entry(rotting.rotting_anv, RESTED),
+    "rotting-av": _Entry(rotting.rotting_av, RESTED),
+    "rotting-np": _Entry(rotting.rotting_np, RESTED),
+    "sensitivity-blips": _Entry(raven.sensitivity_blips, RESTLESS),
+    "sensitivity-incremental": _Entry(raven.sensitivity_incremental, RESTLESS),
+    "sensitivity-variance": _Entry(raven.sensitivity_variance, RESTLESS),
+    "sinusoid": _Entry(smooth.sinusoid, RESTLESS),
+    "two-arm": _Entry(rising.two_arm, RESTED),
+    "variance-drift": _Entry(shifting.variance_drift, RESTLESS),
 }
 
 ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
@@ -190,7 +178,7 @@ def list_environments() -> list[EnvironmentInfo]:
         EnvironmentInfo(
             name=name,
             parameters=_parameters(name),
-            paper=entry.paper,
+            paper=PAPERS[entry.generator],
             summary=(inspect.getdoc(entry.generator) or "").splitlines()[0],
             setting=entry.setting,
         )

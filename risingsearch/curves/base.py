@@ -42,7 +42,7 @@ Optional, with what stands in for them:
 A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
 is drawn comes from ``rng`` alone. What generators have in common is documented in
 ``SHARED``, their own parameters in their own docstrings; ``help`` shows both, because
-``generator`` puts them together.
+the decorator ``generator`` puts them together.
 """
 
 from __future__ import annotations
@@ -80,6 +80,9 @@ SHARED = {
     ),
 }
 """Type and meaning of the parameters that a generator need not document itself."""
+
+PAPERS: dict[Callable[..., Any], str] = {}
+"""Where each generator comes from, with the section."""
 
 _SECTION = re.compile(r"\n\n(\w+)\n-+\n")
 _Generator = TypeVar("_Generator", bound=Callable[..., Any])
@@ -128,15 +131,25 @@ def pull_limits(environment: Any, rounds: int) -> NDArray[np.int64]:
     return limits
 
 
-def generator(function: _Generator) -> _Generator:
-    """Complete the docstring of a generator by what generators share.
+def generator(paper: str) -> Callable[[_Generator], _Generator]:
+    """Note where a generator comes from, and complete its docstring.
 
     Added are the parameters in ``SHARED`` that it has and does not document, what it
-    returns, and that parameters outside their ranges are refused.
+    returns, that parameters outside their ranges are refused, and the paper where the
+    generator names no references itself.
     """
-    if not function.__doc__:  # Python runs without docstrings
+
+    def completed(function: _Generator) -> _Generator:
+        PAPERS[function] = paper
+        if function.__doc__:  # unless Python runs without docstrings
+            function.__doc__ = _completed(function, function.__doc__, paper)
         return function
-    description, *rest = _SECTION.split(inspect.cleandoc(function.__doc__))
+
+    return completed
+
+
+def _completed(function: Callable[..., Any], docstring: str, paper: str) -> str:
+    description, *rest = _SECTION.split(inspect.cleandoc(docstring))
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
     signature = inspect.signature(function)
     own = sections.pop("Parameters", "")
@@ -149,12 +162,12 @@ def generator(function: _Generator) -> _Generator:
         "Parameters": "\n".join([*shared, own]).rstrip(),
         "Returns": str(signature.return_annotation),
         "Raises": "InvalidParameterError\n    If a parameter is outside its range.",
+        "References": f"{paper}.",
     } | sections
-    function.__doc__ = "\n\n".join(
+    return "\n\n".join(
         [description]
         + [f"{name}\n{'-' * len(name)}\n{text}" for name, text in complete.items()]
     )
-    return function
 
 
 def _entry(parameter: inspect.Parameter) -> str:

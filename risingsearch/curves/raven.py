@@ -14,6 +14,7 @@ from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans
 from risingsearch.curves.shifting import (
     MEANS,
+    PAPER,
     VARIANCES,
     Arms,
     jumps,
@@ -23,7 +24,7 @@ from risingsearch.curves.shifting import (
 from risingsearch.errors import InvalidParameterError
 
 
-@generator
+@generator(f"{PAPER}, section 4.1")
 def bernoulli(
     rng: np.random.Generator,
     horizon: int,
@@ -42,10 +43,6 @@ def bernoulli(
     mean_range : (float, float), default (0.8, 0.95)
         Range of the success probabilities, drawn uniformly.
 
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", section 4.1.
-
     Examples
     --------
     >>> bernoulli(np.random.default_rng(0), 100).optimal(np.array([100]))
@@ -56,7 +53,7 @@ def bernoulli(
     return DriftingMeans.create(means, noise=noise)
 
 
-@generator
+@generator(f"{PAPER}, fig. 3")
 def sensitivity_variance(
     rng: np.random.Generator,
     horizon: int,
@@ -77,10 +74,6 @@ def sensitivity_variance(
     ----------
     every : int, default 5000
         The rounds that are its multiples bring a change; at least 2.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", figure 3.
     """
     means, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
     changes = [(1, (means, deviations))]
@@ -90,7 +83,7 @@ def sensitivity_variance(
     return timeline(changes, "held", noise)
 
 
-@generator
+@generator(f"{PAPER}, fig. 3")
 def sensitivity_incremental(
     rng: np.random.Generator,
     horizon: int,
@@ -113,10 +106,6 @@ def sensitivity_incremental(
         The rounds that are its multiples bring a change; at least 2.
     step : float, default 0.01
         Largest step of a mean in either direction, at least 0.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", figure 3.
     """
     step = checked_float("step", step, 0.0, open_low=False)
     means, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
@@ -127,7 +116,7 @@ def sensitivity_incremental(
     return timeline(changes, "held", noise)
 
 
-@generator
+@generator(f"{PAPER}, fig. 3")
 def sensitivity_blips(
     rng: np.random.Generator,
     horizon: int,
@@ -147,10 +136,6 @@ def sensitivity_blips(
     ----------
     every : int, default 5000
         The rounds that are its multiples bring a change; at least 2.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", figure 3.
     """
     changes = [
         (t, normal_arms(rng, n_arms, mean_range, variance_range))
@@ -159,7 +144,7 @@ def sensitivity_blips(
     return timeline(changes, "held", noise)
 
 
-@generator
+@generator(f"{PAPER}, section 4.3")
 def logistics(
     rng: np.random.Generator,
     horizon: int,
@@ -194,10 +179,6 @@ def logistics(
         Arms that are drawn anew together, at least 1; by default a third.
     reference : {"static", "dynamic"}, default "static"
         What regret is measured against.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", section 4.3.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from risingsearch.curves.noise import Noise, make_noise
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.errors import InvalidParameterError
 
+PAPER = "Song et al., arXiv 2602.10727"
 N_ARMS = (2, 3, 4, 5)
 
 # Where each growth function has reached 75 % after a fifth of the reference horizon:
@@ -34,7 +35,7 @@ IMDB_FILE = Path("imdb_curves", "imdb_online_curves.npz")
 IMDB_ARMS = ("lr0003", "ogd01", "nn1", "nn2", "nn6", "nn7", "nn11")
 
 
-@generator
+@generator(f"{PAPER}, fig. 1")
 def two_arm(
     rng: np.random.Generator, horizon: int, *, noise: Noise | str | float = 0.01
 ) -> LinearThenFlat:
@@ -43,10 +44,6 @@ def two_arm(
     Good for seeing at a glance whether a policy knows when time is short:
     :math:`\mu_A(n) = 0.4`, :math:`\mu_B(n) = \min(1, n / 20000)`; arm A is the better
     one below 16,000 rounds, arm B above. The paper does not state the noise.
-
-    References
-    ----------
-    Song et al., arXiv 2602.10727, figure 1.
 
     Examples
     --------
@@ -59,7 +56,7 @@ def two_arm(
     return LinearThenFlat.create([0.4, 1 / 20_000], [0.4, 1.0], noise)
 
 
-@generator
+@generator(f"{PAPER}, appendix A.1.1")
 def ltf(
     rng: np.random.Generator,
     horizon: int,
@@ -84,10 +81,6 @@ def ltf(
     reference_horizon : int, default 50000
         The :math:`T_0` in which the arms reach their plateaus, at least 1.
 
-    References
-    ----------
-    Song et al., arXiv 2602.10727, appendix A.1.1.
-
     Examples
     --------
     >>> arms = ltf(np.random.default_rng(0), 10_000)
@@ -101,7 +94,7 @@ def ltf(
     return LinearThenFlat.create(plateaus / saturation, plateaus, noise)
 
 
-@generator
+@generator(f"{PAPER}, appendix A.1.2")
 def concave(
     rng: np.random.Generator,
     horizon: int,
@@ -133,10 +126,6 @@ def concave(
     reference_horizon : int, default 50000
         The :math:`T_0` of the growth functions, at least 1.
 
-    References
-    ----------
-    Song et al., arXiv 2602.10727, appendix A.1.2.
-
     Examples
     --------
     >>> arms = concave(np.random.default_rng(0), 50_000)
@@ -154,7 +143,7 @@ def concave(
     return CurveTable.create(means, noise, "best-arm")
 
 
-@generator
+@generator(f"Metelli et al. 2022, ICML; {PAPER}, section 6.3")
 def imdb_replay(
     rng: np.random.Generator,
     horizon: int,

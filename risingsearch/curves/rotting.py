@@ -20,10 +20,11 @@ from risingsearch.curves.recorded import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.rotting.curve_models import EXPONENTS, plateau_models
 
+PAPER = "Levine, Crammer, Mannor 2017, NIPS, section 5"
 SIGMA = math.sqrt(0.2)
 
 
-@generator
+@generator(PAPER)
 def rotting_np(
     rng: np.random.Generator,
     horizon: int,
@@ -57,7 +58,7 @@ def rotting_np(
     return CurveTable.create(means, noise, "greedy")
 
 
-@generator
+@generator(PAPER)
 def rotting_av(
     rng: np.random.Generator,
     horizon: int,
@@ -97,7 +98,7 @@ def rotting_av(
     return CurveTable.create(means, noise, "greedy")
 
 
-@generator
+@generator(PAPER)
 def rotting_anv(
     rng: np.random.Generator,
     horizon: int,

@@ -22,11 +22,12 @@ from risingsearch.errors import InvalidParameterError
 Arms = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Means and standard deviations, one of each per arm."""
 
+PAPER = "Fang et al., From Theory to Practice with RAVEN-UCB"
 MEANS = (0.3, 0.8)
 VARIANCES = (0.01, 0.09)
 
 
-@generator
+@generator(f"{PAPER}, table 1")
 def incremental(
     rng: np.random.Generator,
     horizon: int,
@@ -47,10 +48,6 @@ def incremental(
     drift : float, default 2e-5
         Largest change per round in either direction, at least 0.
 
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", table 1.
-
     Examples
     --------
     >>> arms = incremental(np.random.default_rng(0), 10_000)
@@ -65,7 +62,7 @@ def incremental(
     return timeline([(1, first), (end, last)], "linear", noise)
 
 
-@generator
+@generator(f"{PAPER}, table 1")
 def variance_drift(
     rng: np.random.Generator,
     horizon: int,
@@ -85,10 +82,6 @@ def variance_drift(
     ----------
     drift : float, default 8e-6
         Largest change of a variance per round, at least 0.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", table 1.
     """
     means, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
     most = checked_float("drift", drift, 0.0, open_low=False)
@@ -99,7 +92,7 @@ def variance_drift(
     return timeline([(1, first), (end, last)], "linear", noise)
 
 
-@generator
+@generator(f"{PAPER}, table 1")
 def gradual(
     rng: np.random.Generator,
     horizon: int,
@@ -122,10 +115,6 @@ def gradual(
     start, end : int, optional
         The rounds :math:`t_0` and :math:`t_1`, at least 2 and in this order; by default
         a third and two thirds of the horizon.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", table 1.
     """
     old = normal_arms(rng, n_arms, mean_range, variance_range)
     new = normal_arms(rng, n_arms, mean_range, variance_range)
@@ -135,7 +124,7 @@ def gradual(
     return timeline([(1, old), (start, old), (end, new)], "mixture", noise)
 
 
-@generator
+@generator(f"{PAPER}, table 1")
 def localised_jump(
     rng: np.random.Generator,
     horizon: int,
@@ -155,10 +144,6 @@ def localised_jump(
         Rounds between two jumps, at least 1.
     n_jumping : int, optional
         Arms that jump together, at least 1; by default a third.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", table 1.
     """
 
     def draw(n: int) -> Arms:
@@ -169,7 +154,7 @@ def localised_jump(
     return timeline(changes, "held", noise)
 
 
-@generator
+@generator(f"{PAPER}, table 1")
 def periodic(
     rng: np.random.Generator,
     horizon: int,
@@ -193,10 +178,6 @@ def periodic(
         Rounds of a period, at least 1.
     n_phases : int, default 4
         States that an arm goes through, from 1 to ``period``.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", table 1.
     """
     n_phases = checked_int("n_phases", n_phases, 1)
     period = checked_int("period", period, n_phases)
@@ -210,7 +191,7 @@ def periodic(
     return timeline(changes, "linear", noise)
 
 
-@generator
+@generator(f"{PAPER}, table 1")
 def blip(
     rng: np.random.Generator,
     horizon: int,
@@ -230,10 +211,6 @@ def blip(
         First round of the blip, at least 2; by default in the middle of the horizon.
     length : int, default 100
         Rounds that it lasts, at least 1.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", table 1.
     """
     usual = normal_arms(rng, n_arms, mean_range, variance_range)
     other = normal_arms(rng, n_arms, mean_range, variance_range)
@@ -242,7 +219,7 @@ def blip(
     return timeline([(1, usual), (start, other), (end, usual)], "held", noise)
 
 
-@generator
+@generator(f"{PAPER}, table 1")
 def add_remove(
     rng: np.random.Generator,
     horizon: int,
@@ -267,10 +244,6 @@ def add_remove(
         First round with the new arm and first round without the best of the others, at
         least 2 and in this order; by default after a third and after two thirds of the
         horizon.
-
-    References
-    ----------
-    Fang et al., "From Theory to Practice with RAVEN-UCB", table 1.
     """
     n_arms = checked_int("n_arms", n_arms, 1)
     means, deviations = normal_arms(rng, n_arms + 1, mean_range, variance_range)

@@ -20,10 +20,11 @@ from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, missing
 
+PAPER = "Jia et al., Smooth Non-Stationary Bandits"
 MINUTE = 60.0
 
 
-@generator
+@generator(f"{PAPER}, section 7.2")
 def sinusoid(
     rng: np.random.Generator,
     horizon: int,
@@ -50,10 +51,6 @@ def sinusoid(
     amplitude_deviation : float, default 0.001
         Standard deviation of :math:`A`, at least 0.
 
-    References
-    ----------
-    Jia, Xie, Kallus, Frazier: "Smooth Non-Stationary Bandits", section 7.2.
-
     Examples
     --------
     >>> arms = sinusoid(np.random.default_rng(0), 1_000_000)
@@ -76,7 +73,7 @@ def sinusoid(
     return Sinusoid.create(amplitude, 2.0 * math.pi * nu / horizon, phase, noise)
 
 
-@generator
+@generator(f"{PAPER}, section 7.3")
 def click_counterfactual(
     rng: np.random.Generator,
     horizon: int,
@@ -114,10 +111,6 @@ def click_counterfactual(
     InvalidParameterError
         If a parameter is outside its range or the log is shorter than the horizon.
 
-    References
-    ----------
-    Jia, Xie, Kallus, Frazier: "Smooth Non-Stationary Bandits", section 7.3.
-
     Examples
     --------
     >>> from risingsearch.curves.clicks import make_click_log
@@ -148,7 +141,7 @@ def click_counterfactual(
     )
 
 
-@generator
+@generator(f"{PAPER}, section 7.3")
 def click_fitted(
     rng: np.random.Generator,
     horizon: int,
