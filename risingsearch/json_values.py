@@ -13,12 +13,8 @@ _NUMBERS = (np.bool_, np.integer, np.float16, np.float32, np.float64)
 def as_json(value: Any) -> Any:
     """Return ``value`` with what JSON does not know marked as such.
 
-    That is: numbers that are not finite, tuples, and numpy's numbers and text.
-
-    Raises
-    ------
-    TypeError
-        If there is anything else that JSON does not know.
+    That is: numbers that are not finite, tuples, and numpy's numbers and text. Anything
+    else that JSON does not know is a ``TypeError``.
 
     Examples
     --------

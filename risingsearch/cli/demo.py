@@ -128,22 +128,9 @@ def describe(model: Any) -> str:
 def run_demo(out: Path, seed: int) -> dict[str, Any]:
     """Search 60 configurations on the handwritten digits, and print what came of it.
 
-    Parameters
-    ----------
-    out : Path
-        Folder for ``allocation.png`` and ``curves.png``; made if missing.
-    seed : int
-        Seed of the searches and of the models.
-
-    Returns
-    -------
-    dict
-        The table's rows, the best configuration and the files.
-
-    Raises
-    ------
-    MissingDependencyError
-        If scikit-learn or matplotlib is not installed.
+    Two figures, ``allocation.png`` and ``curves.png``, are written to the folder
+    ``out``, which is made if missing. Returned are the table's rows, the best
+    configuration and the files.
     """
     X, y = load_digits(return_X_y=True)
     rows = np.arange(len(X))

@@ -32,23 +32,11 @@ HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command; return its exit code.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments after the program's name; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 2 bad input, 3 the search failed, 130 interrupted.
-
-    Raises
-    ------
-    SystemExit
-        Where argparse ends the program itself: for ``--help``, ``--version`` and
-        arguments that do not parse.
+    ``argv`` are the arguments after the program's name, by default those of the
+    process. argparse ends the program itself for ``--help``, ``--version`` and
+    arguments that do not parse.
     """
     parser = _parser()
     arguments = parser.parse_args(argv)

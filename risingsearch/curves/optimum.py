@@ -83,17 +83,11 @@ def upper_sums(
 ) -> NDArray[np.float64]:
     """Return, per row, the sum of the highest of several lines over whole rounds.
 
-    Row ``i`` stands for the rounds 0, ..., ``lengths[i] - 1``. The line that leads
-    keeps the lead until a steeper one is above it, so that a row takes as many steps as
-    lines lead in turn, however long it is.
-
-    Parameters
-    ----------
-    starts, slopes : array of shape (n_rows, n_arms)
-        Each line's value at round 0, minus infinity where there is none, and its change
-        per round.
-    lengths : array of shape (n_rows,)
-        Rounds of each row, at least 1.
+    Row ``i`` stands for the rounds 0, ..., ``lengths[i] - 1``. A line has a value at
+    round 0, ``starts[i, arm]`` (minus infinity where there is none), and a change per
+    round, ``slopes[i, arm]``. The line that leads keeps the lead until a steeper one is
+    above it, so that a row takes as many steps as lines lead in turn, however long it
+    is.
 
     Examples
     --------

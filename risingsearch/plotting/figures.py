@@ -1,8 +1,8 @@
 """Where the epochs went, and what they bought: two figures of one search.
 
 Both read the rows of ``SearchResult.history``, one per epoch in the order told, and
-draw with a handful of artists, so ten thousand epochs stay fast. The colours are told
-apart with any colour vision.
+draw with a handful of artists, so ten thousand epochs stay fast. The colours can be
+told apart with any colour vision.
 """
 
 from __future__ import annotations
@@ -195,15 +195,8 @@ def plot_curves(
 
     Parameters
     ----------
-    history : sequence of dict
-        One row per epoch in the order told, at least one, with ``"arm"``, ``"epoch"``
-        (the arm's own, from 1) and ``"score"`` (NaN where the epoch failed).
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
-    direction : {"maximize", "minimize"}, default "maximize"
-        Which scores are the better ones.
-    labels : dict of int to str, optional
-        Names of arms, shortened to 32 characters; by default "arm 3" and so on.
+    history, ax, direction, labels
+        As in ``plot_allocation``; a new figure has a fixed size.
 
     Returns
     -------
@@ -211,19 +204,14 @@ def plot_curves(
 
     Raises
     ------
-    InvalidParameterError
-        If the history is empty, or the direction unknown.
-    MissingDependencyError
-        If matplotlib is not installed.
+    InvalidParameterError, MissingDependencyError
+        As ``plot_allocation``.
 
     Examples
     --------
-    >>> history = [
-    ...     {"arm": 0, "epoch": 1, "score": 0.4},
-    ...     {"arm": 1, "epoch": 1, "score": 0.5},
-    ...     {"arm": 1, "epoch": 2, "score": 0.7},
-    ... ]
-    >>> ax = plot_curves(history)
+    >>> scores = {(0, 1): 0.4, (1, 1): 0.5, (1, 2): 0.7}
+    >>> rows = [{"arm": a, "epoch": e, "score": s} for (a, e), s in scores.items()]
+    >>> ax = plot_curves(rows)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
@@ -396,7 +384,5 @@ def _frame_curves(ax: Axes, epochs: _Epochs) -> None:
         title += f", {outside:,} outside the axes"
     ax.set_title(title, loc="left", fontsize="medium")
     # In the corner that good curves leave free, clear of the marks of failures.
-    if epochs.maximize:
-        ax.legend(loc="lower right", bbox_to_anchor=(1, 0.03), fontsize="small")
-    else:
-        ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97), fontsize="small")
+    corner, height = ("lower", 0.03) if epochs.maximize else ("upper", 0.97)
+    ax.legend(loc=f"{corner} right", bbox_to_anchor=(1, height), fontsize="small")

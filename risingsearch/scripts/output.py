@@ -31,14 +31,9 @@ SHOWN = 200  # characters of a line in a message
 
 
 class ReportFile:
-    """Lines that are added to a file while a script runs.
+    """Lines that are added to a file while a script runs; it may appear later.
 
-    What is there before the script starts is of its earlier epochs.
-
-    Parameters
-    ----------
-    path : Path
-        It may appear later.
+    What the file holds before the script starts is of its earlier epochs.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,13 +41,7 @@ class ReportFile:
         self._at = path.stat().st_size if path.exists() else 0
 
     def new_lines(self, *, all_of_it: bool = False) -> list[str]:
-        """Return the lines since the last time; ``all_of_it``: also an unended one.
-
-        Raises
-        ------
-        ScriptError
-            If the file has become shorter.
-        """
+        """Return the lines since the last call, with ``all_of_it`` an incomplete one."""
         try:
             with self._path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size < self._at:
@@ -80,15 +69,10 @@ def reports(
     log: IO[str],
     file: ReportFile | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a process reports, from the lines that it prints or those of a file.
+    """Yield the epochs that a process reports, from its output or from a file.
 
-    All that it prints goes to the log.
-
-    Raises
-    ------
-    ScriptError
-        If it ends with an error, reports what is no JSON, or no epoch for ``timeout``
-        seconds.
+    All that it prints goes to the log. A process that ends with an error, reports what
+    is no JSON, or reports no epoch for ``timeout`` seconds raises a ``ScriptError``.
     """
     output = _Output(process)
     reported = time.monotonic()

@@ -30,22 +30,9 @@ def run_sweep(
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        What is searched, and how.
-    run_dir : Path
-        Where the search is stored.
-    cwd : Path, optional
-        Where the scripts run; by default where they have run before, for a new sweep
-        the current folder.
-    more : int or Budget, optional
-        What is added to the budget first.
-
-    Returns
-    -------
-    SearchResult, Path
-        What was found, and the checkpoint directory of the best.
+    The scripts run in ``cwd``: by default where they have run before, for a new sweep
+    in the current folder. ``more`` is added to the budget first. Returned are the
+    result and the checkpoint directory of the best arm.
     """
     if cwd is None:
         saved = holds_search(run_dir)
@@ -98,22 +85,7 @@ def resume_sweep(
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, where its scripts ran before.
 
-    Parameters
-    ----------
-    run_dir : Path
-        Where the search is stored.
-    added : float, optional
-        What is added to the budget first: epochs, seconds or hours, as the sweep says.
-
-    Returns
-    -------
-    SearchResult, Path
-        As ``run_sweep``.
-
-    Raises
-    ------
-    RunDirError
-        If the directory holds no sweep.
+    ``added`` extends the budget first: by epochs, seconds or hours, as the sweep says.
     """
     sweep = checked_sweep(_description(run_dir)["sweep"], str(run_dir))
     more = None if added is None else sweep.budget.more(added)

@@ -145,13 +145,7 @@ class BudgetSetting(_Strict):
     hours: float | None = Field(default=None, gt=0.0)
 
     def more(self, added: float) -> int | Budget:
-        """Return what is added to the budget, in the unit that it is given in.
-
-        Raises
-        ------
-        InvalidParameterError
-            If it is no whole number of epochs.
-        """
+        """Return what is added to the budget, in the unit that it is given in."""
         if self.epochs is None:
             return Budget(seconds=added * (1.0 if self.seconds else 3600.0))
         if added != int(added):
@@ -355,13 +349,7 @@ class Sweep(_Strict):
 
 
 def read_sweep(path: Path) -> Sweep:
-    """Read a sweep from a YAML or JSON file.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it cannot be read; the message names the place in the file.
-    """
+    """Return the sweep in a YAML or JSON file, or raise what is wrong, and where."""
     try:
         given = load_yaml(path.read_text())
     except OSError as error:
@@ -374,13 +362,7 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def checked_sweep(given: Any, source: str) -> Sweep:
-    """Return the sweep that plain values describe.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a value is not what is allowed.
-    """
+    """Return the sweep that plain values describe, or raise what is wrong."""
     try:
         return Sweep.model_validate(given)
     except ValidationError as error:

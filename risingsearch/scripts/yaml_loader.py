@@ -38,12 +38,7 @@ _Loader.add_implicit_resolver(
 
 
 def load_yaml(text: str) -> Any:
-    """Return the plain values of a document.
-
-    Raises
-    ------
-    yaml.YAMLError
-        If it is none, or a key stands twice in a mapping.
+    """Return the plain values of a document, or raise a ``yaml.YAMLError``.
 
     Examples
     --------

@@ -19,20 +19,8 @@ WORDS = {"true": True, "false": False, "null": None, "none": None}
 def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return name and parameters of every call in a list with commas.
 
-    Parameters
-    ----------
-    text : str
-        Names, each with or without parameters in parentheses.
-
-    Returns
-    -------
-    dict
-        From each call as it is written to its name and a dict of its parameters.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the text is not such a list, or names the same call twice.
+    The keys are the calls as they are written. A text that is no such list, or that
+    names a call twice, is refused.
 
     Examples
     --------
@@ -59,20 +47,8 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
 def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
     """Return the values of several ``name=value``, by their names.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        A value is a number, true, false, null, a word or a path, a quoted string, or a
-        list in brackets.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    InvalidParameterError
-        If a text is none of that, or a name stands there twice.
+    A value is a number, true, false, null, a word or a path, a quoted string, or a list
+    in brackets; anything else is refused, and so is a name that is given twice.
 
     Examples
     --------

@@ -122,10 +122,8 @@ class Comparison:
 
         Parameters
         ----------
-        environment : str
-            One of ``environments``.
-        horizon : int
-            One of ``horizons``.
+        environment, horizon
+            As in ``wins``.
 
         Returns
         -------

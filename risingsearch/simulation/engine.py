@@ -366,20 +366,9 @@ def loop_for(
 ) -> Callable[..., int]:
     """Return ``play`` for the classes of these two: compiled, or as it stands.
 
-    Parameters
-    ----------
-    policy, environment
-        What will be played; nothing is pulled, but the two should not be used again.
-    compiled : bool or None
-        False: interpreted. True: compiled, or an error. None: compiled where that is
-        possible; where it is not, a warning says why, once.
-
-    Raises
-    ------
-    MissingDependencyError
-        If ``compiled`` is True and numba is not installed.
-    PolicyError
-        If ``compiled`` is True and one of the two cannot be compiled.
+    Nothing is pulled, but the two should not be used again. ``compiled`` False:
+    interpreted. True: compiled, or an error. None: compiled where that is possible;
+    where it is not, a warning says why, once.
     """
     if compiled is False:
         return play

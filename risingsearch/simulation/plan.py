@@ -52,13 +52,7 @@ class Run(NamedTuple):
 
 
 class Player:
-    """A policy to be played, and its parameters.
-
-    Parameters
-    ----------
-    given, params
-        As ``policy`` and ``policy_params`` in ``simulate``.
-    """
+    """A policy to be played, given with its parameters as ``simulate`` takes them."""
 
     def __init__(self, given: Any, params: Mapping[str, Any] | None = None) -> None:
         self._ready_made = hasattr(given, "select") and not isinstance(given, type)
@@ -92,15 +86,7 @@ class Player:
 
 
 class Plan:
-    """Which policies play in which environment.
-
-    Parameters
-    ----------
-    players : list of Player
-        The policies.
-    environment, environment_params, compiled
-        As in ``simulate``.
-    """
+    """Which policies play in which environment, given as ``simulate`` takes it."""
 
     def __init__(
         self,

@@ -50,24 +50,8 @@ def environment_report(
 ) -> dict[str, Any]:
     """Play policies in a named environment; return one row per horizon and policy.
 
-    Parameters
-    ----------
-    name : str
-        A registered environment.
-    policies : mapping, optional
-        From the name of a row to a registered name and a dict of parameters; by default
-        some that suit the environment.
-    horizons : sequence of int, optional
-        Numbers of rounds; by default 10,000 and 50,000.
-    n_runs, seed, jobs
-        As in ``compare``.
-    parameters : mapping
-        Of the environment.
-
-    Returns
-    -------
-    dict
-        Values that JSON knows.
+    ``policies`` maps the name of a row to a registered name and a dict of parameters;
+    by default some that suit the environment. The values are those that JSON knows.
     """
     horizons = horizons or HORIZONS
     sample = make_environment(name, horizons[0], seed, **parameters)
@@ -147,24 +131,9 @@ def recorded_report(
 ) -> dict[str, Any]:
     """Replay searches on recorded curves; return one row per budget and policy.
 
-    Parameters
-    ----------
-    file : str
-        Where the curves are from.
-    curves : LoadedCurves
-        What the file holds.
-    policies : mapping, optional
-        From the name of a row to a registered name and a dict of parameters; by default
-        the epoch schedulers.
-    budgets, n_runs, seed, jobs, noise, minimize
-        As in ``search_recorded``.
-    within : float, optional
-        As in ``RecordedSearch.enough``.
-
-    Returns
-    -------
-    dict
-        Values that JSON knows.
+    ``policies`` is as in ``environment_report``, by default the epoch schedulers; the
+    other arguments are those of ``search_recorded`` and ``RecordedSearch.enough``. The
+    values are those that JSON knows.
     """
     found = search_recorded(
         curves.means,

@@ -12,13 +12,7 @@ from risingsearch.errors import missing
 
 
 def scipy_stats() -> Any:
-    """Return ``scipy.stats``.
-
-    Raises
-    ------
-    MissingDependencyError
-        If scipy is not installed.
-    """
+    """Return ``scipy.stats``, or raise how to install it."""
     try:
         from scipy import stats
     except ImportError as error:
@@ -27,13 +21,7 @@ def scipy_stats() -> Any:
 
 
 def pandas() -> Any:
-    """Return pandas.
-
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed.
-    """
+    """Return pandas, or raise how to install it."""
     try:
         import pandas
     except ImportError as error:

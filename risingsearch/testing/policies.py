@@ -95,7 +95,7 @@ def check_policy(
 
     for size in n_arms:
         subject = _Subject(build, size, adaptive is not False)
-        for rule, check in _POLICY_RULES.items():
+        for rule, check in _RULES.items():
             try:
                 with warnings.catch_warnings(), np.errstate(over="ignore"):
                     warnings.simplefilter("error")
@@ -139,18 +139,6 @@ def _check_kernel_source(subject: _Subject) -> None:
         for line, finding in _banned(function, methods):
             where = f"{function.__qualname__}, line {line} of its source"
             raise AssertionError(f"{finding} in {where}")
-
-
-def _check_choices(subject: _Subject) -> None:
-    _Run(subject).play()
-
-
-def _check_slices(subject: _Subject) -> None:
-    _WatchedSlices(subject).play()
-
-
-def _check_caller_arrays(subject: _Subject) -> None:
-    _WatchedArrays(subject).play()
 
 
 def _check_global_random(subject: _Subject) -> None:
@@ -213,32 +201,6 @@ def _check_saved_state(subject: _Subject) -> None:
     _require_same(
         _Run(subject, n_workers=2).play(), _SavedAndLoaded(subject, n_workers=2).play()
     )
-
-
-def _check_optional_methods(subject: _Subject) -> None:
-    _Questioned(subject).play()
-
-
-_POLICY_RULES: dict[str, Callable[[_Subject], None]] = {
-    "a policy is a NamedTuple with the arrays of the caller, and pulls": _check_layout,
-    "what is compiled has no powers, numpy functions, sums or own methods": (
-        _check_kernel_source
-    ),
-    "only available arms are chosen, and WAIT is said for a reason": _check_choices,
-    "a slice has at least one pull": _check_slices,
-    "the arrays of the caller are never written": _check_caller_arrays,
-    "randomness comes from the generator passed in": _check_global_random,
-    "pulls counts the rewards taken in": _check_pulls,
-    "with constant rewards every run is the same": _check_ties,
-    "the same seed gives the same run": _check_seed,
-    "several pulls may be in flight and come back in any order": _check_in_flight,
-    "arms may end or fail at any time": _check_endings,
-    "asking select twice gives the same arm and the same state": _check_asked_twice,
-    "the horizon may be shorter than the first round": _check_short_horizon,
-    "rewards may be constant, negative or huge": _check_extreme_rewards,
-    "a run continues from its state, saved as JSON": _check_saved_state,
-    "explain, until, stop_loss are true and change nothing": _check_optional_methods,
-}
 
 
 class _Subject(NamedTuple):
@@ -483,6 +445,37 @@ class _Questioned(_Run):
         super().update(t, arm, reward)
         if arm == self.kept_arm:
             self.loss_left -= self.par - reward
+
+
+def _played(kind: type[_Run]) -> Callable[[_Subject], None]:
+    """Return the check that a run of this kind meets with nothing wrong."""
+
+    def check(subject: _Subject) -> None:
+        kind(subject).play()
+
+    return check
+
+
+_RULES: dict[str, Callable[[_Subject], None]] = {
+    "a policy is a NamedTuple with the arrays of the caller, and pulls": _check_layout,
+    "what is compiled has no powers, numpy functions, sums or own methods": (
+        _check_kernel_source
+    ),
+    "only available arms are chosen, and WAIT is said for a reason": _played(_Run),
+    "a slice has at least one pull": _played(_WatchedSlices),
+    "the arrays of the caller are never written": _played(_WatchedArrays),
+    "randomness comes from the generator passed in": _check_global_random,
+    "pulls counts the rewards taken in": _check_pulls,
+    "with constant rewards every run is the same": _check_ties,
+    "the same seed gives the same run": _check_seed,
+    "several pulls may be in flight and come back in any order": _check_in_flight,
+    "arms may end or fail at any time": _check_endings,
+    "asking select twice gives the same arm and the same state": _check_asked_twice,
+    "the horizon may be shorter than the first round": _check_short_horizon,
+    "rewards may be constant, negative or huge": _check_extreme_rewards,
+    "a run continues from its state, saved as JSON": _check_saved_state,
+    "explain, until, stop_loss are true and change nothing": _played(_Questioned),
+}
 
 
 def _curves(n_arms: int, seed: int) -> NDArray[np.float64]:
