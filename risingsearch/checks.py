@@ -1,4 +1,4 @@
-"""Arguments at the boundary: returned as they should be, or an error that says why."""
+"""Arguments at the boundary: returned as they should be, or why they are refused."""
 
 from __future__ import annotations
 

@@ -38,15 +38,15 @@ MAX_EPOCHS = 27
 
 
 class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that counts every epoch trained, whoever asks for it.
+    """A classifier that counts every epoch trained, in any of the searches.
 
     Parameters
     ----------
     model : estimator
         Trained with ``partial_fit``, one pass over the rows an epoch.
     epochs : int, default=1
-        Epochs of a ``fit``, which starts afresh: what searches use that cannot go on
-        training a model.
+        Epochs of a ``fit``, which starts from scratch, for searches that cannot
+        continue a training.
     """
 
     n_trained: ClassVar[int] = 0
@@ -197,7 +197,7 @@ def _searches(
 def _timed(name: str, search: Any, X: Any, y: Any) -> Row:
     CountedClassifier.n_trained = 0
     begin = time.perf_counter()
-    with threadpool_limits(1):  # more threads only get in each other's way here
+    with threadpool_limits(1):  # models this small train slower with more
         search.fit(X, y)
     seconds = time.perf_counter() - begin
     tried = {

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python flushes once more at its end.
+        # The reader has closed the pipe; Python flushes once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (SearchFailedError, ExecutorFailedError) as error:
         return _failed(error, SEARCH_FAILED)

@@ -24,12 +24,14 @@ FORMATS = ("csv", "json", "parquet")
 
 def add_commands(commands: Any) -> None:
     """Add the commands to a parser's."""
-    _add_sweep(commands, "plan", _plan, "say what a sweep would do, and do nothing")
+    _add_sweep(
+        commands, "plan", _plan, "show what a sweep would do, without running it"
+    )
     run = _add_sweep(
         commands,
         "run",
         _run,
-        "search over a training script, as a file describes; run again, it goes on",
+        "run the search that a file describes; run it again to continue",
     )
     run.add_argument(
         "--run-dir",
@@ -37,7 +39,7 @@ def add_commands(commands: Any) -> None:
         metavar="DIR",
         help="where it is kept (default: runs/ and the file's name)",
     )
-    resume = _add_run(commands, "resume", _resume, "go on with a run, or extend it")
+    resume = _add_run(commands, "resume", _resume, "continue a run, or extend it")
     resume.add_argument(
         "--budget",
         type=increase,
@@ -45,7 +47,7 @@ def add_commands(commands: Any) -> None:
         help="add so many epochs, seconds or hours, whatever the budget is in",
     )
     add_json(resume)
-    status = _add_run(commands, "status", _status, "say how far a run is")
+    status = _add_run(commands, "status", _status, "show how far a run has come")
     add_json(status)
     report = _add_run(commands, "report", _report, "write a run as one HTML page")
     report.add_argument(
@@ -122,17 +124,17 @@ def _resume(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def _advice(run_dir: Path) -> Iterator[None]:
-    """Say what to do about a search that did not come to its end."""
+    """Tell the user what to do where a search is interrupted or fails."""
     try:
         yield
     except KeyboardInterrupt:
         print(
-            f"risingsearch: interrupted; go on with: risingsearch resume {run_dir}",
+            f"risingsearch: interrupted; continue with: risingsearch resume {run_dir}",
             file=sys.stderr,
         )
         raise
     except SearchFailedError as error:
-        msg = f"{error}; mend the script and start anew with another --run-dir"
+        msg = f"{error}; fix the script and start again with another --run-dir"
         raise SearchFailedError(msg) from error
 
 

@@ -29,15 +29,15 @@ Optional, with what stands in for them:
 ``pull_on(self, arm, n, t, last, par, loss, rng) -> (int, float)``
     For a policy's ``stop_loss``: pull an arm from round ``t`` to ``last``, or to the
     first at which its rewards have summed up to less than ``par`` per pull by more than
-    ``loss``; return that round and the sum. Whoever can draw many rewards at once does
-    so here (the engine pulls one by one).
+    ``loss``; return that round and the sum. For environments that can draw the sum of
+    many rewards at once (the engine pulls one by one).
 ``presence(self, t, available, pulls_left) -> int``
     Arms that appear and vanish: bring the two arrays of the policy to round ``t``, and
     return the round of the next change, or ``NEVER`` (never). Called at round 1, before
-    anything is pulled, and at every round it returned. An arm that is not there has
-    ended, as far as the policy can tell: not available, no pulls left.
+    anything is pulled, and at every round it returned. To the policy an absent arm is
+    one that has ended: not available, no pulls left.
 ``fresh(self)``
-    The environment with mutable arrays of its own, for a run beside others (itself).
+    The environment with mutable arrays of its own, for concurrent runs (itself).
 
 A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
 is drawn comes from ``rng`` alone. What generators have in common is documented in

@@ -1,4 +1,4 @@
-"""Click logs: who was shown what, when, and whether they clicked."""
+"""Click logs: what was shown when, and whether it was clicked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def make_click_log(
     lowest: float = 0.02,
     highest: float = 0.08,
 ) -> ClickLog:
-    """Return a synthetic click log, made up for want of a real one.
+    """Return a synthetic click log, in place of a real one.
 
     Good for trying the click environments without the licensed data they stand for. It
     is no recording: items are shown with equal probability at uniformly random times,

@@ -73,8 +73,8 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     ``.npy`` file holds. Optional beside it: ``length``, the epochs of each arm that
     count; ``test``, scores of the same shape; ``names`` of the arms.
 
-    An empty cell, or NaN, says that the arm had ended. Epochs are counted as they
-    follow upon each other, whatever their numbers.
+    An empty cell, or NaN, means that the arm had ended. Epochs are counted in their
+    order, whatever their numbers.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def sensitivity_variance(
     every: int = 5_000,
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
-    """Sensitivity study, variance drift: all variances anew every 5,000 rounds.
+    """Sensitivity study, variance drift: new variances every 5,000 rounds.
 
     Up to round 4,999 nothing happens, so that this and the two other scenarios of the
     study are the same at the paper's horizon of 1,000 rounds; at its 10,000 there is
@@ -127,7 +127,7 @@ def sensitivity_blips(
     every: int = 5_000,
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
-    """Sensitivity study, blips: all arms anew every 5,000 rounds, for good.
+    """Sensitivity study, blips: new arms every 5,000 rounds, which then stay.
 
     The paper speaks of blips of 100 rounds. Its script never takes them back, and
     leaves out those that would start in the last 100 rounds; so does this.
@@ -157,10 +157,10 @@ def logistics(
     reference: str = "static",
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
-    """Warehouses: a hundred arms, a third of them drawn anew every 5,000 rounds.
+    """Warehouses: a hundred arms, a third of them redrawn every 5,000 rounds.
 
     At first means and standard deviations rise linearly over the arms, so that the best
-    arm is also the noisiest. What is drawn anew is uniform in the standard deviation,
+    arm is also the noisiest. What is redrawn is uniform in the standard deviation,
     not in the variance. The paper plays 50,000 rounds, 50 times, all policies on the
     same path of the arms.
 
@@ -176,7 +176,7 @@ def logistics(
     every : int, default 5000
         Rounds between two changes, at least 1.
     n_jumping : int, optional
-        Arms that are drawn anew together, at least 1; by default a third.
+        Arms that are redrawn together, at least 1; by default a third.
     reference : {"static", "dynamic"}, default "static"
         What regret is measured against.
 

@@ -48,7 +48,7 @@ class DriftingMeans(NamedTuple):
     noise: Noise
     reference: str
     constant: float  # per round; of the static reference
-    knot: NDArray[np.int64]  # (1,), the last knot looked at
+    knot: NDArray[np.int64]  # (1,), the knot used last
     withheld: NDArray[np.int64]  # (n_arms,), pulls left of the arms to come
 
     @classmethod
@@ -72,8 +72,8 @@ class DriftingMeans(NamedTuple):
         means : array-like of shape (n_arms, n_knots)
             The mean of every arm at every knot.
         rounds : array-like of shape (n_knots,), default (1,)
-            The round of every knot: whole numbers, increasing, from 1. What the last
-            knot says holds for good.
+            The round of every knot: whole numbers, increasing, from 1. After the last
+            knot nothing changes.
         deviations : float or array-like of shape (n_arms,) or (n_arms, n_knots), \
 default 1.0
             Standard deviation of the rewards; the noise's own ``sigma`` multiplies it.
@@ -183,7 +183,7 @@ default 1.0
     def presence(
         self, t: int, available: NDArray[np.bool_], pulls_left: NDArray[np.int64]
     ) -> int:
-        """Let arms in and out; return the round of the next arrival or departure."""
+        """Let arms come and go; return the round of the next arrival or departure."""
         change = NEVER
         for arm in range(len(self.arrivals)):
             if t < self.arrivals[arm]:
@@ -470,7 +470,7 @@ def safe_rounds(left: float, fall: float, sigma: float) -> int:
 
 
 def last_knot(rounds: NDArray[np.int64], knot: NDArray[np.int64], t: int) -> int:
-    """Return the last knot up to round ``t``, from the one looked at before."""
+    """Return the last knot up to round ``t``, searching from the one used last."""
     k = knot[0]
     if t < rounds[k]:
         k = 0

@@ -136,7 +136,7 @@ def localised_jump(
     n_jumping: int | None = None,
     noise: Noise | str | float = 1.0,
 ) -> DriftingMeans:
-    """Localised jumps: now and then a few arms get means and variances anew.
+    """Localised jumps: now and then a few arms get new means and variances.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def timeline(
     noise: Noise | str | float,
     reference: str = "dynamic",
 ) -> DriftingMeans:
-    """Return arms that are, at each of these rounds, as it says there."""
+    """Return the environment with these arms at these rounds."""
     rounds, arms = zip(*changes, strict=True)
     means, deviations = zip(*arms, strict=True)
     return DriftingMeans.create(
@@ -304,7 +304,7 @@ def jumps(
     n_jumping: int | None,
     draw: Callable[[int], Arms],
 ) -> list[tuple[int, Arms]]:
-    """Return the timeline of arms of which a few are drawn anew at each round."""
+    """Return the timeline of arms of which a few are redrawn at each round."""
     means, deviations = arms
     n = max(1, len(means) // 3) if n_jumping is None else n_jumping
     n = checked_int("n_jumping", n, 1)

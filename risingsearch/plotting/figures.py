@@ -245,7 +245,7 @@ def _whole_numbers(ax: Axes) -> None:
 def _rows(epochs: _Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the arms from top to bottom, and the row of every epoch.
 
-    The most trained arm is on top; of equals the winner, then who was opened first.
+    The most trained arm is on top; of equals the winner, then the one opened first.
     """
     arms, first, index, count = np.unique(
         epochs.arm, return_index=True, return_inverse=True, return_counts=True
@@ -384,5 +384,7 @@ def _frame_curves(ax: Axes, epochs: _Epochs) -> None:
         title += f", {outside:,} outside the axes"
     ax.set_title(title, loc="left", fontsize="medium")
     # In the corner that good curves leave free, clear of the marks of failures.
-    corner, height = ("lower", 0.03) if epochs.maximize else ("upper", 0.97)
-    ax.legend(loc=f"{corner} right", bbox_to_anchor=(1, height), fontsize="small")
+    if epochs.maximize:
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 0.03), fontsize="small")
+    else:
+        ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97), fontsize="small")

@@ -22,10 +22,10 @@ try:
 except ModuleNotFoundError as error:
     raise missing("psutil", "cli") from error
 
-LOOK_EVERY = 0.05
-"""Seconds between two looks at a silent script."""
+POLL_EVERY = 0.05
+"""Seconds to wait for a line before checking whether the script still runs."""
 LINGER = 1.0
-"""Seconds for the last lines and for the end of what a script leaves running."""
+"""Seconds to wait for a script's last lines and for its child processes to end."""
 LONGEST = 1 << 20  # characters of a line, before it is cut
 SHOWN = 200  # characters of a line in a message
 
@@ -41,13 +41,13 @@ class ReportFile:
         self._at = path.stat().st_size if path.exists() else 0
 
     def new_lines(self, *, all_of_it: bool = False) -> list[str]:
-        """Return the lines since the last call, with ``all_of_it`` an incomplete one."""
+        """Return the lines since the last call; ``all_of_it``: a partial one too."""
         try:
             with self._path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size < self._at:
                     msg = (
-                        f"the script has begun {self._path.name} anew: it must add its "
-                        "reports to the file that its checkpoint has"
+                        f"the script has begun {self._path.name} from scratch: it must "
+                        "append its reports to the file in its checkpoint directory"
                     )
                     raise ScriptError(msg)
                 file.seek(self._at)
@@ -106,16 +106,16 @@ def reports(
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """End a process and all that it has started."""
+    """Terminate a process and its child processes."""
     if process.returncode is None:
         end_tree(process.pid)
-    with suppress(ProcessLookupError):  # of what an ended script has left running
+    with suppress(ProcessLookupError):  # child processes that outlive it
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def end_tree(pid: int) -> None:
-    """End a process and its descendants, those in sessions of their own included."""
+    """Terminate a process and its descendants, in other sessions too."""
     with suppress(psutil.NoSuchProcess):
         top = psutil.Process(pid)
         others = top.children(recursive=True)
@@ -131,7 +131,7 @@ class _Line(NamedTuple):
 
 
 class _Output:
-    """What a script prints, until it has ended and its last line is read."""
+    """What a script prints, until it has ended and its last line has been read."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -148,21 +148,21 @@ class _Output:
 
     @property
     def is_over(self) -> bool:
-        """Whether the script has ended and nothing more comes."""
+        """Whether the script has ended and no line is outstanding."""
         if self._process.returncode is None:
             return False
         return self._n_open == 0 or time.monotonic() >= self._due
 
     def next_line(self) -> _Line | None:
-        """Return the next line, None where none comes now."""
+        """Return the next line, None if there is none yet."""
         try:
-            line = self._lines.get(timeout=LOOK_EVERY)
+            line = self._lines.get(timeout=POLL_EVERY)
         except queue.Empty:
             line = None
         else:
             self._n_open -= line is None
         if line is None and self._process.poll() is not None and self._due == math.inf:
-            kill(self._process)  # what it has left running may hold its output open
+            kill(self._process)  # child processes may keep its output open
             self._due = time.monotonic() + LINGER
         return line
 
@@ -174,7 +174,7 @@ class _Output:
 
 
 def _report(line: str, metric: str) -> dict[str, Any] | None:
-    """Return the report in a line, None where it is none."""
+    """Return the report in a line, None if it holds none."""
     text = line.strip()
     if not text.startswith("{"):
         return None

@@ -1,4 +1,4 @@
-"""What a training script says to the search that has started it."""
+"""What a training script reports to the search that has started it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
     score : float
         The validation score; NaN where there is none.
     epoch : int
-        The epoch of the whole training, from 1: it goes on from
-        ``RISINGSEARCH_FROM_EPOCH``.
+        The epoch of the whole training, from 1: the first one after
+        ``RISINGSEARCH_FROM_EPOCH`` is one more than that.
     **metrics : float
-        What else should stand in the history.
+        What else the history should hold.
 
     Raises
     ------

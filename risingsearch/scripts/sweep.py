@@ -37,7 +37,7 @@ Value = bool | int | float | str
 Integral = Annotated[int, Field(ge=-(2**62), le=2**62)]
 LONGEST = 1e9  # seconds, some 30 years
 TRIES = 20
-"""Draws for each configuration that is wanted, before there are no new ones."""
+"""Draws per wanted configuration before giving up on finding new ones."""
 
 
 class _Strict(BaseModel):
@@ -50,7 +50,7 @@ class _Parameter(_Strict):
     when: dict[str, Value | list[Value]] = {}
 
     def applies(self, drawn: dict[str, Any]) -> bool:
-        """Return whether the parameter is there beside those drawn before."""
+        """Return whether the parameter is used with those drawn before."""
         for name, wanted in self.when.items():
             values = wanted if isinstance(wanted, list) else [wanted]
             if name not in drawn or drawn[name] not in values:
@@ -193,13 +193,13 @@ class Sweep(_Strict):
         A file in the checkpoint directory to which the script adds its lines; by
         default it prints them.
     candidates : int or "auto"
-        Configurations that are drawn; a policy opens as many as are worth it.
+        Configurations that are drawn; the policy decides how many of them it opens.
     policy, policy_params
-        Who trains next.
+        Which policy decides what trains next, and its parameters.
     workers : int
-        Scripts at the same time.
+        Scripts that run at the same time.
     order : {"ask", "completion"}
-        Whether the search depends on the results alone, or also on which come first.
+        Whether the search depends on the results alone, or also on their order.
     environment : list of dict
         Variables for each worker, such as ``CUDA_VISIBLE_DEVICES``; as many as workers.
     timeout : float, optional
@@ -209,7 +209,7 @@ class Sweep(_Strict):
     slice : int, optional
         Epochs for which a script is started; by default the policy decides.
     seed : int
-        Of everything random.
+        Seed of everything random.
     """
 
     command: list[str] = Field(min_length=1)
@@ -248,7 +248,7 @@ class Sweep(_Strict):
     @field_validator("environment", mode="before")
     @classmethod
     def _as_text(cls, value: Any) -> Any:
-        """Take numbers as text: a GPU's is one."""
+        """Accept numbers, such as a GPU's, as text."""
         if not isinstance(value, list):
             return value
         return [
@@ -280,7 +280,9 @@ class Sweep(_Strict):
     @classmethod
     def _is_a_score(cls, value: str) -> str:
         if value == "epoch":
-            msg = "the script reports the epoch beside it"
+            msg = (
+                "epoch is the key of the epoch in each line; name another for the score"
+            )
             raise ValueError(msg)
         return value
 
@@ -342,7 +344,9 @@ class Sweep(_Strict):
     def _drawn(self, rng: np.random.Generator) -> dict[str, Any]:
         drawn: dict[str, Any] = {}
         for name, parameter in self.parameters.items():
-            value = parameter.draw(rng)  # also where it is left out, for the others
+            value = parameter.draw(
+                rng
+            )  # even if unused: the draws of the others stay the same
             if parameter.applies(drawn):
                 drawn[name] = value
         return drawn

@@ -43,10 +43,10 @@ FIELDS = (
     "checkpoint_dir",
     "params",
 )
-"""What a command may name besides its parameters; the same in upper case, after
-``RISINGSEARCH_``, in the environment."""
+"""Fields that a command may name besides its parameters; also environment variables,
+in upper case after ``RISINGSEARCH_``."""
 RUNNING = "running.json"
-"""In an arm's folder while its script runs: the process, to be known again."""
+"""In an arm's folder while its script runs: which process that is."""
 LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
@@ -61,7 +61,7 @@ class ScriptRun:
 
 
 class CommandTrainable:
-    """A command as a trainable; no shell is ever started for it.
+    """A command as a trainable; it is started without a shell.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ class CommandTrainable:
         ``FIELDS``, ``{{`` and ``}}`` for braces. An argument that names a parameter
         which the arm does not have is left out.
     folder : Path
-        Where every arm has a folder, with its checkpoints and its log.
+        Holds a folder per arm, with its checkpoints and its log.
     metric : str, default "score"
         Key of the score in the lines that the script reports.
     report_file : str, optional
         A file in the checkpoint directory to which the script adds these lines; by
         default it prints them.
     slots : sequence of dict of str to str, optional
-        Environment variables, one set for each process at the same time: a GPU each.
+        Environment variables, one set per concurrent process, such as a GPU each.
     timeout : float, optional
         Seconds without an epoch after which a script counts as hanging.
     cwd : Path, optional
@@ -86,7 +86,7 @@ class CommandTrainable:
     Attributes
     ----------
     arms : dict of int to int
-        The number of the arm with a seed, for names of folders; filled by the caller.
+        From an arm's seed to its number, which names its folder; set before ``start``.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class CommandTrainable:
         self._has_ended = False
 
     def start(self, params: Mapping[str, Any], seed: int) -> ScriptRun:
-        """Return an arm that has seen nothing."""
+        """Return an arm that has not trained yet."""
         return ScriptRun(self.arms[seed], dict(params), seed)
 
     def train(self, run: ScriptRun) -> dict[str, Any]:
@@ -128,8 +128,8 @@ class CommandTrainable:
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> list[dict[str, Any]]:
         """Run the script for some epochs; return what it reports of each.
 
-        The script works on a copy of the arm's last checkpoint directory, which takes
-        its place when all is well. So nothing is left of a job that fails.
+        The script works on a copy of the arm's last checkpoint directory. Only a job
+        that succeeds keeps it, so a failed one leaves nothing behind.
 
         Raises
         ------
@@ -157,9 +157,9 @@ class CommandTrainable:
         self, run: ScriptRun, n_epochs: int, home: Path
     ) -> list[dict[str, Any]]:
         home.mkdir(parents=True, exist_ok=True)
-        for left in home.glob("training-*"):  # of jobs that were broken off
+        for left in home.glob("training-*"):  # of interrupted jobs
             shutil.rmtree(left, ignore_errors=True)
-        # A name of its own: what such a job has left running cannot write there.
+        # A new name: child processes of such a job cannot write there.
         work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
         begin = self._last_checkpoint(run)
         if begin > 0:
@@ -173,11 +173,11 @@ class CommandTrainable:
                 results.append(self._checked(record, epoch, to_epoch))
         if not results and begin == 0:
             msg = (
-                "the script ended well, and has reported no line of JSON with an epoch "
+                "the script succeeded, but has reported no line of JSON with an epoch "
                 f"and {self.metric!r} {self._where}"
             )
             raise ScriptError(msg)
-        results = results[run.epoch - begin :]  # the others were told before
+        results = results[run.epoch - begin :]  # those before were reported earlier
         if results:
             after = home / checkpoint_name(run.epoch + len(results))
             shutil.rmtree(after, ignore_errors=True)
@@ -188,7 +188,7 @@ class CommandTrainable:
         return results
 
     def _last_checkpoint(self, run: ScriptRun) -> int:
-        """Return the epoch that the script goes on from."""
+        """Return the epoch that the script continues from."""
         found = [0, *(e for e in self.checkpoint_epochs(run.arm) if e <= run.epoch)]
         if found[-1] < run.epoch:
             missing = self.home(run.arm) / checkpoint_name(run.epoch)
@@ -213,7 +213,7 @@ class CommandTrainable:
         )
 
     def drop_checkpoints(self, arm: int, keep: Set[int]) -> None:
-        """Remove an arm's checkpoint directories but those of some epochs."""
+        """Remove an arm's checkpoint directories except those of some epochs."""
         for epoch in self.checkpoint_epochs(arm):
             if epoch not in keep:
                 shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
@@ -223,7 +223,7 @@ class CommandTrainable:
         return self.folder / f"arm-{arm:06d}"
 
     def save(self, run: ScriptRun, path: str) -> None:
-        """Write where an arm is; what it has learnt is in its folder."""
+        """Write an arm's progress; its model is in its folder."""
         Path(path).write_text(json.dumps(vars(run)))
 
     def load(self, path: str) -> ScriptRun:
@@ -231,14 +231,14 @@ class CommandTrainable:
         return ScriptRun(**json.loads(Path(path).read_text()))
 
     def end(self) -> None:
-        """End all processes, with what they have started, and start no other."""
+        """Terminate all processes and their child processes, and start no other."""
         with self._lock:
             self._has_ended = True
             for process in list(self._running):
                 kill(process)
 
     def end_left_over(self) -> None:
-        """End the scripts of an earlier process that was killed."""
+        """Terminate the scripts that an earlier, killed sweep has left running."""
         for path in self.folder.glob(f"*/{RUNNING}"):
             with suppress(ValueError, psutil.NoSuchProcess):
                 pid, started = json.loads(path.read_text())
@@ -299,7 +299,7 @@ class CommandTrainable:
     def _process(
         self, command: list[str], variables: Mapping[str, str]
     ) -> Iterator[subprocess.Popen[str]]:
-        """Yield the running command; it does not outlive the block."""
+        """Yield the running command; it is terminated after the block."""
         with self._lock:
             if self._has_ended:
                 msg = "the sweep has ended before the script began"
@@ -334,7 +334,7 @@ class CommandTrainable:
             raise SetupError(msg) from error
 
     def _checked(self, record: dict[str, Any], epoch: int, last: int) -> dict[str, Any]:
-        """Return a report as ``train`` returns it, once it is what was asked for."""
+        """Return a report as ``train`` returns it, or raise what is wrong with it."""
         reported = record.pop("epoch", None)
         if epoch > last:
             msg = f"the script reports epoch {reported}, and was asked to end at {last}"

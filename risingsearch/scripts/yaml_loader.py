@@ -1,4 +1,4 @@
-"""YAML as people write it: 1e-4 is a number, and no key stands twice."""
+"""YAML as people write it: 1e-4 is a number, and a repeated key is an error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-MERGE = "tag:yaml.org,2002:merge"  # a key that may stand twice
+MERGE = "tag:yaml.org,2002:merge"  # a key that may be repeated
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]

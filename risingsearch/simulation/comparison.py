@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Policies compared on the same arms with the same luck, run by run.
+    """Policies compared on the same arms with the same random draws, run by run.
 
     Parameters
     ----------
     policies, environments : list of str
         Their names.
     horizons : list of int
-        Numbers of rounds; every policy is told and started anew for each.
+        Numbers of rounds; each is a run of its own, which the policies know.
     regret : ndarray of shape (n_environments, n_horizons, n_policies, n_runs)
         The regret at the end of every run.
     best_mean : ndarray of the same shape
-        Mean of the pull with the highest reward: how good the model is that a tuner
+        Mean of the pull with the highest reward: the quality of the model that a tuner
         would keep.
     """
 

@@ -10,7 +10,7 @@ small functions at the end. Two things make it as fast as C and keep it honest:
   compiled anew.
 
 Compiled code does not check indices, so what comes from a policy or an environment is
-checked here: an arm that is not there would write to memory of others, and a stretch of
+checked here: an arm outside the arrays would overwrite other memory, and a stretch of
 no rounds would never end.
 """
 
@@ -294,7 +294,7 @@ def presence(
     available: NDArray[np.bool_],
     pulls_left: NDArray[np.int64],
 ) -> int:
-    """Bring the caller's arrays to round ``t``; return when they change next."""
+    """Bring the policy's arrays to round ``t``; return when they change next."""
     own = _method(environment, "presence")
     return int(own(environment, t, available, pulls_left))
 
@@ -352,7 +352,7 @@ _STUBS: dict[Any, Any] = {
     pull_on: _not_at_once,
     presence: _always_there,
 }
-"""Each with what stands in where a class has no such method."""
+"""Each with the function that is used where a class has no such method."""
 
 _STAND_INS = {stub.__name__: stand_in for stub, stand_in in _STUBS.items()}
 
@@ -416,12 +416,12 @@ def _say_once(reason: str) -> None:
 def _compiled(policy_class: Any, environment_class: Any) -> Any:
     """Return ``play``, compiled for the two classes on first use.
 
-    Numba keeps it on disk, unless a later process could not know the classes again.
+    Numba keeps it on disk, unless a later process could not recognize the classes.
     """
     numba = _taught_numba()
     digest = _digest(policy_class, environment_class)
 
-    # Named one by one, because numba takes ten times as long to look at ``*arguments``.
+    # Named one by one: numba dispatches ``*arguments`` ten times more slowly.
     def run(
         policy: Any,
         environment: Any,
@@ -451,17 +451,17 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
 
     classes = (policy_class, environment_class)
     names = [f"{owner.__module__}.{owner.__qualname__}" for owner in classes]
-    run.__qualname__ = "-".join(names)  # so that numba keeps a file for each pair
+    run.__qualname__ = "-".join(names)  # so that numba has a cache file per pair
     known_again = not any("__main__" in name or "<locals>" in name for name in names)
     try:
         return numba.njit(run, nogil=True, cache=known_again)
-    except RuntimeError:  # there is no folder that numba may write to
+    except RuntimeError:  # numba may write to no folder
         return numba.njit(run, nogil=True)
 
 
 @cache
 def _taught_numba() -> Any:
-    """Return numba, once it knows how to resolve the methods of our classes."""
+    """Return numba, taught to resolve the methods of our classes."""
     try:
         numba: Any = import_module("numba")
     except ModuleNotFoundError as error:

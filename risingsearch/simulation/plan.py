@@ -1,4 +1,4 @@
-"""Who plays where, run by run, in threads: what ``simulate`` and ``compare`` share."""
+"""Runs of policies in an environment, in threads: for ``simulate`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Plan:
             for _ in range(n_runs):
                 yield run(*root.spawn(1))
             return
-        # Compiled code hears no Ctrl-C: even a single job leaves this thread free.
+        # Compiled code ignores Ctrl-C: even a single job leaves this thread free.
         pool = ThreadPoolExecutor(jobs or _n_processors())
         try:
             for begin in range(0, n_runs, AT_ONCE):
@@ -167,7 +167,7 @@ class Plan:
         for player in self._players:
             policy = player.policy(environment, game.horizon)
             loop = self._loop(player, policy, environment, game.horizon)
-            rng = _generators(seed)[1]  # the same luck for every policy
+            rng = _generators(seed)[1]  # the same draws for every policy
             records.append(game.play(loop, policy, environment, rng))
         return Run(optimal, records)
 
@@ -187,7 +187,7 @@ class Plan:
 
 
 class _Game:
-    """What all runs have in common; and the means to end those under way."""
+    """What all runs have in common, and a way to end those in progress."""
 
     def __init__(
         self, checkpoints: NDArray[np.int64], horizon: int, trace: bool

@@ -57,7 +57,7 @@ class RecordedSearch:
     budgets : list of int
         Epochs, over all configurations.
     score : ndarray of shape (n_budgets, n_policies, n_runs)
-        The recorded score of the best epoch that a search saw: how good the model is
+        The recorded score of the best epoch that a search saw: the quality of the model
         that it ends with.
     epochs : ndarray of the same shape
         Epochs used: fewer than the budget where a policy stops by its own rule.

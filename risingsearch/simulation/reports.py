@@ -79,7 +79,7 @@ def _suitable(environment: Any, name: str) -> tuple[str, ...]:
 
 
 def _resolved(policies: Calls) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Say what ``auto`` stands for."""
+    """Replace ``auto`` by the policy that it stands for."""
     named = {}
     for label, (name, own) in policies.items():
         resolved = resolve_policy(name)

@@ -39,8 +39,8 @@ class SimulationResult:
     optimal : ndarray of shape (n_runs, n_checkpoints)
         The same sum for the best policy, by the reference of the environment.
     best_mean : ndarray of shape (n_runs, n_checkpoints)
-        Mean of the pull whose reward was the highest so far: how good the model is
-        that a tuner would keep. NaN where nothing has been seen.
+        Mean of the pull whose reward was the highest so far: the quality of the model
+        that a tuner would keep. NaN before the first pull.
     pulls : ndarray of shape (n_runs, n_arms)
         Pulls of each arm; 0 for arms that the environment of a run does not have.
     n_played : ndarray of shape (n_runs,)
@@ -128,13 +128,13 @@ def simulate(
         A registered name; a generator ``(rng, horizon, **params) -> environment``,
         called for every run; or an environment, the same for all runs.
     horizon : int
-        Number of rounds, at least 1. The policy is told.
+        Number of rounds, at least 1, which the policy knows.
     n_runs : int, default 1
         Independent runs, at least 1.
     seed : int, default 0
-        Of everything random, at least 0. Run ``k`` is the same whatever ``n_runs`` and
-        ``jobs``; its arms are the same for every policy and, where the generator allows
-        it, every horizon.
+        Seed of everything random, at least 0. Run ``k`` is the same whatever ``n_runs``
+        and ``jobs``; its arms are the same for every policy and, where the generator
+        allows it, every horizon.
     checkpoints : int or sequence of int, optional
         Rounds at which to note the regret, increasing, from 1 to ``horizon``; or how
         many, evenly spaced. By default the last round alone.
@@ -198,7 +198,7 @@ def simulate(
 def checked_checkpoints(
     checkpoints: int | Sequence[int] | None, horizon: int
 ) -> NDArray[np.int64]:
-    """Return the rounds to look at, or raise what is wrong with them."""
+    """Return the rounds to note, or raise what is wrong with them."""
     if checkpoints is None:
         return np.array([horizon], dtype=np.int64)
     if isinstance(checkpoints, Integral):

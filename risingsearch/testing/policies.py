@@ -45,11 +45,11 @@ def check_policy(
     Short runs on made-up curves: with one arm and with several, with arms that are
     busy, end early or fail, with several pulls in flight, with a budget smaller than
     the number of arms, with rewards that are constant, negative or huge, and with the
-    state saved as JSON and loaded again before every decision. And a look at the
-    source: whether ``select`` and ``update`` can be compiled and give the same bits.
+    state saved as JSON and loaded again before every decision. The source is checked
+    too: whether ``select`` and ``update`` can be compiled and give the same bits.
 
     Numpy warnings count as failures, but for overflow: infinity is the right answer
-    to a sum of huge rewards, and the compiled policy gives it without a word.
+    to a sum of huge rewards, and the compiled policy gives it without a warning.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def check_policy(
     n_arms : sequence of int, default (1, 2, 5)
         Numbers of arms to check it with; leave out those that it does not allow.
     adaptive : bool, optional
-        Whether the policy leaves nothing of a budget unspent while an arm can still
-        train. A registered policy says so itself; True for a callable.
+        Whether the policy spends the whole budget while an arm can still train. By
+        default what is registered; True for a callable.
     **parameters
         The policy's own.
 
@@ -224,10 +224,10 @@ class _Pulls(NamedTuple):
 
 
 class _Run:
-    """A policy at work: the caller's side of the contract, kept to the letter.
+    """A policy at work: what a scheduler does with it, exactly by the contract.
 
-    With ``mishaps``, idle arms are lost, and pulls in flight end before their time:
-    some of their arms have ended for good, some are tried again later.
+    With ``mishaps``, idle arms are lost, and pulls in flight end early: some of their
+    arms have ended, others are tried again later.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class _Run:
         self.chosen: list[_Pulls] = []
 
     def play(self) -> _Run:
-        """Go on until the budget is spent, nothing can train, or the policy stops."""
+        """Play until the budget is spent, nothing can train, or the policy stops."""
         while self.step():
             pass
         return self
@@ -302,7 +302,7 @@ class _Run:
         return [int(arm) for arm in np.flatnonzero(self.policy.available)]
 
     def start(self, arm: int) -> None:
-        """Send out what the policy wants, the arm has and the budget pays."""
+        """Start the pulls that the policy wants, as far as arm and budget allow."""
         wanted = _called(slice_length, self.policy, arm)
         left = min(int(self.policy.pulls_left[arm]), self.horizon - self.t + 1)
         pulls = _Pulls(self.t, arm, max(1, min(wanted, left)))
@@ -329,7 +329,7 @@ class _Run:
         self.policy.available[arm] = self.policy.pulls_left[arm] > 0
 
     def lose_an_arm(self) -> None:
-        """Let an idle arm end for good."""
+        """Let an idle arm end."""
         idle = self.choice()
         if len(idle) > 1:
             arm = idle[int(self.fate.random() * len(idle))]
@@ -461,11 +461,11 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
     "what is compiled has no powers, numpy functions, sums or own methods": (
         _check_kernel_source
     ),
-    "only available arms are chosen, and WAIT is said for a reason": _played(_Run),
+    "only available arms are chosen, and WAIT has a reason": _played(_Run),
     "a slice has at least one pull": _played(_WatchedSlices),
     "the arrays of the caller are never written": _played(_WatchedArrays),
     "randomness comes from the generator passed in": _check_global_random,
-    "pulls counts the rewards taken in": _check_pulls,
+    "pulls counts the rewards recorded": _check_pulls,
     "with constant rewards every run is the same": _check_ties,
     "the same seed gives the same run": _check_seed,
     "several pulls may be in flight and come back in any order": _check_in_flight,

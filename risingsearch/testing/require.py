@@ -1,9 +1,9 @@
-"""How a check says which rule is broken."""
+"""How a check reports a broken rule."""
 
 from __future__ import annotations
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise an AssertionError that says what was found, unless the rule holds."""
+    """Raise an AssertionError with the message, unless the condition holds."""
     if not condition:
         raise AssertionError(message)

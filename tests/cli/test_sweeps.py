@@ -238,7 +238,7 @@ def test_arms_that_are_over_leave_no_checkpoints_but_the_best(folder, capsys):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_whoever_ends_it_leaves_no_script_behind(folder, capsys, number):
+def test_a_terminated_sweep_leaves_no_script_behind(folder, capsys, number):
     Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 60")
     process = started("run", "sweep.yaml")
     with process:
@@ -250,7 +250,7 @@ def test_whoever_ends_it_leaves_no_script_behind(folder, capsys, number):
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "go on with: risingsearch resume" in said
+    assert "continue with: risingsearch resume" in said
     assert not script.is_running()
 
 
@@ -263,7 +263,7 @@ def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "go on with: risingsearch resume runs/sweep" in said
+    assert "continue with: risingsearch resume runs/sweep" in said
     Path("train.sh").write_text(BASH)
     assert main(["resume", "runs/sweep", "--json"]) == 0
     assert told(capsys)["epochs"] == 24

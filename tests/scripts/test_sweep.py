@@ -95,7 +95,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         ({"environment": [{"GPU": 0}]} | {"workers": 2}, "for 1 workers, and there ar"),
         ({"report_file": "."}, "report_file: it is a file in the checkpoint director"),
-        ({"metric": "epoch"}, "metric: the script reports the epoch beside it"),
+        ({"metric": "epoch"}, "metric: epoch is the key of the epoch in each line"),
         ({"timeout": 1e12}, "timeout: Input should be less than or equal to"),
         ({"command": ["a\0b"]}, "command: an argument cannot contain the character 0"),
         ({"command": ["{lr:d}"]}, "write {lr} and nothing else in it"),
