@@ -22,7 +22,7 @@ class SamplerProposer:
     Parameters
     ----------
     features : array-like of shape (n_arms, n_features)
-        A row per arm, from 0 to 1 in each column; ``spaces.encode`` makes them.
+        A row per arm, from 0 to 1 in each column; ``candidates.encode`` makes them.
     sampler : callable, optional
         Makes the sampler from a seed; by default Optuna's TPE.
 

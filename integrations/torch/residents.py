@@ -27,6 +27,9 @@ class MovableRun(Protocol):
         ...
 
 
+_Runs = weakref.WeakKeyDictionary[MovableRun, None]
+
+
 class Residents:
     """Keeps the runs used last on the device, the others in memory, then on disk.
 
@@ -38,10 +41,8 @@ class Residents:
         self.max_resident = max_resident
         self.max_host = max_host
         # Dictionaries keep the order: the run used longest ago comes first.
-        self._live: weakref.WeakKeyDictionary[MovableRun, None]
-        self._live = weakref.WeakKeyDictionary()
-        self._waiting: weakref.WeakKeyDictionary[MovableRun, None]
-        self._waiting = weakref.WeakKeyDictionary()
+        self._live: _Runs = weakref.WeakKeyDictionary()
+        self._waiting: _Runs = weakref.WeakKeyDictionary()
         self._folder: Path | None = None
         self._files = itertools.count()
 

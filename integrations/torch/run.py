@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -17,35 +17,7 @@ from risingsearch.integrations.torch.random_states import (
     seed_all,
     set_random_states,
 )
-from risingsearch.integrations.torch.residents import Residents
 from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
-
-
-class RunOwner(Protocol):
-    """What a run asks of the trainable that it belongs to."""
-
-    @property
-    def torch_device(self) -> torch.device:
-        """Where the run trains."""
-        ...
-
-    @property
-    def residents(self) -> Residents:
-        """The runs on the device, and those that wait."""
-        ...
-
-    def build(self, params: dict[str, Any], device: torch.device) -> Mapping[str, Any]:
-        """Return the objects of a run."""
-        ...
-
-    def train_epoch(self, run: TorchRun) -> Any:
-        """Train for one epoch."""
-        ...
-
-    def validate(self, run: TorchRun) -> Any:
-        """Return the score."""
-        ...
-
 
 VERSION = 1
 
@@ -81,11 +53,11 @@ class TorchRun:
         "params",
     )
 
-    def __init__(self, owner: RunOwner, params: dict[str, Any], seed: int):
+    def __init__(self, owner: Any, params: dict[str, Any], seed: int):
         self.params = params
         self.device = owner.torch_device
         self.epoch = 0
-        self._owner = owner
+        self._owner = owner  # a TorchTrainable, whose module imports this one
         self._seed = seed
         self._objects: dict[str, Any] | None = None
         self._set_anew: set[str] = set()

@@ -40,13 +40,7 @@ MAX_EPOCHS = 27
 class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that counts every epoch trained, in any of the searches.
 
-    Parameters
-    ----------
-    model : estimator
-        Trained with ``partial_fit``, one pass over the rows an epoch.
-    epochs : int, default=1
-        Epochs of a ``fit``, which starts from scratch, for searches that cannot
-        continue a training.
+    ``epochs`` are those of a ``fit``, for searches that cannot continue a training.
     """
 
     n_trained: ClassVar[int] = 0

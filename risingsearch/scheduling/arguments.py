@@ -45,9 +45,15 @@ class Arguments:
     opening_order: Any  # an array, once it is checked
 
     def __post_init__(self) -> None:
-        self.n_arms = checked_int("n_arms", self.n_arms, 1)
+        n_arms, budget = self.n_arms, self.budget
+        if n_arms is None or budget is None:
+            msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
+            raise InvalidParameterError(msg)
+        self.n_arms = checked_int("n_arms", n_arms, 1)
         checked_choice("objective", self.objective, ("best", "sum"))
         checked_choice("direction", self.direction, ("maximize", "minimize"))
+        if self.order is None:
+            self.order = "completion" if self.n_jobs is None else "ask"
         checked_choice("order", self.order, ("completion", "ask"))
         if self.n_jobs is None and self.order == "ask":
             self.n_jobs = 1

@@ -26,20 +26,8 @@ def encode(
     Everything else is a category, with a column of 0 and the root of 1/2 per value, so
     that two categories are as far apart as the ends of a number. A parameter that some
     configurations do not have (a conditional one) gets a column more for that, and one
-    half as its number.
-
-    Parameters
-    ----------
-    candidates : sequence of dict
-        The configurations.
-    distributions : dict, optional
-        Of some parameters: scipy's or Optuna's; others are ignored.
-
-    Returns
-    -------
-    ndarray of shape (n_candidates, n_features), or None
-        None where nothing tells the configurations apart: no parameter varies, or each
-        configuration has values that no other has and that are not numbers.
+    half as its number. None comes back where nothing tells the configurations apart: no
+    parameter varies, or each has values that no other has and that are not numbers.
 
     Examples
     --------

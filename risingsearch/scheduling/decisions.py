@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,28 +27,19 @@ class Choice(NamedTuple):
     in_turn: int  # the arm that the policy chose; another may have been proposed
 
 
+@dataclass
 class Decider:
     """Chooses the next arm and reserves its epochs."""
 
-    def __init__(
-        self,
-        policy: PolicyAdapter,
-        records: ArmRecords,
-        budget: EpochBudget | CostBudget,
-        jobs: Jobs,
-        proposer: Proposer | None,
-        rng: np.random.Generator,
-        slice: int | None,
-    ) -> None:
-        self._policy = policy
-        self._proposer = proposer
-        self._records = records
-        self._budget = budget
-        self._jobs = jobs
-        self._rng = rng
-        self._slice = slice
-        self.waiting = False  # the policy wants another result first
-        self.chosen: Choice | None = None  # and not yet started
+    _policy: PolicyAdapter
+    _records: ArmRecords
+    _budget: EpochBudget | CostBudget
+    _jobs: Jobs
+    _proposer: Proposer | None
+    _rng: np.random.Generator
+    _slice: int | None
+    waiting: bool = False  # the policy wants another result first
+    chosen: Choice | None = None  # and not yet started
 
     def choose(self) -> Choice | None:
         """Return what starts next, the same until it starts or is dropped."""

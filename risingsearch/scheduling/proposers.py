@@ -53,7 +53,7 @@ class GaussianProcessProposer:
     Parameters
     ----------
     features : array-like of shape (n_arms, n_features)
-        A row per arm, about 0 to 1 in each column; ``spaces.encode`` makes them.
+        A row per arm, about 0 to 1 in each column; ``candidates.encode`` makes them.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from risingsearch.scheduling.arm_records import ArmRecords
@@ -11,20 +12,14 @@ from risingsearch.scheduling.jobs import Decision, Jobs, Result
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
+@dataclass
 class Recorder:
     """Records results in the order given."""
 
-    def __init__(
-        self,
-        policy: PolicyAdapter,
-        records: ArmRecords,
-        budget: EpochBudget | CostBudget,
-        jobs: Jobs,
-    ) -> None:
-        self._policy = policy
-        self._records = records
-        self._budget = budget
-        self._jobs = jobs
+    _policy: PolicyAdapter
+    _records: ArmRecords
+    _budget: EpochBudget | CostBudget
+    _jobs: Jobs
 
     def record(self, result: Result, why: Decision, horizon: int) -> None:
         """Record a result: its cost, its arm, its epochs one by one."""

@@ -63,17 +63,8 @@ def flushed(n_asked: int) -> Event:
 def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     """Bring a scheduler to where another one was after the last of these events.
 
-    Parameters
-    ----------
-    scheduler : Scheduler
-        Made with the same arguments, and as far as the other was before the first.
-    events : iterable of dict
-        In the order in which they happened.
-
-    Raises
-    ------
-    StateError
-        If the scheduler decides otherwise than the other one.
+    It was made with the same arguments, and is as far as the other was before the first
+    event. If it decides otherwise, that is a StateError.
 
     Examples
     --------

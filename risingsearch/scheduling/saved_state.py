@@ -6,6 +6,7 @@ users' disks and stay as they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,24 +21,16 @@ from risingsearch.scheduling.policy_adapter import PolicyAdapter
 STATE_VERSION = 2
 
 
+@dataclass
 class SavedState:
     """The parts of a scheduler that are saved together."""
 
-    def __init__(
-        self,
-        policy: PolicyAdapter,
-        records: ArmRecords,
-        budget: EpochBudget | CostBudget,
-        jobs: Jobs,
-        decider: Decider,
-        rng: np.random.Generator,
-    ) -> None:
-        self._budget = budget
-        self._records = records
-        self._policy = policy
-        self._jobs = jobs
-        self._decider = decider
-        self._rng = rng
+    _policy: PolicyAdapter
+    _records: ArmRecords
+    _budget: EpochBudget | CostBudget
+    _jobs: Jobs
+    _decider: Decider
+    _rng: np.random.Generator
 
     def to_json(self, identity: dict[str, Any]) -> dict[str, Any]:
         """Return everything as JSON values, with what tells searches apart."""
@@ -55,12 +48,8 @@ class SavedState:
             "waiting": self._decider.waiting,
         }
 
-    def load_budget(self, state: dict[str, Any]) -> None:
-        """Restore the budget, which says for what horizon the policy is built."""
-        self._budget.load_state_dict(state["ledger"])
-
     def load(self, state: dict[str, Any]) -> None:
-        """Restore all but the budget, into a policy that is built anew."""
+        """Restore all but the budget, for whose horizon the policy is built anew."""
         self._records.load_state_dict(state["standings"])
         self._policy.load_state_dict(state["policy"])
         self._rng.bit_generator.state = state["rng"]

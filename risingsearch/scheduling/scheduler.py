@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -138,42 +139,26 @@ class Scheduler(SchedulerView):
         opening_order: Iterable[int] | None = None,
         proposer: Proposer | None = None,
     ) -> None:
-        if n_arms is None or budget is None:
-            msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
-            raise InvalidParameterError(msg)
-        if order is None:
-            order = "completion" if n_jobs is None else "ask"
-        self._arguments = Arguments(
-            n_arms,
-            budget,
-            max_epochs,
-            policy_params,
-            objective,
-            slice,
-            direction,
-            order,
-            n_jobs,
-            error_score,
-            max_failures,
-            score_range,
-            opening_order,
+        named = dict(locals())  # the signature is the only list of the arguments
+        given = Arguments(
+            **{field.name: named[field.name] for field in fields(Arguments)}
         )
-        given = self._arguments
+        self._arguments = given
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
         self.policy_params, self.objective = given.policy_params, given.objective
         self.direction, self.score_range = given.direction, given.score_range
         self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
         self.max_failures = given.max_failures
-        self._budget = open_budget(self._arguments.budget, self.n_arms)
-        self._arguments.check_unit(self.unit)
+        self._budget = open_budget(given.budget, given.n_arms)
+        given.check_unit(self.unit)
         self._rng = np.random.default_rng(
             None if seed is None else checked_int("seed", seed, 0)
         )
-        params = self._arguments.policy_params
+        params = dict(given.policy_params or {})
         if isinstance(policy, str):
             policy, params, proposer = self._chosen(policy, proposer)
         self._proposer = proposer
-        self._compose(policy, dict(params or {}))
+        self._compose(policy, params)
 
     def _chosen(
         self, policy: str, proposer: Proposer | None
@@ -492,7 +477,7 @@ class Scheduler(SchedulerView):
             raise StateError(msg) from error
 
     def _load(self, state: dict[str, Any]) -> None:
-        self._saved.load_budget(state)
+        self._budget.load_state_dict(state["ledger"])
         if self.max_epochs is None:
             self._records.max_epochs = int(self.budget)
         self._policy.build(self._horizon)

@@ -11,7 +11,6 @@ from risingsearch.arms import Arm, Job, Status
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.decisions import Decider
-from risingsearch.scheduling.explanations import explained
 from risingsearch.scheduling.jobs import Jobs
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
@@ -143,9 +142,39 @@ class SchedulerView:
             In the order of the arms.
         """
         self._policy.refresh(self._jobs.rounds)
-        return explained(
-            self._records,
-            self._decider,
-            self.policy_name,
-            n_in_flight=len(self.in_flight),
-        )
+        records = self._records
+        return [
+            Arm(
+                arm=arm,
+                status=records.status(arm),
+                epochs=int(records.epochs[arm]),
+                charged=int(records.charged[arm]),
+                last_score=float(records.last[arm]),
+                best_score=float(records.best[arm]),
+                best_epoch=int(records.best_epoch[arm]),
+                failures=int(records.failures[arm]),
+                reason=self._reason(arm),
+                index=self._decider.index(arm),
+            )
+            for arm in range(self.n_arms)
+        ]
+
+    def _reason(self, arm: int) -> str:
+        records, status = self._records, self.status(arm)
+        if status == "unopened":
+            return "not opened: the policy opens arms when it sees fit"
+        if status == "running":
+            return "in training"
+        if status == "failed":
+            return f"retired: {records.last_failure(arm)}"
+        if status == "finished":
+            by_itself = records.ended[arm]
+            return "ended by itself" if by_itself else "has used all its epochs"
+        if self._decider.waiting and self.in_flight:
+            return f"paused: {self.policy_name} waits for what is in training"
+        last = records.history[-1]["arm"] if records.history else None
+        if last is None:
+            return "paused"
+        if last == arm:
+            return "trained last"
+        return f"paused: {self.policy_name} preferred arm {last}"

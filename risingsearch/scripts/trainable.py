@@ -63,30 +63,9 @@ class ScriptRun:
 class CommandTrainable:
     """A command as a trainable; it is started without a shell.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments; ``{name}`` stands for a parameter or one of
-        ``FIELDS``, ``{{`` and ``}}`` for braces. An argument that names a parameter
-        which the arm does not have is left out.
-    folder : Path
-        Holds a folder per arm, with its checkpoints and its log.
-    metric : str, default "score"
-        Key of the score in the lines that the script reports.
-    report_file : str, optional
-        A file in the checkpoint directory to which the script adds these lines; by
-        default it prints them.
-    slots : sequence of dict of str to str, optional
-        Environment variables, one set per concurrent process, such as a GPU each.
-    timeout : float, optional
-        Seconds without an epoch after which a script counts as hanging.
-    cwd : Path, optional
-        Where scripts run; by default where this process does.
-
-    Attributes
-    ----------
-    arms : dict of int to int
-        From an arm's seed to its number, which names its folder; set before ``start``.
+    In its arguments ``{name}`` stands for a parameter or one of ``FIELDS``, ``{{`` and
+    ``}}`` for braces; an argument that names a parameter which the arm does not have is
+    left out. Of ``slots``, variables such as a GPU, each process gets one.
     """
 
     def __init__(

@@ -419,7 +419,6 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
     Numba keeps it on disk, unless a later process could not recognize the classes.
     """
     numba = _taught_numba()
-    digest = _digest(policy_class, environment_class)
 
     # Named one by one: numba dispatches ``*arguments`` ten times more slowly.
     def run(
@@ -434,7 +433,6 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
         arms: Any,
         rewards: Any,
     ) -> int:
-        digest  # noqa: B018 - a closure cell is a part of numba's cache key
         n_played: int = _compiled_play(  # type: ignore[name-defined]  # noqa: F821
             policy,
             environment,
@@ -451,7 +449,9 @@ def _compiled(policy_class: Any, environment_class: Any) -> Any:
 
     classes = (policy_class, environment_class)
     names = [f"{owner.__module__}.{owner.__qualname__}" for owner in classes]
-    run.__qualname__ = "-".join(names)  # so that numba has a cache file per pair
+    # A cache file per pair and source: numba would unpickle one that another release
+    # wrote, even to find it outdated, and fail where a class has moved since.
+    run.__qualname__ = "-".join([*names, _digest(*classes)[:16]])
     known_again = not any("__main__" in name or "<locals>" in name for name in names)
     try:
         return numba.njit(run, nogil=True, cache=known_again)

@@ -304,7 +304,7 @@ def test_when_all_scripts_fail_so_does_the_search(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
     assert "the script ended with exit code 7; its last line: 'no GPU here'" in said
-    assert "start anew with another --run-dir" in said
+    assert "start again with another --run-dir" in said
 
 
 @pytest.mark.parametrize(

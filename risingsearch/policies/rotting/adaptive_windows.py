@@ -229,12 +229,8 @@ class RAWUCB(NamedTuple):
         alpha : float, default 1.4
             Confidence: the mean of a window is trusted to be wrong with probability
             ``t ** -alpha``; above 0. The theory asks for 4, the authors use 1.4.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0. By default it is estimated
-            from the second differences of the rewards seen so far.
-        growth : float, default 1.1
-            Length of a window over the one before, from 1 (every length, exact) to 2
-            (fastest).
+        sigma, growth : float, optional
+            As of ``FEWA``; ``growth`` is 1.1 by default.
         """
         return cls(
             *window_arrays(n_arms, horizon, max_pulls, growth),
