@@ -48,6 +48,7 @@ from risingsearch.policies.stationary.ucb1 import UCB1
 from risingsearch.policies.stationary.ucb_improved import ImprovedUCB
 from risingsearch.policies.stationary.ucb_v import UCBV
 from risingsearch.policies.tuning.asha import ASHA
+from risingsearch.policies.tuning.gated_damped_slope import GatedDampedSlope
 from risingsearch.policies.tuning.hyperband import Hyperband
 from risingsearch.policies.tuning.median_stopping import MedianStopping
 from risingsearch.policies.tuning.random_search import RandomSearch
@@ -83,6 +84,7 @@ __all__ = [
     "CureUCB",
     "DCTOSimUCB",
     "EpsilonGreedy",
+    "GatedDampedSlope",
     "Hyperband",
     "ImprovedUCB",
     "MaxUCB",
