@@ -49,7 +49,7 @@ def test_the_picture_shows_nothing_else():
 
 
 def test_the_root_of_the_package_holds_what_the_picture_says():
-    says = re.search(r"^risingsearch/ +([\w, ]+): nothing else", drawing(), re.M)[1]
+    says = re.search(r"^risingsearch/ +([\w, ]+): no other module", drawing(), re.M)[1]
     folders = {room.split("/")[1] for room in drawn() if room.count("/") == 1}
     there = {path.name for path in (ROOT / "risingsearch").iterdir()} - {"__pycache__"}
     assert {name for name in there if name.endswith(".py")} == {
