@@ -73,15 +73,6 @@ class Arguments:
             "opening_order", range(self.n_arms) if given is None else given, self.n_arms
         )
 
-    def check_unit(self, unit: str) -> None:
-        """Raise an error where a budget in this unit needs ``max_epochs``."""
-        if unit != "epochs" and self.max_epochs is None:
-            msg = (
-                f"a budget in {unit} needs max_epochs: "
-                "how many epochs one arm can use at most"
-            )
-            raise InvalidParameterError(msg)
-
     @property
     def reward_range(self) -> tuple[float, float] | None:
         """The range of scores as one of rewards, where higher is better."""

@@ -138,13 +138,17 @@ class ArmRecords:
         """Return the arms that could be opened."""
         return np.flatnonzero((self.charged == 0) & ~self.busy & self.live())
 
+    def has_finished(self, arm: int) -> bool:
+        """Return whether the arm has ended by itself or used all its epochs."""
+        return bool(self.ended[arm] or self.charged[arm] >= self.max_epochs)
+
     def status(self, arm: int) -> Status:
         """Return where the arm stands."""
         if self.busy[arm]:
             return "running"
         if self.failed[arm]:
             return "failed"
-        if self.ended[arm] or self.charged[arm] >= self.max_epochs:
+        if self.has_finished(arm):
             return "finished"
         return "paused" if self.charged[arm] else "unopened"
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from risingsearch.arms import Budget
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.policies import policy_info, recommended_arms, resolve_policy
+from risingsearch.scheduling.budgets import EpochBudget, open_budget
 
 WITH_PROPOSALS = "gated-damped-slope"
 """What ``"auto"`` is where configurations can be proposed and there is a choice."""
@@ -67,6 +68,9 @@ def choose_policy(
         return _sized(name, horizon, limit, given)
     plain, late = policy_info(name).parameters, policy_info(WITH_PROPOSALS).parameters
     own = _without_defaults(given, plain | late)
+    for parameter in own:
+        if parameter not in plain | late:
+            raise unknown_name("parameter of auto:", parameter, plain | late)
     if own.keys() & plain.keys() - late.keys():
         return _sized(name, horizon, limit, own)
     chosen = _sized(WITH_PROPOSALS, horizon, limit, own, late_arms=True)
@@ -86,7 +90,13 @@ def horizon_and_limit(
     costs are known.
     """
     epochs = budgeted_epochs(budget)
-    if epochs is not None and max_epochs is None:
+    if max_epochs is None:
+        if epochs is None:
+            msg = (
+                f"a budget in {open_budget(budget, 1).unit} needs max_epochs: "
+                "how many epochs one arm can use at most"
+            )
+            raise InvalidParameterError(msg)
         return epochs, epochs
     limit = checked_int("max_epochs", max_epochs, 1)
     return epochs or n_arms * limit, limit
@@ -102,10 +112,8 @@ def checked_params(given: Any) -> dict[str, Any]:
 
 def budgeted_epochs(budget: int | Budget) -> int | None:
     """Return the epochs of a budget; None where it is in something else."""
-    if isinstance(budget, Budget) and budget.epochs is None:
-        return None
-    epochs = budget.epochs if isinstance(budget, Budget) else budget
-    return checked_int("budget", epochs, 1)
+    opened = open_budget(budget, 1)
+    return opened.total if isinstance(opened, EpochBudget) else None
 
 
 def recommended_candidates(

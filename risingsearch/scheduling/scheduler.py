@@ -150,7 +150,6 @@ class Scheduler(SchedulerView):
         self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
         self.max_failures = given.max_failures
         self._budget = open_budget(given.budget, given.n_arms)
-        given.check_unit(self.unit)
         self._rng = np.random.default_rng(
             None if seed is None else checked_int("seed", seed, 0)
         )
@@ -270,8 +269,9 @@ class Scheduler(SchedulerView):
         Job(arm=2, from_epoch=0, n_epochs=4, id=0)
         """
         arm = checked_int("arm", arm, 0)
-        known = arm < self.n_arms
-        if not known or self.status(arm) in ("running", "finished"):
+        records = self._records
+        finished = arm >= self.n_arms or records.has_finished(arm)
+        if finished or records.busy[arm]:
             msg = (
                 f"arm {arm} cannot start: start takes an arm below {self.n_arms} that "
                 "is neither in training nor finished"

@@ -55,7 +55,7 @@ class Arguments:
             msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
             raise InvalidParameterError(msg)
         self.seed = None if seed is None else checked_int("seed", seed, 0)
-        self._given = given | {"identity": dict(given["identity"] or {})}
+        self._given = given
 
     def scheduler(self, seeds: Seeds) -> Scheduler:
         """Return the scheduler of the search, before its first decision."""
@@ -108,7 +108,8 @@ class Arguments:
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
         """Return what the journal of a new search begins with, as JSON values."""
-        settings = settings_of(self.candidates, self._given)
+        identity = dict(self._given["identity"] or {})
+        settings = settings_of(self.candidates, self._given | {"identity": identity})
         return {
             "settings": settings,
             "entropy": seeds.entropy,

@@ -69,6 +69,16 @@ def test_by_default_the_policy_says_how_long():
     assert scheduler(slice=5).start(1).n_epochs == 5
 
 
+def test_what_has_failed_and_finished_cannot_start():
+    ended, used_up = scheduler(policy="round-robin"), scheduler(max_epochs=1)
+    for search in (ended, used_up):
+        search.fail(search.ask(), "broken")
+    ended.end(0)
+    for search in (ended, used_up):
+        with pytest.raises(JobError, match="neither in training nor finished"):
+            search.start(0)
+
+
 def test_what_cannot_start_changes_nothing():
     search = scheduler()
     search.start(0, 1)

@@ -196,6 +196,13 @@ class TestPolicies:
         assert result.direction == "minimize"
 
 
+def test_a_budget_in_seconds_says_that_it_needs_max_epochs():
+    with pytest.raises(InvalidParameterError, match="in seconds needs max_epochs"):
+        RisingSearch(
+            Functions(make_nothing, make_nothing), [{}], budget=Budget(seconds=1)
+        )
+
+
 class TestProposers:
     """Candidates that ``encode`` tells apart, more than the budget opens."""
 
