@@ -104,9 +104,8 @@ def play(
                 j = noted(j, total, mean_of_highest, reward, found)
                 checkpoint = checkpoints[j]
             continue
-        furthest = min(rounds, change - 1, t + pulls_left[arm] - 1)
         if until(policy, t) > t:
-            last = min(until(policy, t), furthest)
+            last = min(until(policy, t), rounds, change - 1, t + pulls_left[arm] - 1)
             n_played += last - t + 1
             while t <= last:
                 end = min(last, checkpoint)
@@ -123,7 +122,8 @@ def play(
         end = t - 1
         last, par, loss = stop_loss(policy, t, arm)
         if last > t:
-            last = min(last, furthest, checkpoint)
+            last = min(last, rounds, change - 1, t + pulls_left[arm] - 1)
+            last = min(last, checkpoint)
             n = pulls[arm] + 1
             end, paid = pull_on(environment, arm, n, t, last, par, loss, rng)
             if end > last:
@@ -147,16 +147,19 @@ def play(
         while left > 0:
             left -= 1
             n_played += 1
-            if ended(arm, 1, pulls, pulls_left, available):
-                playable = some(available)
-                left = 0
-            n = pulls[arm]
+            n = pulls[arm] + 1
+            pulls[arm] = n
             expected = mean(environment, arm, n, t)
             total += expected
             x = draw(environment, expected, arm, n, t, rng)
             if x > highest:
                 highest = x
                 mean_of_highest = expected
+            pulls_left[arm] -= 1
+            if pulls_left[arm] <= 0:
+                available[arm] = False
+                playable = some(available)
+                left = 0
             update(policy, t, arm, x, rng)
             if traced:
                 arms[t - 1] = arm
