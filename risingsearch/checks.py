@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,23 +12,90 @@ import numpy as np
 
 from risingsearch.errors import InvalidParameterError
 
+LARGEST_SCORE = 1e150
+"""The largest magnitude of a score: policies add up squares of scores."""
 
-def checked_int(name: str, value: object, low: int) -> int:
-    """Return ``value`` as an int of at least ``low``, or raise what is wrong."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
-        msg = f"{name} must be a whole number of at least {low}; got {value!r}"
-        raise InvalidParameterError(msg)
-    return int(value)
+LARGEST_INT = 2**53
+"""Of sizes and counts: up to here they are exact as floats, too."""
+
+LARGEST_SEED = 2**128 - 1
+"""As many bits as numpy draws where no seed is given."""
+
+DEEPEST = 100
+"""Levels of nested containers that can be pickled, saved and shown."""
+
+_DIGITS = 4_300  # of a whole number that Python turns into text
+_SHOWN = 200  # characters of a value in a message
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+
+
+def shown(value: object) -> str:
+    """Return a value as text for a message, cut where it is long.
+
+    Examples
+    --------
+    >>> shown("0.5"), shown(10**5000)
+    ("'0.5'", 'an int that is too large to be shown')
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # over 4,300 digits; nested too deep
+        kind = type(value).__name__
+        article = "an" if kind[0] in "aeiou" else "a"
+        return f"{article} {kind} that is too large to be shown"
+    return cut(text)
+
+
+def cut(text: str) -> str:
+    """Return the text, or its beginning where it is long."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def is_number(value: object) -> bool:
+    """Return whether this is a real number; True and False are none."""
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
+
+
+def as_float(value: Any) -> float | None:
+    """Return a number as a float; None for what is none, or beyond all floats.
+
+    Examples
+    --------
+    >>> as_float(1), as_float(10**400), as_float("1")
+    (1.0, None, None)
+    """
+    try:
+        return float(value) if is_number(value) else None
+    except (OverflowError, ValueError):  # 10**400; a signalling NaN
+        return None
+
+
+def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> int:
+    """Return ``value`` as an int from ``low`` to ``high``, or raise what is wrong."""
+    allowed = f"a whole number of at least {low}"
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if low <= number <= high:
+            return number
+        if number > high:
+            allowed += f" and at most {high}"
+    msg = f"{name} must be {allowed}; got {shown(value)}"
+    raise InvalidParameterError(msg)
+
+
+def checked_seed(value: object) -> int | None:
+    """Return a seed as an int, or None as it is, or raise what is wrong."""
+    return None if value is None else checked_int("seed", value, 0, LARGEST_SEED)
 
 
 def checked_float(
     name: str, value: object, low: float, high: float = math.inf, *, open_low: bool
 ) -> float:
     """Return ``value`` as a finite float between ``low`` and ``high``, or raise."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
+    number = as_float(value)
+    if number is not None and math.isfinite(number):
         in_range = number > low or (number == low and not open_low)
-        if math.isfinite(number) and in_range and number <= high:
+        if in_range and number <= high:
             return number
     bounds = []
     if low > -math.inf:
@@ -35,23 +103,61 @@ def checked_float(
     if high < math.inf:
         bounds.append(f"at most {high:g}")
     allowed = " ".join(["a finite number", " and ".join(bounds)]).rstrip()
-    msg = f"{name} must be {allowed}; got {value!r}"
+    msg = f"{name} must be {allowed}; got {shown(value)}"
+    raise InvalidParameterError(msg)
+
+
+def checked_magnitude(name: str, value: float) -> float:
+    """Return a number as the float of a score, or raise where it is too large.
+
+    NaN and infinities are scores, too: of a failed epoch.
+    """
+    number = as_float(value)
+    if number is not None and not LARGEST_SCORE < abs(number) < math.inf:
+        return number
+    msg = (
+        f"{name} must be at most {LARGEST_SCORE:g} in magnitude, so that policies can "
+        f"add up squares of it; got {shown(value)}"
+    )
+    raise InvalidParameterError(msg)
+
+
+def check_nesting(name: str, value: Any) -> None:
+    """Raise where a value is nested too deep, or holds a number of too many digits."""
+    level = [value]
+    for _ in range(DEEPEST):
+        items: dict[int, Any] = {}  # by their ids: each is looked into once
+        for outer in level:
+            inner = outer.values() if isinstance(outer, dict) else outer
+            for item in inner:
+                if isinstance(item, _CONTAINERS):
+                    items[id(item)] = item
+                elif isinstance(item, int) and item.bit_length() > 3 * _DIGITS:
+                    msg = f"{name} must have numbers of at most {_DIGITS} digits"
+                    raise InvalidParameterError(msg)
+        if not items:
+            return
+        level = list(items.values())
+    msg = (
+        f"{name} must be nested at most {DEEPEST} levels deep; got more, or what "
+        "holds itself"
+    )
     raise InvalidParameterError(msg)
 
 
 def checked_flag(name: str, value: object) -> bool:
     """Return ``value`` if it is True or False, or raise what is wrong."""
     if not isinstance(value, (bool, np.bool_)):
-        msg = f"{name} must be True or False; got {value!r}"
+        msg = f"{name} must be True or False; got {shown(value)}"
         raise InvalidParameterError(msg)
     return bool(value)
 
 
 def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``, or raise what is wrong."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         allowed = ", ".join(repr(choice) for choice in choices)
-        msg = f"{name} must be one of {allowed}; got {value!r}"
+        msg = f"{name} must be one of {allowed}; got {shown(value)}"
         raise InvalidParameterError(msg)
     return str(value)
 
@@ -60,11 +166,11 @@ def checked_range(name: str, value: Any) -> tuple[float, float]:
     """Return ``value`` as (lowest, highest), or raise what is wrong."""
     try:
         low, high = (float(bound) for bound in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if low < high:
         return low, high
-    msg = f"{name} must be (lowest, highest); got {value!r}"
+    msg = f"{name} must be (lowest, highest); got {shown(value)}"
     raise InvalidParameterError(msg)
 
 
@@ -72,7 +178,7 @@ def checked_finite_range(name: str, value: Any) -> tuple[float, float]:
     """Return ``value`` as (lowest, highest), both finite, or raise what is wrong."""
     low, high = checked_range(name, value)
     if not math.isfinite(high - low):
-        msg = f"{name} must be finite on both sides; got {value!r}"
+        msg = f"{name} must be finite on both sides; got {shown(value)}"
         raise InvalidParameterError(msg)
     return low, high
 
@@ -84,6 +190,6 @@ def checked_order(
     arms = list(value) if isinstance(value, Iterable) else []
     whole = all(isinstance(arm, Integral) for arm in arms)
     if not whole or sorted(arms) != list(range(n_arms)):
-        msg = f"{name} must name each of the {n_arms} arms once; got {value!r}"
+        msg = f"{name} must name each of the {n_arms} arms once; got {shown(value)}"
         raise InvalidParameterError(msg)
     return np.array(arms, dtype=np.int64)

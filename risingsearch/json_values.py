@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 _NUMBERS = (np.bool_, np.integer, np.float16, np.float32, np.float64)
+_PLAIN = frozenset({int, str, bool, type(None)})
+_MARKS = {
+    kind: f"${np.dtype(kind).name}"
+    for kind in np.sctypeDict.values()
+    if issubclass(kind, _NUMBERS) and not issubclass(kind, np.timedelta64)  # has a unit
+}
 
 
 def as_json(value: Any) -> Any:
@@ -24,11 +30,19 @@ def as_json(value: Any) -> Any:
     kind = type(value)
     if kind is float:
         return value if math.isfinite(value) else {"$float": repr(value)}
-    if kind in (int, str, bool) or value is None:
+    if kind in _PLAIN:
         return value
+    if kind in _MARKS:
+        return {_MARKS[kind]: as_json(value.item())}
     if isinstance(value, dict):
-        plain = {_checked_key(key): as_json(item) for key, item in value.items()}
-        marked = any(key.startswith("$") for key in plain)
+        # Plain items, nearly all there are, are not worth a call.
+        plain = {
+            key if type(key) is str else _checked_key(key): item
+            if (own := type(item)) in _PLAIN or (own is float and math.isfinite(item))
+            else as_json(item)
+            for key, item in value.items()
+        }
+        marked = any(key[:1] == "$" for key in plain)
         return {"$dict": plain} if marked else plain
     if isinstance(value, list):
         return [as_json(item) for item in value]

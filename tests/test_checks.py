@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 
 from risingsearch.checks import (
+    DEEPEST,
+    LARGEST_INT,
+    check_nesting,
     checked_choice,
     checked_finite_range,
     checked_float,
     checked_int,
+    checked_magnitude,
     checked_order,
     checked_range,
+    checked_seed,
+    shown,
 )
 from risingsearch.errors import InvalidParameterError
 
@@ -25,6 +31,76 @@ def test_whole_numbers_pass(value):
 def test_what_is_no_whole_number_is_refused(value):
     with pytest.raises(InvalidParameterError, match="n must be a whole number of at l"):
         checked_int("n", value, 3)
+
+
+def test_whole_numbers_have_a_limit():
+    assert checked_int("n", LARGEST_INT, 3) == LARGEST_INT
+    limit = "n must be a whole number of at least 3 and at most 9007199254740992; got"
+    for value, text in [(LARGEST_INT + 1, "9007199254740993"), (10**5000, "an int")]:
+        with pytest.raises(InvalidParameterError, match=f"^{limit} {text}"):
+            checked_int("n", value, 3)
+
+
+def test_seeds_may_be_left_out_and_have_more_bits():
+    assert checked_seed(None) is None
+    assert checked_seed(2**100) == 2**100
+    with pytest.raises(InvalidParameterError, match="seed must be a whole number"):
+        checked_seed(10**5000)
+
+
+def test_what_is_long_is_cut_in_a_message():
+    endless = []
+    for _ in range(100_000):
+        endless = [endless]
+    assert shown([10**5000]) == "a list that is too large to be shown"
+    assert shown(endless) == "a list that is too large to be shown"
+    assert shown("x" * 1000) == f"'{'x' * 199}..."
+    assert shown(0.5) == "0.5"
+    while endless:  # one level after the other, for the interpreter's sake
+        [endless] = endless
+
+
+@pytest.mark.parametrize("value", [0.0, 1, -1e150, 10**149, math.inf, -math.inf])
+def test_magnitudes_that_can_be_squared_pass(value):
+    assert checked_magnitude("score", value) == float(value)
+
+
+def test_magnitudes_that_cannot_be_squared_are_refused():
+    assert math.isnan(checked_magnitude("score", math.nan))
+    for value in [1.1e150, -1e308, 10**400, -(10**5000)]:
+        with pytest.raises(InvalidParameterError, match="score must be at most 1e"):
+            checked_magnitude("score", value)
+
+
+def nested(n_levels, container):
+    value = container()
+    for _ in range(n_levels - 1):
+        value = {"inner": value} if container is dict else container([value])
+    return value
+
+
+@pytest.mark.parametrize("container", [dict, list, tuple])
+def test_nesting_has_a_limit(container):
+    check_nesting("it", nested(DEEPEST, container))
+    for n_levels in (DEEPEST + 1, 5_000):
+        with pytest.raises(InvalidParameterError, match="it must be nested at most"):
+            check_nesting("it", nested(n_levels, container))
+
+
+def test_what_holds_itself_is_refused_and_what_is_shared_is_not():
+    pair = [1, 2]
+    for _ in range(50):
+        pair = [pair, pair]  # 2**50 leaves
+    check_nesting("it", pair)
+    pair[0] = pair
+    with pytest.raises(InvalidParameterError, match="or what holds itself"):
+        check_nesting("it", {"key": pair})
+
+
+def test_numbers_that_cannot_be_text_are_refused():
+    check_nesting("it", {"key": [10**3000, {"set"}, object(), np.ones(3)]})
+    with pytest.raises(InvalidParameterError, match="numbers of at most 4300 digits"):
+        check_nesting("it", {"key": [1, (10**5000,)]})
 
 
 @pytest.mark.parametrize("value", [0.0, 1, 0.5, np.float32(0.5)])

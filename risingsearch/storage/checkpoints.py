@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from risingsearch.errors import CheckpointError, StateError
-from risingsearch.storage.files import write_whole
+from risingsearch.storage.files import (
+    PRIVATE,
+    left_beside,
+    make_folder,
+    open_plain,
+    write_whole,
+)
 
 VERSION = 1
 
@@ -64,7 +70,8 @@ class DirectoryStore:
     """Checkpoints as files of a folder, whole or not there at all.
 
     A file is written beside its name, brought to disk and then renamed, so a crash
-    leaves the old files. Its first line says what it holds, with a checksum.
+    leaves the old files. Its first line says what it holds, with a checksum. Folder and
+    files are for their owner alone; nobody else writes there meanwhile.
 
     Examples
     --------
@@ -72,16 +79,16 @@ class DirectoryStore:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     DirectoryStore(Path(folder)).save(Key(arm=3, epoch=1), b"weights")
     ...     again = DirectoryStore(Path(folder))
-    ...     again.keys(), again.load(Key(3, 1))
-    ({Key(arm=3, epoch=1)}, b'weights')
+    ...     list(again.keys()), again.load(Key(3, 1))
+    ([Key(arm=3, epoch=1)], b'weights')
     """
 
     def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
         self.folder = folder
         self.max_bytes = max_bytes
         try:
-            folder.mkdir(exist_ok=True)
-            for path in folder.glob("*.tmp"):  # a crash has left it
+            make_folder(folder)
+            for path in left_beside(folder / "arm-*.ckpt"):
                 path.unlink()
             self._sizes = dict(_found(folder))
         except OSError as error:
@@ -112,7 +119,7 @@ class DirectoryStore:
             )
             raise CheckpointError(msg)
         try:
-            write_whole(path, (_head(key, state), state))
+            write_whole(path, (_head(key, state), state), PRIVATE)
         except OSError as error:
             msg = (
                 f"{path} cannot be written ({error.strerror}); all older checkpoints "
@@ -130,10 +137,12 @@ class DirectoryStore:
         """
         path = self.path(key)
         try:
-            head, _, state = path.read_bytes().partition(b"\n")
+            with open_plain(path) as file:
+                content = file.read()
         except OSError as error:
             msg = f"{path} cannot be read ({error.strerror})"
             raise CheckpointError(msg) from error
+        head, _, state = content.partition(b"\n")
         version = _version(head)
         if version is not None and version != VERSION:
             msg = (
@@ -152,7 +161,7 @@ class DirectoryStore:
 
     def keys(self) -> Set[Key]:
         """Return what is kept."""
-        return set(self._sizes)
+        return self._sizes.keys()
 
     def drop(self, key: Key) -> None:
         """Remove a file."""
@@ -170,7 +179,7 @@ _NAME = re.compile(r"arm-(\d+)-epoch-(\d+)\.ckpt")
 def _found(folder: Path) -> Iterator[tuple[Key, int]]:
     for path in folder.iterdir():
         if match := _NAME.fullmatch(path.name):
-            yield Key(int(match[1]), int(match[2])), path.stat().st_size
+            yield Key(int(match[1]), int(match[2])), path.lstat().st_size
 
 
 def _head(key: Key, state: bytes) -> bytes:

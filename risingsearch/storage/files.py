@@ -2,28 +2,96 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
+import stat
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from typing import IO
+
+PRIVATE = 0o600
+"""The mode of files that only their owner may read."""
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o666) -> None:
     """Write a file, or replace it, so that a crash leaves the old one or the new one.
 
     It is written beside its name, brought to disk, and then renamed. After an OSError
     the old one is there, or the new one if only its name could not be brought to disk.
+    A file that is replaced keeps its mode. What a crash has left beside is found by
+    ``left_beside``.
     """
-    beside = path.with_name(f"{path.name}.tmp")
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with beside.open("wb") as file:
+        with open(beside, "xb", opener=partial(os.open, mode=mode)) as file:
+            if path.is_file():
+                beside.chmod(stat.S_IMODE(path.stat().st_mode))
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except OSError:
+    except BaseException:  # Ctrl-C as well
         beside.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def left_beside(path: Path) -> Iterable[Path]:
+    """Return what ``write_whole`` has beside a file; ``*`` in its name is any text.
+
+    Remove it only where nobody else can be writing.
+    """
+    return path.parent.glob(f"{path.name}*.tmp")
+
+
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+}
+
+
+def check_plain(path: Path) -> None:
+    """Raise an OSError where a name is not that of a file; it says what is there."""
+    kind = stat.S_IFMT(path.lstat().st_mode)
+    if kind != stat.S_IFREG:
+        found = _KINDS.get(kind, "a special file")
+        raise OSError(errno.EINVAL, f"it is {found} and must be a file")
+
+
+# Should a link or a pipe come after the check, neither follow nor wait.
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def open_plain(path: Path) -> IO[bytes]:
+    """Open a file to read; a folder, link or pipe in its place is an OSError."""
+    check_plain(path)
+    return open(path, "rb", opener=_opened_carefully)
+
+
+def _opened_carefully(path: str, flags: int) -> int:
+    return os.open(path, flags | _CAREFULLY)
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """Write to the start of a file for its owner alone, and wait for no disk."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | _CAREFULLY, PRIVATE)
+    try:
+        os.write(descriptor, content)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path, *, parents: bool = False) -> None:
+    """Make a folder that only its owner may enter, unless there is one."""
+    try:
+        folder.mkdir(0o700, parents, exist_ok=True)
+    except FileExistsError:
+        raise OSError(errno.ENOTDIR, "it must be a folder") from None
+    except ValueError:
+        raise OSError(errno.EINVAL, "no name can hold a NUL") from None
 
 
 def sync_tree(folder: Path) -> None:

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-import json
 import os
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from risingsearch.errors import JournalError
-from risingsearch.storage.files import write_whole
+from risingsearch.storage.files import PRIVATE, open_plain, write_whole
+from risingsearch.storage.lines import checksum, decoded, encoded
 
-VERSION = 1
+VERSION = 2
+CHAINED = 2
+"""The first version whose lines carry the checksum of the line before."""
 
 Event = dict[str, Any]
 
 
 class Recorded(NamedTuple):
-    """What a journal holds: the first line, all events, and where the last one ends."""
+    """What a journal holds: the first line, all events, and how it goes on."""
 
     header: Event
     events: list[Event]
+    version: int
     n_bytes: int
+    checksums: list[str]  # of the first line and of every event
+
+
+class _End(NamedTuple):
+    n_events: int
+    n_bytes: int
+    checksum: str
 
 
 class Journal:
     """Events on disk, one line of JSON each, safe once ``append`` returns.
 
-    Every line carries its number and a checksum, the first one the version of the
-    format. A crash in the middle of a write leaves a torn last line, which the next
-    ``Journal`` cuts off; any other damage is an error. ``create`` has made the file,
-    and ``read`` has found what is recorded in it.
+    The first line names the version of the format. Every line carries its number, the
+    checksum of the line before and its own, so that a line which is changed, missing,
+    doubled or elsewhere is an error. A crash in the middle of a write leaves a torn
+    last line, which the next ``Journal`` cuts off. ``create`` has made the file, and
+    ``read`` has found what is recorded in it.
+
+    A journal of version 1, whose lines do not name the one before, goes on as such:
+    the release that began it reads it too.
 
     Examples
     --------
@@ -40,19 +53,36 @@ class Journal:
     ...     path = Path(folder, "journal.jsonl")
     ...     create(path, {"budget": 9})
     ...     Journal(path, read(path)).append({"event": "told", "score": 0.5})
-    ...     header, events, _ = read(path)
-    >>> header, events
+    ...     recorded = read(path)
+    >>> recorded.header, recorded.events
     ({'budget': 9}, [{'event': 'told', 'score': 0.5}])
     """
 
     def __init__(self, path: Path, recorded: Recorded) -> None:
         self.path = path
-        self.n_events = len(recorded.events)
-        self.n_bytes = recorded.n_bytes
+        self._version = recorded.version
+        checksums = recorded.checksums
+        # One attribute, so that Ctrl-C finds all of it changed or nothing.
+        self._end = _End(len(recorded.events), recorded.n_bytes, checksums[-1])
         try:
-            os.truncate(path, self.n_bytes)
+            os.truncate(path, recorded.n_bytes)
         except OSError as error:
             raise _unwritable(path, error) from error
+
+    @property
+    def n_events(self) -> int:
+        """How many events there are."""
+        return self._end.n_events
+
+    @property
+    def n_bytes(self) -> int:
+        """Where the last event ends."""
+        return self._end.n_bytes
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of the last line."""
+        return self._end.checksum
 
     def append(self, event: Mapping[str, Any]) -> None:
         """Write one event and wait until it is on disk.
@@ -60,26 +90,28 @@ class Journal:
         If it cannot be written, that is a JournalError, and what was written before is
         as it was.
         """
-        line = _line(self.n_events + 1, event)
+        number = self.n_events + 1
+        before = self.checksum if self._version >= CHAINED else None
+        line = _line(number, before, event)
         try:
             with self.path.open("r+b", buffering=0) as file:
                 file.seek(self.n_bytes)
                 try:
                     _write_all(file, line)
                     os.fsync(file.fileno())
+                    self._end = _End(number, self.n_bytes + len(line), checksum(line))
                 except BaseException:  # Ctrl-C as well
                     file.truncate(self.n_bytes)
                     raise
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        self.n_events += 1
-        self.n_bytes += len(line)
 
 
 def create(path: Path, header: Mapping[str, Any]) -> None:
     """Write a journal that has no events yet."""
+    line = _line(0, None, {"journal": VERSION, **header})
     try:
-        write_whole(path, [_line(0, {"journal": VERSION, **header})])
+        write_whole(path, [line], PRIVATE)
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -90,23 +122,47 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
     A file that cannot be read, is damaged, or of another version is a JournalError.
     """
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             content = file.readline() if header_only else file.read()
     except OSError as error:
         msg = f"{path} cannot be read ({error.strerror}): is this a run directory?"
         raise JournalError(msg) from error
-    events = list(_events(path, content))
-    if not events:
-        raise _damaged(path, 0, 0, "it is not whole")
-    header = events.pop(0)
-    version = header.pop("journal", None)
-    if version != VERSION:
+    end = content.find(b"\n") + 1
+    header = decoded(content[:end])
+    if header is None or header.pop("n", None) != 0:
         msg = (
-            f"{path} is a journal of version {version!r}, this release reads version "
-            f"{VERSION}: use the release that wrote it"
+            f"{path} is damaged in line 1, which begins at byte 0: its checksum does "
+            "not fit; restore it from a backup, or begin anew in another run_dir"
         )
         raise JournalError(msg)
-    return Recorded(header, events, content.rfind(b"\n") + 1)
+    version = header.pop("journal", None)
+    if version not in range(1, VERSION + 1):
+        msg = (
+            f"{path} is a journal of version {version!r}, this release reads versions "
+            f"up to {VERSION}: use the release that wrote it"
+        )
+        raise JournalError(msg)
+    recorded = Recorded(header, [], version, end, [checksum(content[:end])])
+    return _with_events(path, content, recorded)
+
+
+def _with_events(path: Path, content: bytes, recorded: Recorded) -> Recorded:
+    """Return what is recorded with all events after the header."""
+    header, events, version, begin, checksums = recorded
+    while end := content.find(b"\n", begin) + 1:
+        line = content[begin:end]
+        event = decoded(line)
+        if event is None:
+            raise _damaged(path, len(checksums), begin, "its checksum does not fit")
+        number = event.pop("n", None)
+        follows = version < CHAINED or event.pop("after", None) == checksums[-1]
+        if number != len(checksums) or not follows:
+            how = "it is not the next one: lines are missing, doubled or exchanged"
+            raise _damaged(path, len(checksums), begin, how)
+        events.append(event)
+        checksums.append(checksum(line))
+        begin = end
+    return Recorded(header, events, version, begin, checksums)
 
 
 def _write_all(file: IO[bytes], line: bytes) -> None:
@@ -115,27 +171,10 @@ def _write_all(file: IO[bytes], line: bytes) -> None:
         written += file.write(line[written:])
 
 
-_MARK = b', "crc": "'
-
-
-def _line(number: int, event: Mapping[str, Any]) -> bytes:
-    body = json.dumps({"n": number, **event}, allow_nan=False).encode()[:-1]
-    return b'%s%s%08x"}\n' % (body, _MARK, zlib.crc32(body))
-
-
-def _events(path: Path, content: bytes) -> Iterator[Event]:
-    begin = 0
-    number = 0
-    while (end := content.find(b"\n", begin)) >= 0:
-        body, _, crc = content[begin:end].rpartition(_MARK)
-        if crc != b'%08x"}' % zlib.crc32(body):
-            raise _damaged(path, number, begin, "its checksum does not fit")
-        event: Event = json.loads(f"{body.decode()}}}")
-        if event.pop("n") != number:
-            raise _damaged(path, number, begin, "lines before it are missing")
-        yield event
-        begin = end + 1
-        number += 1
+def _line(number: int, before: str | None, event: Mapping[str, Any]) -> bytes:
+    """Return the line of an event, which names the checksum of the one before."""
+    chain = {} if before is None else {"after": before}
+    return encoded({"n": number, **chain, **event})
 
 
 def _damaged(path: Path, number: int, begin: int, how: str) -> JournalError:

@@ -4,11 +4,16 @@
     The settings of the search, then one line per job that came back.
 ``checkpoints/``
     The states of the arms that may train on, and of the best one.
+``journal.tail``
+    How far the journal has come, so that lines which go missing at its end are missed.
+    It may be missing itself.
 ``state.json``
     The scheduler some events ago, so that not all decisions are made again. It may be
     missing.
 ``lock``
     Held by the process that searches.
+
+All of them, and the directory where it is made here, are for their owner alone.
 
 A job's checkpoint is written first, then its line in the journal, and then the
 scheduler is told: what the scheduler knows is on disk.
@@ -21,22 +26,41 @@ import gc
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from risingsearch.errors import JournalError, RunDirError
+from risingsearch.errors import JournalError, RisingSearchError, RunDirError
+from risingsearch.storage import lock, tail
 from risingsearch.storage.checkpoints import DirectoryStore
-from risingsearch.storage.files import write_whole
+from risingsearch.storage.files import (
+    PRIVATE,
+    left_beside,
+    make_folder,
+    open_plain,
+    write_whole,
+)
 from risingsearch.storage.journal import Event, Journal, create, read
+from risingsearch.storage.tail import Known
 
 JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
+TAIL = "journal.tail"
+
+
+class Saved(NamedTuple):
+    """The search in a directory: its journal, and the scheduler some events ago."""
+
+    header: Event
+    events: list[Event]
+    n_known: int
+    state: dict[str, Any] | None  # that knows the first events, None for 0
 
 
 class RunDirectory:
     """Keeps the events and the checkpoints of one search on disk.
 
-    The directory is made if it is missing, or that is a RunDirError.
+    The directory is made if it is missing, for its owner alone, or that is a
+    RunDirError.
     """
 
     def __init__(self, path: Path, max_checkpoint_bytes: int | None = None) -> None:
@@ -46,59 +70,71 @@ class RunDirectory:
         self._n_events_saved = 0
         self._is_held = False
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path, parents=True)
         except OSError as error:
             raise _unusable(path, error) from error
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes out; one that is in, or was meanwhile, is an error."""
-        from filelock import FileLock, Timeout
-
         if self._is_held:
             yield
             return
-        lock = FileLock(self.path / LOCK)
         try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            msg = (
-                f"another process searches in {self.path}: wait for its end, or give "
-                "another run_dir"
-            )
-            raise RunDirError(msg) from None
-        except OSError as error:
-            raise _unusable(self.path, error) from error
-        try:
-            journal = self._journal
-            if journal and journal.path.stat().st_size != journal.n_bytes:
+            with self._locked():
+                self._is_held = True
+                yield
+                self._is_held = False
+        except BaseException:  # Ctrl-C, perhaps in the lines before
+            self._is_held = False
+            raise
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            path = self.path / LOCK
+            try:
+                stack.enter_context(lock.held(path))
+                if journal := self._journal:
+                    path = journal.path
+                    n_bytes = path.stat().st_size
+            except OSError as error:
+                raise _unusable(path, error) from error
+            if journal and n_bytes != journal.n_bytes:
                 msg = f"another process went on in {self.path}: resume it anew"
                 raise RunDirError(msg)
-            self._is_held = True
             yield
-        finally:
-            self._is_held = False
-            lock.release()
 
-    def open(self, header: Event) -> list[Event]:
-        """Return the events of the search; with this header, make it if there is none.
+    def open(self, header: Event) -> Saved:
+        """Return the search; with this header, make it if there is none.
 
-        A journal that is damaged, or cannot be written, is a JournalError.
+        A journal that is damaged, lacks events, or cannot be written is a JournalError.
         """
         path = self.path / JOURNAL
-        if not path.exists():
+        n_known, state, known = _known(self.path)
+        if not holds_search(self.path):
+            _check_complete(path, [], known)
             create(path, header)
         recorded = read(path)
+        _check_complete(path, recorded.checksums, known)
         self._journal = Journal(path, recorded)
+        self._n_events_saved = n_known
+        try:
+            for left in (*left_beside(path), *left_beside(self.path / STATE)):
+                left.unlink()
+        except OSError as error:
+            raise _unusable(left, error) from error
         self.checkpoints = DirectoryStore(
             self.path / CHECKPOINTS, self._max_checkpoint_bytes
         )
-        return recorded.events
+        return Saved(recorded.header, recorded.events, n_known, state)
 
     def append(self, event: Event) -> None:
         """Write an event; once this returns, it is on disk."""
-        assert self._journal is not None
-        self._journal.append(event)
+        journal = self._journal
+        assert journal is not None
+        journal.append(event)
+        tail.write(self.path / TAIL, Known(journal.n_events, journal.checksum))
 
     @property
     def events_since_state(self) -> int:
@@ -114,26 +150,16 @@ class RunDirectory:
 
     def save_state(self, state: Mapping[str, Any]) -> None:
         """Save the scheduler's state, as of the events so far."""
-        content = json.dumps({"events": self.n_events, "scheduler": state}).encode()
+        assert self._journal is not None
+        known = Known(self.n_events, self._journal.checksum)
+        content = json.dumps({**known._asdict(), "scheduler": state}).encode()
         head = hashlib.sha256(content).hexdigest().encode() + b"\n"
         path = self.path / STATE
         try:
-            write_whole(path, (head, content))
+            write_whole(path, (head, content), PRIVATE)
         except OSError as error:
             raise _unusable(path, error) from error
         self._n_events_saved = self.n_events
-
-    def load_state(self) -> tuple[int, dict[str, Any] | None]:
-        """Return a saved state and the number of events it knows; 0 and None for none.
-
-        A damaged one is as good as none, and a warning says so.
-        """
-        n_known, state = saved_state(self.path)
-        if n_known > self.n_events:
-            _warn_of_damage(self.path / STATE)
-            n_known, state = 0, None
-        self._n_events_saved = n_known
-        return n_known, state
 
 
 @contextlib.contextmanager
@@ -148,52 +174,38 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def saved_state(path: Path) -> tuple[int, dict[str, Any] | None]:
-    """Return the state in a directory and the number of events it knows, or 0 and None.
-
-    A damaged one is as good as none, and a warning says so.
-    """
-    file = path / STATE
+@contextlib.contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """Blame what a directory holds for errors of all other kinds than our own."""
     try:
-        head, _, content = file.read_bytes().partition(b"\n")
-    except FileNotFoundError:
-        return 0, None
-    except OSError as error:
-        raise _unusable(file, error) from error
-    if hashlib.sha256(content).hexdigest().encode() != head:
-        _warn_of_damage(file)
-        return 0, None
-    saved = json.loads(content)
-    return saved["events"], saved["scheduler"]
-
-
-def _warn_of_damage(file: Path) -> None:
-    warnings.warn(
-        f"{file} is damaged: all decisions are made again from the journal, which "
-        "takes longer and ends the same",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+        yield
+    except (RisingSearchError, Warning):
+        raise
+    except Exception as error:
+        msg = (
+            f"{path} holds what no release has written there "
+            f"({type(error).__name__}: {error!s:.200}): restore it from a backup"
+        )
+        raise JournalError(msg) from error
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process searches in a directory."""
-    from filelock import FileLock, Timeout
-
-    if not (path / LOCK).exists():
-        return False
+    """Return whether a process searches in a directory; none is kept out by it."""
     try:
-        with FileLock(path / LOCK, timeout=0):
-            return False
-    except Timeout:
-        return True
-    except OSError:
-        return False
+        return lock.is_held(path / LOCK)
+    except OSError as error:
+        raise _unusable(path / LOCK, error) from error
 
 
 def holds_search(path: Path) -> bool:
     """Return whether there is a search in a directory."""
-    return (path / JOURNAL).exists()
+    try:
+        (path / JOURNAL).lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the name
+        return False
+    except OSError as error:
+        raise _unusable(path, error) from error
+    return True
 
 
 def saved_header(path: Path) -> Event:
@@ -204,22 +216,93 @@ def saved_header(path: Path) -> Event:
     return read(path / JOURNAL, header_only=True).header
 
 
-def saved_events(path: Path) -> tuple[Event, list[Event]]:
-    """Return header and events of the search in a directory, and touch nothing."""
+def saved_search(path: Path) -> Saved:
+    """Return the search in a directory, and touch nothing.
+
+    Also while another process searches there. A journal that is missing, damaged, or
+    lacks events is a JournalError.
+    """
     saved_header(path)
+    n_known, state, known = _known(path)
     recorded = read(path / JOURNAL)
-    return recorded.header, recorded.events
+    _check_complete(path / JOURNAL, recorded.checksums, known)
+    return Saved(recorded.header, recorded.events, n_known, state)
 
 
 def saved_entropy(path: Path) -> int | None:
     """Return what the seeds of the search in a directory come from, if there is one."""
     if not holds_search(path):
         return None
-    return int(saved_header(path)["entropy"])
+    header = saved_header(path)
+    with understood(path):
+        return int(header["entropy"])
+
+
+def _known(path: Path) -> tuple[int, dict[str, Any] | None, dict[str, Known]]:
+    """Return the saved state with its number of events, and what each file knows.
+
+    To be read before the journal, which is then never behind it.
+    """
+    state_of, state = _saved_state(path / STATE)
+    try:
+        known = {STATE: state_of, TAIL: tail.read(path / TAIL)}
+    except OSError as error:
+        raise _unusable(path / TAIL, error) from error
+    return state_of.events, state, known
+
+
+def _saved_state(file: Path) -> tuple[Known, dict[str, Any] | None]:
+    """Return a saved state and what it knows; a warning and nothing if damaged."""
+    try:
+        with open_plain(file) as opened:
+            head, _, content = opened.read().partition(b"\n")
+    except FileNotFoundError:
+        return Known(0), None
+    except OSError as error:
+        raise _unusable(file, error) from error
+    if hashlib.sha256(content).hexdigest().encode() == head:
+        with contextlib.suppress(ValueError, RecursionError):  # not as it was written
+            match json.loads(content):
+                case {"events": int(n_events), "scheduler": dict(state)} as saved:
+                    if n_events >= 0:
+                        return Known(n_events, saved.get("checksum")), state
+    warnings.warn(
+        f"{file} is damaged: all decisions are made again from the journal, which "
+        "takes longer and ends the same",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return Known(0), None
+
+
+def _check_complete(
+    path: Path, checksums: Sequence[str], known: Mapping[str, Known]
+) -> None:
+    """Raise a JournalError where a journal is not what other files know of it."""
+    n_events = max(0, len(checksums) - 1)
+    knowing = [name for name, one in known.items() if one.events > n_events]
+    if knowing:
+        n_missing = max(one.events for one in known.values()) - n_events
+        what = f"lacks its last {n_missing} events, of which {' and '.join(knowing)} "
+        rest = "what they brought is lost and trained again"
+    elif knowing := [
+        name
+        for name, one in known.items()
+        if one.checksum is not None and one.checksum != checksums[one.events]
+    ]:
+        what = f"is another one than {' and '.join(knowing)} "
+        rest = "what is not in it is lost"
+    else:
+        return
+    msg = (
+        f"{path} {what}knows: restore it from a backup, or go on with what it holds by "
+        f"deleting {' and '.join(known)}, and {rest}"
+    )
+    raise JournalError(msg)
 
 
 def _unusable(path: Path, error: OSError) -> RunDirError:
     return RunDirError(
-        f"{path} cannot be used ({error.strerror}): make room or change the "
-        "permissions, or give another run_dir"
+        f"{path} cannot be used ({error.strerror}): make room, change the permissions "
+        "or remove what is in its place, or give another run_dir"
     )

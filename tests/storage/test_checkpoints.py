@@ -61,13 +61,16 @@ class TestOnDisk:
 
     def test_other_files_are_left_alone(self, folder):
         DirectoryStore(folder)
-        (folder / "notes.txt").write_text("mine")
+        for name in ("notes.txt", "notes.tmp"):
+            (folder / name).write_text("mine")
         assert not DirectoryStore(folder).keys()
-        assert (folder / "notes.txt").read_text() == "mine"
+        for name in ("notes.txt", "notes.tmp"):
+            assert (folder / name).read_text() == "mine"
 
     def test_what_a_crash_has_left_is_removed(self, folder):
         DirectoryStore(folder).save(ONE, b"weights")
-        (folder / "arm-000003-epoch-000002.ckpt.tmp").write_bytes(b"half of")
+        for left in (".tmp", ".0123456789abcdef.tmp"):  # by an older release, by this
+            (folder / f"arm-000003-epoch-000002.ckpt{left}").write_bytes(b"half of")
         again = DirectoryStore(folder)
         assert again.keys() == {ONE}
         assert [path.name for path in folder.iterdir()] == [again.path(ONE).name]
@@ -109,6 +112,28 @@ class TestOnDisk:
             store.load(ONE)
         store.drop(ONE)
         assert not store.keys()
+
+    @pytest.mark.parametrize(
+        ("make", "found"),
+        [
+            (os.mkdir, "a folder"),
+            (os.mkfifo, "a named pipe"),
+            (lambda path: os.symlink("nothing", path), "a symbolic link"),
+        ],
+    )
+    def test_what_is_no_file_is_an_error(self, folder, make, found):
+        path = DirectoryStore(folder).path(ONE)
+        make(path)
+        for store in (DirectoryStore(folder), DirectoryStore(folder)):
+            with pytest.raises(CheckpointError, match=f"it is {found} and must be"):
+                store.load(ONE)
+        if make is os.mkdir:
+            for work in (lambda: store.save(ONE, b"weights"), lambda: store.drop(ONE)):
+                with pytest.raises(CheckpointError, match="directory"):
+                    work()
+        else:
+            store.save(ONE, b"weights")
+            assert store.load(ONE) == b"weights"
 
     def test_another_version_is_told_from_damage(self, folder, monkeypatch):
         monkeypatch.setattr(checkpoints, "VERSION", 2)

@@ -6,7 +6,13 @@ import stat
 
 import pytest
 
-from risingsearch.storage.files import sync_folder, write_whole
+from risingsearch.storage.files import (
+    PRIVATE,
+    left_beside,
+    make_folder,
+    sync_folder,
+    write_whole,
+)
 
 
 def names(folder):
@@ -26,11 +32,72 @@ def test_a_file_is_replaced_though_the_new_one_is_shorter(tmp_path):
     assert path.read_bytes() == b"short"
 
 
-def test_what_a_crash_has_left_beside_is_no_obstacle(tmp_path):
-    (tmp_path / "file.tmp").write_bytes(b"half of somet")
-    write_whole(tmp_path / "file", [b"whole"])
-    assert (tmp_path / "file").read_bytes() == b"whole"
+def test_what_a_crash_has_left_beside_is_found(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+
+    def crash(*args):
+        os._exit(0)
+
+    for _ in range(2):
+        if (pid := os.fork()) == 0:
+            monkeypatch.setattr(os, "replace", crash)
+            write_whole(path, [b"half of somet"])
+        os.waitpid(pid, 0)
+    write_whole(path, [b"whole"])
+    write_whole(tmp_path / "other", [b"whole"])
+    assert path.read_bytes() == b"whole"
+    left = sorted(left_beside(path))
+    assert len(left) == 2
+    assert names(tmp_path) == sorted(["file", "other", *(one.name for one in left)])
+
+
+def test_two_who_write_at_once_do_not_meet(tmp_path):
+    path = tmp_path / "file"
+
+    def parts():
+        yield b"the first, "
+        write_whole(path, [b"the second"])
+        assert path.read_bytes() == b"the second"
+        yield b"which ends later"
+
+    write_whole(path, parts())
+    assert path.read_bytes() == b"the first, which ends later"
     assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere files have no modes")
+class TestModes:
+    @pytest.fixture(autouse=True)
+    def umask(self):
+        usual = os.umask(0o022)
+        yield
+        os.umask(usual)
+
+    @pytest.mark.parametrize(("given", "mode"), [([], 0o644), ([PRIVATE], 0o600)])
+    def test_a_new_file_is_for_all_to_read_or_for_its_owner(
+        self, tmp_path, given, mode
+    ):
+        write_whole(tmp_path / "file", [b"new"], *given)
+        assert mode_of(tmp_path / "file") == mode
+
+    @pytest.mark.parametrize("given", [[], [PRIVATE]])
+    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+    def test_a_file_that_is_replaced_keeps_its_own(self, tmp_path, given, mode):
+        (tmp_path / "file").touch()
+        (tmp_path / "file").chmod(mode)
+        write_whole(tmp_path / "file", [b"new"], *given)
+        assert mode_of(tmp_path / "file") == mode
+
+    def test_a_folder_is_for_its_owner_unless_it_was_there(self, tmp_path):
+        make_folder(tmp_path / "above" / "folder", parents=True)
+        assert mode_of(tmp_path / "above" / "folder") == 0o700
+        assert mode_of(tmp_path / "above") == 0o755
+        make_folder(tmp_path / "above")
+        assert mode_of(tmp_path / "above") == 0o755
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])

@@ -3,13 +3,16 @@
 import errno
 import os
 import resource
+import zlib
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from risingsearch.errors import JournalError
 from risingsearch.storage import journal
 from risingsearch.storage.journal import Journal, create, read
+from risingsearch.storage.lines import encoded
 
 HEADER = {"budget": 9, "name": "naïve"}
 EVENTS = [
@@ -27,9 +30,15 @@ def path(tmp_path):
 
 @pytest.fixture
 def written(path):
-    create(path, HEADER)
+    return write(path, EVENTS)
+
+
+def write(path, events, version=journal.VERSION):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "VERSION", version)
+        create(path, HEADER)
     opened = Journal(path, read(path))
-    for event in EVENTS:
+    for event in events:
         opened.append(event)
     return path
 
@@ -43,6 +52,11 @@ def largest_file(n_bytes):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+
+def resealed(body):
+    """Return a line whose checksum fits, whatever is in it."""
+    return b'%s, "crc": "%08x"}\n' % (body, zlib.crc32(body))
 
 
 def begins(content):
@@ -60,7 +74,7 @@ def test_what_was_written_is_read(written):
 def test_one_line_per_event_and_the_first_names_the_version(written):
     lines = written.read_bytes().splitlines()
     assert len(lines) == 1 + len(EVENTS)
-    assert lines[0].startswith(b'{"n": 0, "journal": 1, "budget": 9')
+    assert lines[0].startswith(b'{"n": 0, "journal": 2, "budget": 9')
 
 
 def test_the_header_can_be_read_alone(written):
@@ -142,7 +156,9 @@ class TestDamage:
     def test_a_line_that_is_missing_is_named(self, written):
         lines = written.read_bytes().splitlines(keepends=True)
         written.write_bytes(b"".join(lines[:2] + lines[3:]))
-        with pytest.raises(JournalError, match=r"line 3.*lines before it are missing"):
+        with pytest.raises(
+            JournalError, match=r"line 3, .*lines are missing, doubled or"
+        ):
             read(written)
 
     def test_a_line_that_is_there_twice_is_named(self, written):
@@ -157,6 +173,19 @@ class TestDamage:
         path.write_bytes(content)
         with pytest.raises(JournalError, match="line 1, which begins at byte 0"):
             read(path, header_only=header_only)
+
+    def test_a_line_of_another_journal_is_named(self, written, tmp_path):
+        events = [{"event": "told", "score": 0.75} for _ in EVENTS]
+        other = write(tmp_path / "other.jsonl", events)
+        for number in range(1, 1 + len(EVENTS)):
+            lines = written.read_bytes().splitlines(keepends=True)
+            lines[number] = other.read_bytes().splitlines(keepends=True)[number]
+            damaged = tmp_path / "damaged.jsonl"
+            damaged.write_bytes(b"".join(lines))
+            # The first one follows the same header; then the next does not follow it.
+            line = max(3, number + 1)
+            with pytest.raises(JournalError, match=f"line {line}, .*exchanged"):
+                read(damaged)
 
     def test_the_advice_helps(self, written):
         lines = written.read_bytes().splitlines(keepends=True)
@@ -176,17 +205,137 @@ class TestDamage:
         assert written.read_bytes() == damaged
 
 
+def damaged(content, rng):
+    """Return what a random mishap makes of a file, of its bytes or of its lines."""
+    parts = content.splitlines(keepends=True) if rng.random() < 0.5 else list(content)
+    if isinstance(parts[0], int):
+        parts = [bytes([byte]) for byte in parts]
+    at, to = sorted(rng.integers(0, len(parts) + 1, 2))
+    match rng.integers(6):
+        case 0:  # removed
+            parts[at:to] = []
+        case 1:  # doubled
+            parts[to:to] = parts[at:to]
+        case 2:  # elsewhere
+            moved, parts[at:to] = parts[at:to], []
+            where = rng.integers(0, len(parts) + 1)
+            parts[where:where] = moved
+        case 3:  # cut off
+            parts[at:] = []
+        case 4:  # overwritten, as with blocks that never came to disk
+            parts[at:to] = [b"\0" * len(b"".join(parts[at:to]))]
+        case 5:  # bits flipped
+            flipped = bytearray(b"".join(parts))
+            for where in rng.integers(0, len(flipped), rng.integers(1, 4)):
+                flipped[where] ^= 1 << rng.integers(8)
+            parts = [bytes(flipped)]
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_whatever_happens_to_it_no_other_events_are_read(path, version):
+    content = write(path, EVENTS, version).read_bytes()
+    rng = np.random.default_rng(version)
+    n_read = 0
+    for _ in range(3000):
+        left = damaged(content, rng)
+        path.write_bytes(left)
+        try:
+            recorded = read(path)
+        except JournalError:
+            continue
+        # The lines before a torn one, and every one of them is as it was written.
+        n_read += 1
+        end = recorded.n_bytes
+        assert left[:end] == content[:end]
+        assert b"\n" not in left[end:]
+        assert recorded.header == HEADER
+        assert recorded.events == EVENTS[: content.count(b"\n", 0, end) - 1]
+    assert 100 < n_read < 2000
+
+
+class TestVersionOne:
+    @pytest.fixture
+    def old(self, path):
+        return write(path, EVENTS, version=1)
+
+    def test_it_is_read(self, old):
+        assert read(old).header == HEADER
+        assert read(old).events == EVENTS
+
+    def test_it_goes_on_as_such(self, old):
+        before = old.read_bytes()
+        Journal(old, read(old)).append({"event": "more"})
+        assert read(old).events == [*EVENTS, {"event": "more"}]
+        assert old.read_bytes().startswith(before)
+        last = old.read_bytes().splitlines()[-1]
+        assert last.startswith(b'{"n": 5, "event": "more", "crc": "')
+
+
 def test_another_version_is_told_from_damage(path, monkeypatch):
-    monkeypatch.setattr(journal, "VERSION", 2)
+    monkeypatch.setattr(journal, "VERSION", 3)
     create(path, HEADER)
     monkeypatch.undo()
-    with pytest.raises(JournalError, match="version 2, this release reads version 1"):
+    with pytest.raises(JournalError, match="version 3, this release reads versions up"):
         read(path)
 
 
 def test_a_file_that_is_not_there_is_an_error(path):
     with pytest.raises(JournalError, match="is this a run directory"):
         read(path)
+
+
+def folder(path):
+    path.mkdir()
+
+
+def link_to_nothing(path):
+    path.symlink_to("nothing")
+
+
+def link_to_a_copy(path):
+    write(path.with_name("copy"), EVENTS)
+    path.symlink_to("copy")
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (folder, "a folder"),
+        (os.mkfifo, "a named pipe"),
+        (link_to_nothing, "a symbolic link"),
+        (link_to_a_copy, "a symbolic link"),
+    ],
+)
+@pytest.mark.parametrize("header_only", [True, False])
+def test_what_is_no_file_is_an_error(path, make, found, header_only):
+    make(path)
+    with pytest.raises(JournalError, match=f"it is {found} and must be a file"):
+        read(path, header_only=header_only)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\0" * 300,
+        b"\0\n" * 3,
+        b"\xff\xfe\n" * 3,
+        b"\n",
+        encoded({"n": 0, "journal": {}}),
+        encoded({"n": 0, "journal": 2}).replace(b"2", b"[" * 9000),
+        resealed(b'{"n": 0, "journal": "\xff"'),
+        resealed(b'{"n": 0, "journal": ' + b"[" * 99999),
+        resealed(b"[0"),
+    ],
+)
+def test_what_is_no_journal_is_an_error(path, content):
+    path.write_bytes(content)
+    with pytest.raises(JournalError):
+        read(path)
+
+
+def test_only_its_owner_may_read_it(written):
+    assert written.stat().st_mode & 0o777 == 0o600
 
 
 class TestWhenItCannotBeWritten:

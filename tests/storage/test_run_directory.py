@@ -4,27 +4,33 @@ import errno
 import os
 import subprocess
 import sys
+import threading
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from risingsearch.errors import (
-    JournalError,
-    RunDirError,
-)
+from risingsearch.errors import CheckpointError, JournalError, RunDirError
+from risingsearch.storage.checkpoints import Key
 from risingsearch.storage.run_directory import (
+    CHECKPOINTS,
     JOURNAL,
     LOCK,
     STATE,
+    TAIL,
     RunDirectory,
+    is_held,
     saved_entropy,
     saved_header,
+    saved_search,
 )
 
 HEADER = {"settings": {"budget": 9}, "entropy": 2**100}
 HOLD = """
 import sys
-from filelock import FileLock
-with FileLock(sys.argv[1]):
+from pathlib import Path
+from risingsearch.storage.run_directory import RunDirectory
+with RunDirectory(Path(sys.argv[1])).held():
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -46,7 +52,7 @@ class TestOpening:
         directory = opened(tmp_path)
         for i in range(3):
             directory.append({"event": "told", "i": i})
-        events = RunDirectory(tmp_path).open(HEADER)
+        events = RunDirectory(tmp_path).open(HEADER).events
         assert [event["i"] for event in events] == [0, 1, 2]
 
     def test_what_is_kept_beside_is_that_of_the_first_time(self, tmp_path):
@@ -70,7 +76,7 @@ class TestOpening:
 class TestLock:
     def test_another_process_is_kept_out(self, tmp_path):
         directory = opened(tmp_path)
-        command = [sys.executable, "-c", HOLD, str(tmp_path / LOCK)]
+        command = [sys.executable, "-c", HOLD, str(tmp_path)]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as other:
@@ -138,15 +144,17 @@ class TestLock:
 class TestState:
     def test_it_comes_back_with_the_number_of_events(self, tmp_path):
         directory = opened(tmp_path)
-        assert directory.load_state() == (0, None)
         directory.append({"event": "told"})
         assert directory.events_since_state == 1
         directory.save_state({"pulls": [1, 2]})
         assert directory.events_since_state == 0
         directory.append({"event": "told"})
-        again = opened(tmp_path)
-        assert again.load_state() == (1, {"pulls": [1, 2]})
+        again = RunDirectory(tmp_path)
+        assert again.open(HEADER)[2:] == (1, {"pulls": [1, 2]})
         assert again.events_since_state == 1
+
+    def test_without_one_nothing_is_known(self, tmp_path):
+        assert RunDirectory(tmp_path).open(HEADER)[2:] == (0, None)
 
     def test_a_damaged_one_is_as_good_as_none(self, tmp_path):
         directory = opened(tmp_path)
@@ -161,16 +169,7 @@ class TestState:
         for content in damaged:
             path.write_bytes(content)
             with pytest.warns(RuntimeWarning, match="decisions are made again"):
-                assert opened(tmp_path).load_state() == (0, None)
-
-    def test_one_that_knows_more_than_the_journal_is_not_used(self, tmp_path):
-        directory = opened(tmp_path)
-        before = (tmp_path / JOURNAL).read_bytes()
-        directory.append({"event": "told"})
-        directory.save_state({"pulls": [1, 2]})
-        (tmp_path / JOURNAL).write_bytes(before)
-        with pytest.warns(RuntimeWarning, match="decisions are made again"):
-            assert opened(tmp_path).load_state() == (0, None)
+                assert RunDirectory(tmp_path).open(HEADER)[2:] == (0, None)
 
     def test_when_it_cannot_be_written_the_old_one_stays(self, tmp_path, monkeypatch):
         directory = opened(tmp_path)
@@ -182,4 +181,299 @@ class TestState:
         monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(RunDirError, match="No space left"):
             directory.save_state({"pulls": [3, 4]})
-        assert opened(tmp_path).load_state() == (0, {"pulls": [1, 2]})
+        assert RunDirectory(tmp_path).open(HEADER).state == {"pulls": [1, 2]}
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def after(folder, n_events, n_known=0, header=HEADER):
+    """Return a directory after so many events, whose state knows some of them."""
+    directory = RunDirectory(folder)
+    directory.open(header)
+    for i in range(n_events):
+        directory.append({"event": "told", "i": i})
+        if i + 1 == n_known:
+            directory.save_state({"pulls": [i]})
+    return directory
+
+
+class TestEventsThatAreMissing:
+    """The journal was cut at the end of a line, or somebody put an older one there."""
+
+    both = pytest.mark.parametrize(
+        "look",
+        [saved_search, lambda path: RunDirectory(path).open(HEADER)],
+        ids=["look", "open"],
+    )
+
+    @both
+    @pytest.mark.parametrize("n_known", [0, 3, 5])
+    @pytest.mark.parametrize("without", ["", STATE, TAIL])
+    def test_how_many_is_said_and_nothing_is_changed(
+        self, tmp_path, look, n_known, without
+    ):
+        after(tmp_path, 5, n_known)
+        if without:
+            (tmp_path / without).unlink(missing_ok=True)
+        last = max(n_known if without != STATE else 0, 5 if without != TAIL else 0)
+        lines = (tmp_path / JOURNAL).read_bytes().splitlines(keepends=True)
+        for n_left in range(6):
+            # A torn line after it makes no difference.
+            for torn in (b"", lines[-1][:-1]):
+                (tmp_path / JOURNAL).write_bytes(b"".join(lines[: n_left + 1]) + torn)
+                before = contents(tmp_path)
+                if n_left < last:
+                    missing = f"lacks its last {last - n_left} events"
+                    with pytest.raises(JournalError, match=missing):
+                        look(tmp_path)
+                    assert contents(tmp_path) == before
+                else:
+                    assert len(look(tmp_path).events) == n_left
+
+    @both
+    def test_the_advice_leads_on(self, tmp_path, look):
+        after(tmp_path, 5, 4)
+        lines = (tmp_path / JOURNAL).read_bytes().splitlines(keepends=True)
+        (tmp_path / JOURNAL).write_bytes(b"".join(lines[:3]))
+        with pytest.raises(JournalError, match=f"by deleting {STATE} and {TAIL}"):
+            look(tmp_path)
+        (tmp_path / STATE).unlink()
+        (tmp_path / TAIL).unlink()
+        assert len(look(tmp_path).events) == 2
+
+    @pytest.mark.parametrize("n_known", [0, 5])
+    def test_a_search_whose_journal_is_gone_is_not_begun_anew(self, tmp_path, n_known):
+        after(tmp_path, 5, n_known)
+        (tmp_path / JOURNAL).unlink()
+        before = contents(tmp_path)
+        with pytest.raises(JournalError, match="lacks its last 5 events"):
+            RunDirectory(tmp_path).open(HEADER)
+        assert contents(tmp_path) == before
+
+    @both
+    @pytest.mark.parametrize("known_by", [STATE, TAIL])
+    def test_the_journal_of_another_search_is_told(self, tmp_path, look, known_by):
+        after(tmp_path / "this", 3, 3)
+        after(tmp_path / "other", 5, header=HEADER | {"entropy": 1})
+        os.replace(tmp_path / "other" / JOURNAL, tmp_path / "this" / JOURNAL)
+        (tmp_path / "this" / (STATE if known_by == TAIL else TAIL)).unlink()
+        with pytest.raises(JournalError, match=f"is another one than {known_by} knows"):
+            look(tmp_path / "this")
+
+    @both
+    def test_a_tail_that_is_behind_or_damaged_says_nothing(self, tmp_path, look):
+        directory = after(tmp_path, 9)
+        behind = (tmp_path / TAIL).read_bytes()
+        directory.append({"event": "told"})
+        content = (tmp_path / TAIL).read_bytes()
+        assert len(content) > len(behind)
+        tails = [b"", behind, behind + content[len(behind) :], b"\xff\0\n" * 9]
+        tails += [content[:end] for end in range(len(content))]
+        tails += [content[:end] + behind[end:] for end in range(len(behind))]
+        for at in range(len(content)):
+            flipped = bytearray(content)
+            flipped[at] ^= 1
+            tails.append(bytes(flipped))
+        for tail in tails:
+            (tmp_path / TAIL).write_bytes(tail)
+            assert len(look(tmp_path).events) == 10
+
+    def test_a_journal_that_an_older_release_went_on_with(self, tmp_path):
+        """It does not know the tail, and left it behind."""
+        after(tmp_path, 3)
+        before = (tmp_path / TAIL).read_bytes()
+        after(tmp_path, 2)
+        (tmp_path / TAIL).write_bytes(before)
+        assert len(saved_search(tmp_path).events) == 5
+
+    def test_a_tail_that_cannot_be_written_is_behind(self, tmp_path):
+        directory = after(tmp_path, 3)
+        (tmp_path / TAIL).unlink()
+        (tmp_path / TAIL).mkdir()
+        directory.append({"event": "told"})
+        (tmp_path / TAIL).rmdir()
+        assert len(saved_search(tmp_path).events) == 4
+
+
+def test_who_looks_while_another_writes_sees_all_up_to_some_event(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(os, "fsync", lambda file: None)
+    directory = after(tmp_path, 0)
+    begun = threading.Event()
+
+    def write():
+        begun.wait()
+        for i in range(400):
+            directory.append({"event": "told", "i": i})
+            if i % 7 == 0:
+                directory.save_state({"i": i})
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    n_seen = 0
+    while writer.is_alive():
+        begun.set()
+        saved = saved_search(tmp_path)
+        assert [event["i"] for event in saved.events] == list(range(len(saved.events)))
+        assert n_seen <= len(saved.events) >= saved.n_known
+        assert saved.state is None or saved.state["i"] == saved.n_known - 1
+        n_seen = len(saved.events)
+    writer.join()
+    assert len(saved_search(tmp_path).events) == 400
+
+
+def interrupted(work, at):
+    """Do some work and interrupt it at that line of storage; return whether it was."""
+    n_lines = 0
+
+    def trace(frame, event, arg):
+        nonlocal n_lines
+        if "risingsearch/storage/" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            n_lines += 1
+            if n_lines == at:
+                raise KeyboardInterrupt
+        return trace
+
+    usual = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(usual)
+    return False
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_an_event_is_on_disk_or_not_counted_wherever_ctrl_c_comes(tmp_path):
+    directory = after(tmp_path, 2)
+    work = partial(directory.append, {"event": "told"})
+    at = n_counted = 0
+    while interrupted(work, at := at + 1):
+        n_counted += directory.n_events > 2 + n_counted
+        assert len(saved_search(tmp_path).events) == directory.n_events
+        with directory.held():
+            assert directory.n_events == 2 + n_counted
+    assert 0 < n_counted < at - 1
+
+
+def test_the_lock_is_free_wherever_ctrl_c_comes(tmp_path):
+    def work():
+        with RunDirectory(tmp_path).held():
+            pass
+
+    at = 0
+    while interrupted(work, at := at + 1):
+        assert not is_held(tmp_path)
+        with RunDirectory(tmp_path).held():
+            pass
+    assert at > 20
+
+
+def folder(path):
+    path.mkdir()
+
+
+def link_to_nothing(path):
+    path.symlink_to("nothing")
+
+
+NO_FILES = [(folder, "a folder"), (os.mkfifo, "a named pipe")]
+NO_FILES += [(link_to_nothing, "a symbolic link")]
+
+
+class TestWhatIsNoFile:
+    @pytest.mark.parametrize(("make", "found"), NO_FILES)
+    @pytest.mark.parametrize("name", [JOURNAL, STATE, TAIL, LOCK])
+    def test_it_is_said(self, tmp_path, name, make, found):
+        after(tmp_path, 3, 2)
+        (tmp_path / name).unlink(missing_ok=True)
+        make(tmp_path / name)
+        kind = JournalError if name == JOURNAL else RunDirError
+        message = rf"{name} .*it is {found} and must be a file"
+        directory = RunDirectory(tmp_path)
+
+        def resume():
+            with directory.held():
+                directory.open(HEADER)
+
+        looks = is_held if name == LOCK else saved_search
+        for work in (resume, lambda: looks(tmp_path)):
+            with pytest.raises(kind, match=message):
+                work()
+
+    @pytest.mark.parametrize("make", [os.mkfifo, link_to_nothing])
+    def test_in_the_place_of_a_folder(self, tmp_path, make):
+        make(tmp_path / "run")
+        with pytest.raises(RunDirError, match="it must be a folder"):
+            RunDirectory(tmp_path / "run")
+        make(tmp_path / CHECKPOINTS)
+        with pytest.raises(CheckpointError, match="it must be a folder"):
+            opened(tmp_path)
+
+    def test_a_name_with_a_nul_in_it(self):
+        path = Path("run\0")
+        with pytest.raises(RunDirError, match="no name can hold a NUL"):
+            RunDirectory(path)
+        for look in (saved_header, saved_search):
+            with pytest.raises(JournalError, match="holds no search"):
+                look(path)
+        assert saved_entropy(path) is None
+
+
+class TestWhatOthersMayRead:
+    @pytest.fixture(autouse=True)
+    def umask(self):
+        usual = os.umask(0o022)
+        yield
+        os.umask(usual)
+
+    def modes(self, folder):
+        paths = [folder, *folder.rglob("*")]
+        return {path.name: path.stat().st_mode & 0o777 for path in paths}
+
+    def test_it_is_nothing(self, tmp_path):
+        directory = RunDirectory(tmp_path / "run")
+        with directory.held():
+            directory.open(HEADER)
+            directory.append({"event": "told"})
+            directory.save_state({})
+            directory.checkpoints.save(Key(0, 1), b"weights")
+        assert self.modes(tmp_path / "run") == {
+            "run": 0o700,
+            JOURNAL: 0o600,
+            TAIL: 0o600,
+            STATE: 0o600,
+            LOCK: 0o600,
+            CHECKPOINTS: 0o700,
+            "arm-000000-epoch-000001.ckpt": 0o600,
+        }
+
+    def test_unless_it_was_allowed_before(self, tmp_path):
+        tmp_path.chmod(0o755)
+        (tmp_path / CHECKPOINTS).mkdir()
+        after(tmp_path, 1, 1)
+        for name in (JOURNAL, STATE, TAIL):
+            (tmp_path / name).chmod(0o640)
+        after(tmp_path, 1, 1)
+        modes = self.modes(tmp_path)
+        assert modes.pop(CHECKPOINTS) == modes.pop(tmp_path.name) == 0o755
+        assert modes == dict.fromkeys((JOURNAL, STATE, TAIL), 0o640)
+
+
+def test_what_a_crash_has_left_is_removed_but_no_file_of_another_writer(tmp_path):
+    after(tmp_path, 2, 2)
+    ours = [f"{JOURNAL}.0a.tmp", f"{STATE}.0b.tmp", f"{STATE}.tmp"]
+    others = ["report.html.0c.tmp", "notes.tmp"]
+    for name in ours + others:
+        (tmp_path / name).write_bytes(b"half of")
+    saved_search(tmp_path)
+    assert set(ours) < contents(tmp_path).keys()
+    opened(tmp_path)
+    assert contents(tmp_path).keys() == {JOURNAL, STATE, TAIL, *others}
