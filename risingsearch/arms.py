@@ -84,7 +84,10 @@ class Job:
 
     @classmethod
     def from_json(cls, values: Sequence[int]) -> Job:
-        """Read what ``to_json`` wrote."""
+        """Read what ``to_json`` wrote, or raise a ValueError or TypeError."""
+        if not all(type(value) is int and value >= 0 for value in values):
+            msg = f"a job is four whole numbers of at least 0; got {values!r:.100}"
+            raise ValueError(msg)
         return cls(*values)
 
 

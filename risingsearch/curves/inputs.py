@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_seed
 from risingsearch.errors import InvalidParameterError
 
 
@@ -37,4 +37,4 @@ def checked_generator(seed: Any) -> np.random.Generator:
     """Return a generator: itself, a seeded one, or for None one of its own."""
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(None if seed is None else checked_int("seed", seed, 0))
+    return np.random.default_rng(checked_seed(seed))

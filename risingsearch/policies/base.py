@@ -19,7 +19,10 @@ a factory. No decorator, no inheritance, no hidden state, no numba:
 ``select(self, t, rng) -> int``
     The arm to pull at round ``t`` (from 1), or ``WAIT``. An arm never pulled before
     is thereby opened. Asking twice gives the same answer (for the same state of
-    ``rng``): bookkeeping may move forward, a decision is never half made.
+    ``rng``): bookkeeping may move forward, a decision is never half made. Where the arm
+    is not pulled after all, a scheduler puts the bookkeeping back. It is kept in arrays
+    of one dimension; those with more are only written by ``update``, and where they
+    have a row for every arm, only the row of the arm that was pulled.
 ``update(self, t, arm, reward, rng) -> None``
     Records the reward of a pull that was decided at round ``t``.
 

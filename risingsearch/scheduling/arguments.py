@@ -12,6 +12,7 @@ from risingsearch.checks import (
     checked_choice,
     checked_float,
     checked_int,
+    checked_magnitude,
     checked_order,
     checked_range,
 )
@@ -62,12 +63,16 @@ class Arguments:
                 setattr(self, name, checked_int(name, value, 1))
         self.max_failures = checked_int("max_failures", self.max_failures, 0)
         if self.error_score is not None:
-            self.error_score = checked_float(
+            score = checked_float(
                 "error_score", self.error_score, -math.inf, open_low=False
             )
+            self.error_score = checked_magnitude("error_score", score)
         self.policy_params = checked_params(self.policy_params)
         if self.score_range is not None:
-            self.score_range = checked_range("score_range", self.score_range)
+            low, high = checked_range("score_range", self.score_range)
+            for end in (low, high):
+                checked_magnitude("score_range", end)
+            self.score_range = low, high
         given = self.opening_order
         self.opening_order = checked_order(
             "opening_order", range(self.n_arms) if given is None else given, self.n_arms

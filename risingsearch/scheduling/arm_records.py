@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.json_values import as_json, from_json
+from risingsearch.scheduling.undo import Rows
 
 _SAVED = ("charged", "epochs", "failures", "busy", "ended", "failed")
+_SCORES = ("last", "best", "best_epoch")
 
 
 class ArmRecords:
@@ -40,6 +42,7 @@ class ArmRecords:
         self.busy = np.zeros(n_arms, dtype=np.bool_)
         self.ended = np.zeros(n_arms, dtype=np.bool_)  # by itself
         self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
+        self._rows = Rows()
         self._forget_scores()
         self.history: list[dict[str, Any]] = []
 
@@ -55,6 +58,7 @@ class ArmRecords:
 
     def start(self, arm: int) -> None:
         """Record that an arm trains; the last failure of a retired one is forgiven."""
+        self._keep(arm)
         self.busy[arm] = True
         if self.failed[arm]:
             self.failed[arm] = False
@@ -62,10 +66,16 @@ class ArmRecords:
 
     def stop(self, arm: int, n_failures: int, *, ended: bool) -> None:
         """Record that an arm trains no longer, and whether it can train again."""
+        self._keep(arm)
         self.busy[arm] = False
         self.ended[arm] = ended
         self.failures[arm] += n_failures
         self.failed[arm] = self.failures[arm] > self.max_failures
+
+    def end(self, arm: int) -> None:
+        """Record that an arm that does not train has ended by itself."""
+        self._keep(arm)
+        self.ended[arm] = True
 
     def record(
         self,
@@ -152,12 +162,29 @@ class ArmRecords:
             return "finished"
         return "paused" if self.charged[arm] else "unopened"
 
-    def last_failure(self, arm: int) -> str:
-        """Return why the arm failed last."""
-        for row in reversed(self.history):
-            if row["arm"] == arm and "failure" in row:
-                return str(row["failure"])
-        return "score is not finite"
+    def last_failures(self) -> dict[int, str]:
+        """Return why arms failed last, by arm, where it was more than a score."""
+        return {row["arm"]: row["failure"] for row in self.history if "failure" in row}
+
+    # -------------------------------------------------------------- half-way and back
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return no arrays: of all of them, the rows of an arm are kept."""
+        return []
+
+    def facts(self) -> Any:
+        """Return all but the arrays: of the history, which only grows, its length."""
+        self._rows.forget()
+        return self.max_epochs, self.worst_reward, self.best_arm, len(self.history)
+
+    def put_back(self, facts: Any) -> None:
+        """Restore what ``facts`` returned."""
+        self.max_epochs, self.worst_reward, self.best_arm, n_rows = facts
+        del self.history[n_rows:]
+        self._rows.put_back()
+
+    def _keep(self, arm: int) -> None:
+        self._rows.keep((getattr(self, name) for name in (*_SAVED, *_SCORES)), arm)
 
     # ------------------------------------------------------------------ saved states
 

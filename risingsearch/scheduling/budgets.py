@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Budget, Job
-from risingsearch.checks import checked_float, checked_int
+from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 
 
@@ -48,9 +48,24 @@ class EpochBudget:
         """Add more epochs."""
         extra = open_budget(budget, 1)
         if not isinstance(extra, EpochBudget):
-            msg = f"the budget is in epochs: extend it by a whole number, not {budget}"
+            msg = (
+                "the budget is in epochs: extend it by a whole number, not "
+                f"{shown(budget)}"
+            )
             raise InvalidParameterError(msg)
         self.total += extra.total
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return no arrays."""
+        return []
+
+    def facts(self) -> Any:
+        """Return everything."""
+        return self.total, self.spent, self.reserved
+
+    def put_back(self, facts: Any) -> None:
+        """Restore what ``facts`` returned."""
+        self.total, self.spent, self.reserved = facts
 
     def state_dict(self) -> dict[str, Any]:
         """Return the budget as JSON values."""
@@ -141,10 +156,23 @@ class CostBudget:
         if not isinstance(budget, Budget) or getattr(budget, self.unit) is None:
             msg = (
                 f"this search has a budget in {self.unit}; extend it by "
-                f"Budget({self.unit}=...), not by {budget!r}"
+                f"Budget({self.unit}=...), not by {shown(budget)}"
             )
             raise InvalidParameterError(msg)
         self.total += open_budget(budget, 1).total
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return what the epochs of every arm have cost, and how many they were."""
+        return [self.paid, self.epochs]
+
+    def facts(self) -> Any:
+        """Return all else."""
+        return self.total, self.lost, dict(self.in_flight)
+
+    def put_back(self, facts: Any) -> None:
+        """Restore what ``facts`` returned."""
+        self.total, self.lost, in_flight = facts
+        self.in_flight = dict(in_flight)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the budget as JSON values."""
@@ -182,7 +210,7 @@ def open_budget(budget: int | Budget, n_arms: int) -> EpochBudget | CostBudget:
         if getattr(budget, unit) is not None
     }
     if len(given) != 1:
-        msg = f"a Budget has one of epochs, seconds and cost; got {budget}"
+        msg = f"a Budget has one of epochs, seconds and cost; got {shown(budget)}"
         raise InvalidParameterError(msg)
     if budget.epochs is not None:
         return EpochBudget(checked_int("budget", budget.epochs, 1), n_arms)

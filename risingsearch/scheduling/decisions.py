@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job
-from risingsearch.errors import ProposalError
+from risingsearch.errors import JobError, ProposalError
 from risingsearch.policies import WAIT
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.jobs import Decision, Jobs
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import Opened, Proposer
+from risingsearch.scheduling.undo import Undo
 
 
 class Choice(NamedTuple):
-    """What starts next, and what it takes to forget the choice again."""
+    """What starts next."""
 
     arm: int
     n_epochs: int
-    rng_before: dict[str, Any]
-    in_turn: int  # the arm that the policy chose; another may have been proposed
 
 
 @dataclass
 class Decider:
-    """Chooses the next arm and reserves its epochs."""
+    """Chooses the next arm and reserves its epochs.
+
+    To choose is a transition of its own, which the start of the arm commits: where
+    nothing starts, whatever the policy has changed while it chose is put back.
+    """
 
     _policy: PolicyAdapter
     _records: ArmRecords
@@ -38,59 +41,92 @@ class Decider:
     _proposer: Proposer | None
     _rng: np.random.Generator
     _slice: int | None
-    waiting: bool = False  # the policy wants another result first
-    chosen: Choice | None = None  # and not yet started
+    _undo: Undo
+    waits: bool = False  # the policy wants another result first
+    _selected: int | None = None  # by the policy, for now
+    _chosen: Choice | None = None  # of it; another arm may have been proposed
+
+    def select(self) -> int | None:
+        """Return the arm that the policy wants to train, the same until ``drop``."""
+        if self._selected is None and not self.waits:
+            self._policy.refresh(self._jobs.rounds)
+            if self._policy.can_choose():
+                self._select()
+        return self._selected
+
+    def _select(self) -> None:
+        self._undo.begin()
+        try:
+            selected = self._policy.select(self._jobs.rounds + 1)
+            if selected == WAIT:
+                self._undo.put_back()
+                self.waits = True
+            else:
+                self._selected = selected
+        except BaseException:
+            self.drop()
+            raise
 
     def choose(self) -> Choice | None:
         """Return what starts next, the same until it starts or is dropped."""
-        if self.chosen is not None or self.waiting:
-            return self.chosen
-        affordable = self._policy.refresh(self._jobs.rounds)
-        if not self._policy.can_choose():
-            return None
-        rng_before = dict(self._rng.bit_generator.state)
-        in_turn = self._policy.select(self._jobs.rounds + 1)
-        if in_turn == WAIT:
-            self._rng.bit_generator.state = rng_before  # an ask in vain draws nothing
-            self.waiting = True
-            return None
-        arm = self._proposed(in_turn)
-        wanted = self._slice or self._policy.slice_length(in_turn)
-        n_epochs = max(1, min(wanted, self._most(arm, affordable)))
-        self.chosen = Choice(arm, n_epochs, rng_before, in_turn)
-        return self.chosen
+        selected = self.select()
+        if self._chosen is None and selected is not None:
+            try:
+                arm = self._proposed(selected)
+                self._chosen = Choice(arm, max(1, self._wanted(arm, selected)))
+            except BaseException:
+                self.drop()
+                raise
+        return self._chosen
 
     def drop(self) -> None:
-        """Forget a choice that has not started, and what was drawn for it."""
-        if self.chosen is not None:
-            self._rng.bit_generator.state = self.chosen.rng_before
-            self.chosen = None
+        """Forget a choice that has not started, and all that came of it."""
+        self._selected, self._chosen, self.waits = None, None, False
+        if self._undo.is_under_way:
+            self._undo.put_back()
 
     def start_chosen(self) -> Job:
         """Start what was chosen."""
-        choice = self.chosen
-        assert choice is not None
-        self.chosen = None
-        if choice.arm != choice.in_turn:
-            self._policy.open_instead(choice.in_turn, choice.arm)
-        return self.start(choice.arm, choice.n_epochs)
+        assert self._selected is not None
+        assert self._chosen is not None
+        return self._start(self._selected, *self._chosen)
 
-    def start(self, arm: int, n_epochs: int) -> Job:
-        """Start an arm, and reserve its epochs."""
-        why = Decision(self._jobs.rounds + 1, self._reason(arm), self.index(arm))
-        job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
-        self._budget.reserve(job)
-        self._records.start(arm)
-        return job
+    def start(self, arm: int, n_epochs: int | None, *, wanted: bool) -> Job:
+        """Start an arm that was decided on elsewhere.
 
-    def startable(self, arm: int) -> tuple[int, int]:
-        """Return how many epochs an arm would get now, and how many it can get."""
-        most = self._most(arm, self._policy.refresh(self._jobs.rounds))
-        return min(self._slice or self._policy.slice_length(arm), most), most
+        ``wanted`` says that ``select`` has named it, so that the policy agrees.
+        """
+        if not wanted:
+            self.drop()
+            self._undo.begin()
+        self._policy.refresh(self._jobs.rounds)
+        most = self._most(arm)
+        given = self._wanted(arm, arm) if n_epochs is None else n_epochs
+        if not 1 <= given <= most:
+            self.drop()
+            msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
+            raise JobError(msg)
+        return self._start(arm, arm, given)
 
-    def index(self, arm: int) -> dict[str, float]:
+    def _start(self, selected: int, arm: int, n_epochs: int) -> Job:
+        try:
+            if arm != selected:
+                self._policy.open_instead(selected, arm)
+            why = Decision(self._jobs.rounds + 1, self._reason(arm), self._index(arm))
+            job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
+            self._budget.reserve(job)
+            self._records.start(arm)
+            self._selected, self._chosen, self.waits = None, None, False
+            self._undo.commit()
+            return job
+        except BaseException:
+            self._selected, self._chosen, self.waits = None, None, False
+            self._undo.put_back()
+            raise
+
+    def _index(self, arm: int) -> dict[str, float]:
         """Return the named parts of an arm's index; none before it is opened."""
-        return self._policy.explain(arm) if self._records.charged[arm] else {}
+        return self._policy.explain([arm])[0] if self._records.charged[arm] else {}
 
     def ends(self, arms: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return where arms are expected to end, as rewards."""
@@ -100,9 +136,15 @@ class Decider:
         projected = np.array([self._policy.projection(int(arm)) for arm in arms])
         return np.where(~records.live()[arms], best, np.fmax(best, projected))
 
-    def _most(self, arm: int, affordable: NDArray[np.int64]) -> int:
+    def _wanted(self, arm: int, selected: int) -> int:
+        """Return how many epochs an arm gets that is trained where one is selected."""
+        wanted = self._slice or self._policy.slice_length(selected)
+        return min(wanted, self._most(arm))
+
+    def _most(self, arm: int) -> int:
+        """Return how many epochs an arm and the budget have left for it."""
         left = self._records.max_epochs - self._records.charged[arm]
-        return int(min(affordable[arm], left))
+        return int(min(self._budget.affordable()[arm], left))
 
     def _reason(self, arm: int) -> str:
         if not self._records.charged[arm]:

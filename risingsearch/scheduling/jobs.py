@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from numbers import Real
+from collections.abc import Iterable, Mapping, Set
+from itertools import islice
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from risingsearch.arms import Job
+from risingsearch.checks import checked_magnitude, is_number, shown
 from risingsearch.errors import InvalidParameterError, JobError
 from risingsearch.json_values import as_json, from_json
+
+# Iterable, but not as numbers one after the other.
+_NO_SEQUENCES = (str, bytes, bytearray, memoryview, Mapping, Set)
 
 
 class Decision(NamedTuple):
@@ -59,10 +65,13 @@ class Jobs:
         del self.in_flight[result.job.id]
         self._told[result.job.id] = result
 
-    def next_result(self) -> tuple[Result, Decision] | None:
+    @property
+    def next_is_told(self) -> bool:
+        """Whether the next job in the order of the decisions has a result."""
+        return self.n_recorded_in_order in self._told
+
+    def next_result(self) -> tuple[Result, Decision]:
         """Return the result of the next job in the order of the decisions."""
-        if self.n_recorded_in_order not in self._told:
-            return None
         self.n_recorded_in_order += 1
         return self.result_of(self.n_recorded_in_order - 1)
 
@@ -74,16 +83,39 @@ class Jobs:
 
     def checked(self, job: Job) -> Job:
         """Return the job if it is in flight, or raise what is wrong."""
-        if not isinstance(job, Job):
-            msg = f"tell and fail take a Job from ask; got {job!r}"
+        if not isinstance(job, Job) or type(job.id) is not int:
+            msg = f"tell and fail take a Job from ask; got {shown(job)}"
             raise JobError(msg)
         if self.in_flight.get(job.id) == job:
             return job
         if 0 <= job.id < self.n_asked and job.id not in self.in_flight:
-            msg = f"{job} was told before; a job is told once"
+            msg = f"{shown(job)} was told before; a job is told once"
         else:
-            msg = f"{job} was never asked for; tell and fail take the jobs ask gave"
+            msg = (
+                f"{shown(job)} was never asked for; tell and fail take the jobs ask "
+                "gave"
+            )
         raise JobError(msg)
+
+    # -------------------------------------------------------------- half-way and back
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return no arrays."""
+        return []
+
+    def facts(self) -> Any:
+        """Return everything."""
+        counts = self.n_asked, self.rounds, self.n_recorded_in_order
+        return counts, dict(self.in_flight), dict(self._decisions), dict(self._told)
+
+    def put_back(self, facts: Any) -> None:
+        """Restore what ``facts`` returned."""
+        counts, in_flight, decisions, told = facts
+        self.n_asked, self.rounds, self.n_recorded_in_order = counts
+        self.in_flight, self._decisions = dict(in_flight), dict(decisions)
+        self._told = dict(told)
+
+    # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -124,14 +156,16 @@ def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ..
     """Return the scores of a job, one per epoch, or raise what is wrong."""
     given: tuple[Any, ...]
     try:
-        given = tuple(scores)  # type: ignore[arg-type]
+        given = tuple(islice(scores, job.n_epochs + 1))  # type: ignore[arg-type]
     except TypeError:
         given = (scores,)
+    if isinstance(scores, _NO_SEQUENCES):
+        given = (scores,)
     for score in given:
-        if not isinstance(score, Real) or isinstance(score, bool):
-            msg = f"scores must be numbers, one per epoch; got {score!r}"
+        if not is_number(score):
+            msg = f"scores must be numbers, one per epoch; got {shown(score)}"
             raise InvalidParameterError(msg)
     if len(given) > job.n_epochs:
-        msg = f"{job} has {job.n_epochs} epochs; got {len(given)} scores"
+        msg = f"{job} has {job.n_epochs} epochs; got more scores"
         raise JobError(msg)
-    return tuple(float(score) for score in given)
+    return tuple(checked_magnitude("a score", score) for score in given)

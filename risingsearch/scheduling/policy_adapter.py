@@ -6,7 +6,7 @@ the opening order, and refuses what breaks the contract.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -29,6 +29,10 @@ from risingsearch.policies import base as policy_base
 from risingsearch.policies.tuning.live import live
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import CostBudget, EpochBudget
+from risingsearch.scheduling.undo import Rows
+
+LARGE = 1 << 15
+"""Bytes of an array with a row per arm beyond which rows are kept, not the whole."""
 
 
 class PolicyAdapter:
@@ -70,31 +74,50 @@ class PolicyAdapter:
             _check_unit(info, budget.unit)
         self.policy: Any = None
         self._live: Any = None  # chooses as the policy does
+        self._tables: list[NDArray[Any]] = []  # that select cannot write
+        self._large: list[NDArray[Any]] = []  # of them, those with a row per arm
+        self._whole: list[NDArray[Any]] = []  # the others
+        self._kept: Any = None  # the policy as it was when rows began to be kept
+        self._rows = Rows()
 
     def build(self, horizon: int) -> None:
         """Make the policy anew, before its first round."""
+        try:
+            policy = self._made(horizon)
+        except MemoryError as error:
+            msg = (
+                f"the policy needs more memory than there is ({error}): give fewer "
+                "arms, or fewer max_epochs"
+            )
+            raise InvalidParameterError(msg) from error
+        self._use(self._checked(policy), live(policy))
+        self.name = self.name or type(policy).__name__
+
+    def _made(self, horizon: int) -> Any:
         n_arms = len(self._arm_at)
         if self.ready_made:
             limit = horizon if self._max_pulls is None else self._max_pulls
-            policy = self._checked_ready_made(limit)
-        elif isinstance(self._given, str):
-            policy = make_policy(
-                self.name, n_arms, horizon, self._max_pulls, **self._params
-            )
-        else:
-            policy = self._given(n_arms, horizon, self._max_pulls, **self._params)
-        self.policy = self._checked(policy)
-        self._live = live(self.policy)
-        self.name = self.name or type(policy).__name__
+            return self._checked_ready_made(limit)
+        sizes = n_arms, horizon, self._max_pulls
+        if isinstance(self._given, str):
+            return make_policy(self.name, *sizes, **self._params)
+        return self._given(*sizes, **self._params)
 
-    def refresh(self, rounds: int) -> NDArray[np.int64]:
-        """Bring the scheduler's arrays up to date after so many rounds.
+    def _use(self, policy: Any, live: Any) -> None:
+        self.policy, self._live = policy, live
+        self._tables, self._large, self._whole = [], [], []
+        for array in _arrays(policy):
+            is_table = array.ndim > 1
+            per_arm = is_table and len(array) == len(self._arm_at)
+            if is_table:
+                self._tables.append(array)
+            if per_arm and array.nbytes > LARGE:
+                self._large.append(array)
+            else:
+                self._whole.append(array)
 
-        Returns
-        -------
-        ndarray of shape (n_arms,)
-            The epochs of each arm that the budget can pay for.
-        """
+    def refresh(self, rounds: int) -> None:
+        """Bring the scheduler's arrays up to date after so many rounds."""
         records, policy, order = self._records, self.policy, self._arm_at
         affordable = self._budget.affordable()
         live = records.live()
@@ -105,7 +128,6 @@ class PolicyAdapter:
         policy.pulls_left[:] = left[order]
         if hasattr(policy, "horizon"):
             policy.horizon[:] = self._budget.horizon(rounds)[order]
-        return affordable
 
     def can_choose(self) -> bool:
         """Return whether any arm is available."""
@@ -114,13 +136,15 @@ class PolicyAdapter:
     def select(self, t: int) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
         available = self.policy.available
-        with np.errstate(over="ignore", invalid="ignore"):
-            place = int(self._live.select(t, self._rng))
+        self._let_write_tables(False)
+        place = self._call("select", self._live.select, t, self._rng)
+        self._let_write_tables(True)
         if place == WAIT:
             return WAIT
-        if not (0 <= place < len(available) and available[place]):
+        is_arm = isinstance(place, (int, np.integer))
+        if not (is_arm and 0 <= place < len(available) and available[place]):
             msg = (
-                f"{self.name} chose arm {place}, which is not available; "
+                f"{self.name} chose arm {place!r}, which is not available; "
                 "select must return an available arm or WAIT"
             )
             raise PolicyError(msg)
@@ -129,42 +153,54 @@ class PolicyAdapter:
     def open_instead(self, arm: int, proposed: int) -> None:
         """Let an unopened arm change places with the one that was to be opened."""
         first, second = self._place_of[[arm, proposed]]
+        for place in (first, second):
+            self._rows.keep([self._arm_at], place)
+        for opened in (arm, proposed):
+            self._rows.keep([self._place_of], opened)
         self._arm_at[[first, second]] = proposed, arm
         self._place_of[[proposed, arm]] = first, second
 
     def proposing(self) -> bool:
         """Return whether an arm that is opened now may be proposed."""
-        return policy_base.proposing(self.policy)
+        return bool(self._call("proposing", policy_base.proposing, self.policy))
 
     def trusts_first_looks(self) -> bool:
         """Return whether the first slice of an arm tells enough to propose by."""
-        return policy_base.trusts_first_looks(self.policy)
+        trusts = policy_base.trusts_first_looks
+        return bool(self._call("trusts_first_looks", trusts, self.policy))
 
     def projection(self, arm: int) -> float:
         """Return where the policy expects the arm to end."""
-        return policy_base.projection(self.policy, int(self._place_of[arm]))
+        place = int(self._place_of[arm])
+        projection = policy_base.projection
+        return float(self._call("projection", projection, self.policy, place))
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls the arm gets before the next decision."""
-        return slice_length(self._live, int(self._place_of[arm]))
+        place = int(self._place_of[arm])
+        return int(self._call("slice_length", slice_length, self._live, place))
 
     def update(self, t: int, arm: int, reward: float) -> None:
         """Tell the reward of a pull decided at round ``t``."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._live.update(t, int(self._place_of[arm]), reward, self._rng)
+        place = int(self._place_of[arm])
+        if self.policy is self._kept:
+            self._rows.keep(self._large, place)
+        self._call("update", self._live.update, t, place, reward, self._rng)
 
-    def explain(self, arm: int) -> dict[str, float]:
-        """Return the named parts of the arm's index."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            parts = explain(self.policy, int(self._place_of[arm]))
-        for name in parts:
-            if name in COLUMNS:
+    def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
+        """Return the named parts of the index of each of these arms."""
+        places = self._place_of[list(arms)].tolist()
+        indices: list[dict[str, float]] = self._call(
+            "explain", lambda: [explain(self.policy, place) for place in places]
+        )
+        for parts in indices:
+            for name in parts.keys() & COLUMNS:
                 msg = (
                     f"{self.name} explains a part of its index called {name!r}, "
                     "which is a column of the history: give it another name"
                 )
                 raise PolicyError(msg)
-        return parts
+        return indices
 
     def state_dict(self) -> dict[str, Any]:
         """Return the policy's arrays and the order of its arms as JSON values."""
@@ -175,7 +211,47 @@ class PolicyAdapter:
         """Put saved arrays and the order of the arms back in place."""
         policy_base.load_state_dict(self.policy, state["arrays"])
         self._arm_at[:] = state["arm_at"]
-        self._place_of = np.argsort(self._arm_at)
+        self._place_of[:] = np.argsort(self._arm_at)
+
+    # -------------------------------------------------------------- half-way and back
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the arrays that are kept as a whole: all but large ones of rows.
+
+        An update changes one row of those, which is kept when it comes.
+        """
+        return self._whole
+
+    def facts(self) -> Any:
+        """Return the policy itself, which may be built anew, and begin to keep rows."""
+        self._kept = self.policy
+        self._rows.forget()
+        return self.policy, self._live
+
+    def put_back(self, facts: Any) -> None:
+        """Restore the policy, and the rows that updates have changed."""
+        if self.policy is not facts[0]:
+            self._use(*facts)
+        self._let_write_tables(True)
+        self._rows.put_back()
+
+    def _let_write_tables(self, may_write: bool) -> None:
+        for table in self._tables:
+            table.flags.writeable = may_write
+
+    def _call(self, name: str, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a method, and blame the policy for what it raises."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return method(*arguments)
+        except PolicyError:
+            raise
+        except Exception as error:
+            msg = (
+                f"{name} of the policy {self.name} raised "
+                f"{type(error).__name__}: {error}"
+            )
+            raise PolicyError(msg) from error
 
     def _checked(self, policy: Any) -> Any:
         n_arms = len(self._arm_at)
@@ -204,6 +280,16 @@ class PolicyAdapter:
             )
             raise PolicyError(msg)
         return policy
+
+
+def _arrays(policy: Any) -> list[NDArray[Any]]:
+    """Return the arrays that belong to a policy and not to its caller."""
+    named = policy._asdict() if hasattr(policy, "_asdict") else vars(policy)
+    return [
+        value
+        for name, value in named.items()
+        if isinstance(value, np.ndarray) and name not in policy_base.CALLER_ARRAYS
+    ]
 
 
 def _check_unit(info: PolicyInfo, unit: str) -> None:

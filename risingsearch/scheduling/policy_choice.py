@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from risingsearch.arms import Budget
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.policies import policy_info, recommended_arms, resolve_policy
 from risingsearch.scheduling.budgets import EpochBudget, open_budget
@@ -105,7 +105,7 @@ def horizon_and_limit(
 def checked_params(given: Any) -> dict[str, Any]:
     """Return a policy's parameters as a dict of their own, or raise what is wrong."""
     if not isinstance(given, Mapping | None):
-        msg = f"policy_params must be a dict of parameters; got {given!r}"
+        msg = f"policy_params must be a dict of parameters; got {shown(given)}"
         raise InvalidParameterError(msg)
     return dict(given or {})
 

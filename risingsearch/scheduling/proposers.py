@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.candidates import Features
 
 
 class Opened(NamedTuple):
@@ -52,8 +53,9 @@ class GaussianProcessProposer:
 
     Parameters
     ----------
-    features : array-like of shape (n_arms, n_features)
-        A row per arm, about 0 to 1 in each column; ``candidates.encode`` makes them.
+    features : array-like of shape (n_arms, n_features), or Features
+        A row per arm, about 0 to 1 in each column; ``candidates.encode`` makes them,
+        and ``candidates.encoded`` in less memory.
 
     Raises
     ------
@@ -77,8 +79,10 @@ class GaussianProcessProposer:
     0.7
     """
 
-    def __init__(self, features: ArrayLike) -> None:
-        self.features = checked_features(features)
+    def __init__(self, features: ArrayLike | Features) -> None:
+        self.features = (
+            features if isinstance(features, Features) else checked_features(features)
+        )
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
@@ -86,9 +90,12 @@ class GaussianProcessProposer:
         """Return the most promising of some unopened arms; None with too few opened."""
         if len(opened.arms) < FEWEST:
             return None
+        rows = some(len(opened.arms), MOST, rng)
         seen = Seen(
-            self.features[opened.arms], normal_scores(opened.ends), doubts(opened)
-        ).sample(MOST, rng)
+            self.features[opened.arms[rows]],
+            normal_scores(opened.ends)[rows],
+            doubts(opened)[rows],
+        )
         kernel = fitted(seen.sample(FITTED_ON, rng), rng)
         drawn = rng.choice(unopened, min(CANDIDATES, len(unopened)), replace=False)
         mean, deviation = kernel.predict(seen, self.features[drawn])
@@ -123,10 +130,13 @@ class Seen(NamedTuple):
 
     def sample(self, most: int, rng: np.random.Generator) -> Seen:
         """Return so many of them at most, drawn at random."""
-        if len(self.scores) <= most:
-            return self
-        rows = rng.choice(len(self.scores), most, replace=False)
+        rows = some(len(self.scores), most, rng)
         return Seen(self.features[rows], self.scores[rows], self.doubts[rows])
+
+
+def some(n: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the numbers below ``n``, or so many of them, drawn at random."""
+    return np.arange(n) if n <= most else rng.choice(n, most, replace=False)
 
 
 class Kernel(NamedTuple):

@@ -91,11 +91,9 @@ def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
         case "told":
             _tell_again(scheduler, event)
         case "started":
-            scheduler.peek()  # records what waits, as before the live start
             arm, _, n_epochs, _ = event["job"]
             scheduler.start(arm, n_epochs)
         case "ended":
-            scheduler.peek()
             for arm in event["arms"]:
                 scheduler.end(arm)
         case "extended":

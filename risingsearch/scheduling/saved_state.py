@@ -34,18 +34,16 @@ class SavedState:
 
     def to_json(self, identity: dict[str, Any]) -> dict[str, Any]:
         """Return everything as JSON values, with what tells searches apart."""
-        self._policy.refresh(self._jobs.rounds)  # so that ``explain`` leaves no trace
-        chosen = self._decider.chosen
-        rng = self._rng.bit_generator.state if chosen is None else chosen.rng_before
+        self._decider.drop()  # a choice that has not started is no part of it
+        self._policy.refresh(self._jobs.rounds)
         return {
             "version": STATE_VERSION,
             "search": identity,
             "ledger": self._budget.state_dict(),
             "standings": self._records.state_dict(),
             "policy": self._policy.state_dict(),
-            "rng": rng,
+            "rng": self._rng.bit_generator.state,
             **self._jobs.state_dict(),
-            "waiting": self._decider.waiting,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -54,8 +52,6 @@ class SavedState:
         self._policy.load_state_dict(state["policy"])
         self._rng.bit_generator.state = state["rng"]
         self._jobs.load_state_dict(state)
-        self._decider.chosen = None
-        self._decider.waiting = state["waiting"]
 
 
 def check_identity(state: dict[str, Any], identity: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import Any
 
@@ -10,10 +11,17 @@ import numpy as np
 
 from risingsearch.arms import Budget, Job
 from risingsearch.checks import (
+    LARGEST_SCORE,
     checked_float,
     checked_int,
+    checked_seed,
 )
-from risingsearch.errors import InvalidParameterError, JobError, StateError
+from risingsearch.errors import (
+    InvalidParameterError,
+    JobError,
+    PolicyError,
+    StateError,
+)
 from risingsearch.policies import Policy
 from risingsearch.scheduling.arguments import Arguments
 from risingsearch.scheduling.arm_records import ArmRecords
@@ -25,6 +33,7 @@ from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_lim
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import SavedState, check_identity
+from risingsearch.scheduling.undo import Draws, Undo
 from risingsearch.scheduling.view import SchedulerView
 
 
@@ -150,9 +159,7 @@ class Scheduler(SchedulerView):
         self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
         self.max_failures = given.max_failures
         self._budget = open_budget(given.budget, given.n_arms)
-        self._rng = np.random.default_rng(
-            None if seed is None else checked_int("seed", seed, 0)
-        )
+        self._rng = np.random.default_rng(checked_seed(seed))
         params = dict(given.policy_params or {})
         if isinstance(policy, str):
             policy, params, proposer = self._chosen(policy, proposer)
@@ -197,7 +204,10 @@ class Scheduler(SchedulerView):
         )
         self._policy.build(horizon)
         parts = (self._policy, self._records, self._budget, self._jobs)
-        self._decider = Decider(*parts, self._proposer, self._rng, given.slice)
+        self._undo = Undo((*parts, Draws(self._rng)))
+        self._decider = Decider(
+            *parts, self._proposer, self._rng, given.slice, self._undo
+        )
         self._recorder = Recorder(*parts)
         self._saved = SavedState(*parts, self._decider, self._rng)
 
@@ -217,7 +227,11 @@ class Scheduler(SchedulerView):
         PolicyError
             If the policy chose an arm that is not available.
         """
-        return None if self._decide() is None else self._decider.start_chosen()
+        if self._decide() is None:
+            return None
+        job = self._decider.start_chosen()
+        self._record_what_may_be_seen()
+        return job
 
     def peek(self) -> Job | None:
         """Return the job that ``ask`` would return now; nothing is reserved.
@@ -269,6 +283,8 @@ class Scheduler(SchedulerView):
         Job(arm=2, from_epoch=0, n_epochs=4, id=0)
         """
         arm = checked_int("arm", arm, 0)
+        if n_epochs is not None:
+            n_epochs = checked_int("n_epochs", n_epochs, 1)
         records = self._records
         finished = arm >= self.n_arms or records.has_finished(arm)
         if finished or records.busy[arm]:
@@ -277,14 +293,12 @@ class Scheduler(SchedulerView):
                 "is neither in training nor finished"
             )
             raise JobError(msg)
-        self._decider.drop()
-        wanted, most = self._decider.startable(arm)
-        if n_epochs is not None:
-            wanted = checked_int("n_epochs", n_epochs, 1)
-        if not 1 <= wanted <= most:
-            msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
-            raise JobError(msg)
-        return self._decider.start(arm, wanted)
+        if self._proposer is not None:
+            self._decider.drop()  # what was drawn for a proposal is not part of it
+        wanted = self._may_decide and self._decider.select() == arm
+        job = self._decider.start(arm, n_epochs, wanted=wanted)
+        self._record_what_may_be_seen()
+        return job
 
     def tell(
         self,
@@ -367,13 +381,13 @@ class Scheduler(SchedulerView):
         if arm >= self.n_arms or self._records.busy[arm]:
             msg = f"end takes an arm below {self.n_arms} that does not train; got {arm}"
             raise JobError(msg)
-        self._decider.drop()
-        self._records.ended[arm] = True
+        with self._event():
+            self._records.end(arm)
 
     @property
     def done(self) -> bool:
         """Whether nothing will ever start again, unless the budget is extended."""
-        return not self.in_flight and self._decide() is None
+        return not self.in_flight and self._selected() is None
 
     def flush(self) -> int:
         """Record all results told so far, in the order of the decisions.
@@ -386,10 +400,11 @@ class Scheduler(SchedulerView):
         int
             How many had waited.
         """
-        self._decider.drop()
         n_recorded = 0
-        while self._record_next():
-            n_recorded += 1
+        with self._event():
+            while self._jobs.next_is_told:
+                self._record_next()
+                n_recorded += 1
         return n_recorded
 
     def extend(self, budget: int | Budget) -> None:
@@ -416,23 +431,23 @@ class Scheduler(SchedulerView):
                 "give its name or its factory to the Scheduler"
             )
             raise InvalidParameterError(msg)
-        if not self.in_flight:
-            self._decide()  # a finished search has recorded all its results
-        self._budget.extend(budget)
-        if self.max_epochs is None:
-            self._records.max_epochs = int(self.budget)
-        self._decider.drop()
-        self._decider.waiting = False
-        if replan:
-            self._recorder.replan(self._horizon)
+        with self._event():
+            self._budget.extend(budget)
+            if self.max_epochs is None:
+                self._records.max_epochs = int(self.budget)
+            if replan:
+                self._recorder.replan(self._horizon)
 
     @property
     def stop_reason(self) -> str | None:
         """Why the search is done, in words; None while it is not."""
-        if not self.done:
+        try:
+            if not self.done:
+                return None
+        except PolicyError:  # ``ask`` raises it: what was found can be shown
             return None
         left = self.budget - self.spent
-        if self._decider.waiting:
+        if self._decider.waits:
             return (
                 f"{self.policy_name} stopped by its own rule, "
                 f"{left:g} of {self.budget:g} {self.unit} left"
@@ -471,7 +486,7 @@ class Scheduler(SchedulerView):
         except StateError:
             self._load(before)
             raise
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        except Exception as error:
             self._load(before)
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise StateError(msg) from error
@@ -482,6 +497,7 @@ class Scheduler(SchedulerView):
             self._records.max_epochs = int(self.budget)
         self._policy.build(self._horizon)
         self._saved.load(state)
+        self._undo.commit()
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -498,21 +514,42 @@ class Scheduler(SchedulerView):
         whole = int(self.budget) if self.unit == "epochs" else Budget(cost=self.budget)
         return horizon_and_limit(whole, self.max_epochs, self.n_arms)[0]
 
-    def _decide(self) -> Choice | None:
-        """Return what starts next, once all results that it may see are recorded."""
-        if self._decider.chosen is not None:
-            return self._decider.chosen
-        if self.n_jobs is not None and len(self.in_flight) >= self.n_jobs:
-            return None
+    @property
+    def _is_full(self) -> bool:
+        """Whether no worker is free."""
+        return self.n_jobs is not None and len(self.in_flight) >= self.n_jobs
+
+    @property
+    def _may_decide(self) -> bool:
+        """Whether a worker is free, and all is recorded that a decision has to see."""
+        must_see = 0
         if self.order == "ask":
-            unseen = (self.n_jobs or 1) - 1
-            while self._jobs.n_recorded_in_order < self.n_asked - unseen:
-                if not self._record_next():
-                    return None
-        while (choice := self._decider.choose()) is None:
-            if not self._record_next():
-                return None
-        return choice
+            must_see = self.n_asked - (self.n_jobs or 1) + 1
+        return not self._is_full and self._jobs.n_recorded_in_order >= must_see
+
+    def _selected(self) -> int | None:
+        """Return the arm that the policy wants to train; None if nothing can start."""
+        self._record_what_may_be_seen()
+        return self._decider.select() if self._may_decide else None
+
+    def _decide(self) -> Choice | None:
+        """Return what starts next; None if nothing can start now."""
+        return None if self._selected() is None else self._decider.choose()
+
+    def _policy_waits(self) -> bool:
+        if not self.in_flight:
+            return False
+        with suppress(PolicyError):  # ``ask`` raises it
+            return self._selected() is None and self._decider.waits
+        return False
+
+    def _record_what_may_be_seen(self) -> None:
+        """Record results in the order of the decisions, as far as the next may see."""
+        while self._jobs.next_is_told and not self._is_full:
+            if self._may_decide and self._decider.select() is not None:
+                break
+            with self._transition():
+                self._record_next()
 
     def _tell(
         self,
@@ -526,22 +563,37 @@ class Scheduler(SchedulerView):
         result = Result(
             self._jobs.checked(job),
             checked_scores(job, scores),
-            None if cost is None else checked_float("cost", cost, 0.0, open_low=False),
+            None if cost is None else _checked_cost(cost),
             failure,
             ended,
         )
-        self._decider.drop()
-        self._jobs.tell(result)
-        if self.order == "completion":
-            self._record(*self._jobs.result_of(job.id))
+        with self._event():
+            self._jobs.tell(result)
+            if self.order == "completion":
+                self._record(*self._jobs.result_of(job.id))
 
-    def _record_next(self) -> bool:
-        """Record the result of the next job in the order of the decisions."""
-        told = self._jobs.next_result()
-        if told is not None:
-            self._record(*told)
-        return told is not None
+    @contextmanager
+    def _event(self) -> Iterator[None]:
+        """Let something happen as a whole, and what follows from it."""
+        with suppress(PolicyError):  # ``ask`` raises it
+            self._record_what_may_be_seen()
+        with self._transition():
+            yield
+        with suppress(PolicyError):
+            self._record_what_may_be_seen()
+
+    @contextmanager
+    def _transition(self) -> Iterator[None]:
+        self._decider.drop()
+        with self._undo.transition():
+            yield
+
+    def _record_next(self) -> None:
+        self._record(*self._jobs.next_result())
 
     def _record(self, result: Result, why: Decision) -> None:
-        self._decider.waiting = False
         self._recorder.record(result, why, self._horizon)
+
+
+def _checked_cost(cost: float) -> float:
+    return checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)

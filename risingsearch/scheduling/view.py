@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,10 @@ from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.jobs import Jobs
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
+from risingsearch.scheduling.undo import Undo
 
 
-class SchedulerView:
+class SchedulerView(ABC):
     """The part of a ``Scheduler`` that changes nothing."""
 
     n_arms: int
@@ -29,6 +33,7 @@ class SchedulerView:
     _jobs: Jobs
     _policy: PolicyAdapter
     _decider: Decider
+    _undo: Undo
 
     @property
     def policy_name(self) -> str:
@@ -64,6 +69,11 @@ class SchedulerView:
     def in_flight(self) -> tuple[Job, ...]:
         """Jobs asked for and not yet told."""
         return tuple(self._jobs.in_flight.values())
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether ``flush`` would record a result that waits for its decision."""
+        return self._jobs.next_is_told
 
     def status(self, arm: int) -> Status:
         """Return where one arm stands."""
@@ -126,12 +136,25 @@ class SchedulerView:
         """
         if not math.isfinite(self._records.worst_reward):
             return math.nan
-        return float(self.sign * self._decider.ends(np.array([arm]))[0])
+        with self._look():
+            return float(self.sign * self._decider.ends(np.array([arm]))[0])
 
     @property
     def trusts_first_looks(self) -> bool:
         """Whether the first slice of an arm tells enough of its end to propose by."""
-        return self._policy.trusts_first_looks()
+        with self._look():
+            return self._policy.trusts_first_looks()
+
+    @abstractmethod
+    def _policy_waits(self) -> bool:
+        """Return whether the policy waits for what is in training."""
+
+    @contextmanager
+    def _look(self) -> Iterator[None]:
+        """Let what the policy does meanwhile leave no trace."""
+        self._decider.drop()
+        with self._undo.look():
+            yield
 
     def explain(self) -> list[Arm]:
         """Return where every arm stands, why, and the parts of its index.
@@ -141,8 +164,12 @@ class SchedulerView:
         list of Arm
             In the order of the arms.
         """
-        self._policy.refresh(self._jobs.rounds)
-        records = self._records
+        waits = self._policy_waits()
+        records, failures = self._records, self._records.last_failures()
+        opened = np.flatnonzero(records.charged).tolist()
+        with self._look():
+            self._policy.refresh(self._jobs.rounds)
+            indices = dict(zip(opened, self._policy.explain(opened), strict=True))
         return [
             Arm(
                 arm=arm,
@@ -153,24 +180,24 @@ class SchedulerView:
                 best_score=float(records.best[arm]),
                 best_epoch=int(records.best_epoch[arm]),
                 failures=int(records.failures[arm]),
-                reason=self._reason(arm),
-                index=self._decider.index(arm),
+                reason=self._reason(arm, waits, failures),
+                index=indices.get(arm, {}),
             )
             for arm in range(self.n_arms)
         ]
 
-    def _reason(self, arm: int) -> str:
+    def _reason(self, arm: int, waits: bool, failures: Mapping[int, str]) -> str:
         records, status = self._records, self.status(arm)
         if status == "unopened":
             return "not opened: the policy opens arms when it sees fit"
         if status == "running":
             return "in training"
         if status == "failed":
-            return f"retired: {records.last_failure(arm)}"
+            return f"retired: {failures.get(arm, 'score is not finite')}"
         if status == "finished":
             by_itself = records.ended[arm]
             return "ended by itself" if by_itself else "has used all its epochs"
-        if self._decider.waiting and self.in_flight:
+        if waits:
             return f"paused: {self.policy_name} waits for what is in training"
         last = records.history[-1]["arm"] if records.history else None
         if last is None:

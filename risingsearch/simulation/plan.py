@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_flag, checked_int
+from risingsearch.checks import LARGEST_SEED, checked_flag, checked_int
 from risingsearch.curves import make_environment
 from risingsearch.curves.base import NEVER, fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError
@@ -121,7 +121,7 @@ class Plan:
         trace: bool = False,
     ) -> Iterator[Run]:
         """Yield the runs, in their order."""
-        root = np.random.SeedSequence(checked_int("seed", seed, 0))
+        root = np.random.SeedSequence(checked_int("seed", seed, 0, LARGEST_SEED))
         n_runs = checked_int("n_runs", n_runs, 1)
         jobs = None if jobs is None else checked_int("jobs", jobs, 1)
         [first] = np.random.SeedSequence(seed).spawn(1)

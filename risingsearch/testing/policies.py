@@ -26,6 +26,7 @@ from risingsearch.policies.base import (
     slice_length,
     state_dict,
 )
+from risingsearch.testing.in_vain import check_vain_asks
 from risingsearch.testing.require import require
 
 _HORIZON = 48
@@ -45,8 +46,10 @@ def check_policy(
     Short runs on made-up curves: with one arm and with several, with arms that are
     busy, end early or fail, with several pulls in flight, with a budget smaller than
     the number of arms, with rewards that are constant, negative or huge, and with the
-    state saved as JSON and loaded again before every decision. The source is checked
-    too: whether ``select`` and ``update`` can be compiled and give the same bits.
+    state saved as JSON and loaded again before every decision. Searches with several
+    jobs in flight are made again from their events alone, without the asks in vain.
+    The source is checked too: whether ``select`` and ``update`` can be compiled and
+    give the same bits.
 
     Numpy warnings count as failures, but for overflow: infinity is the right answer
     to a sum of huge rewards, and the compiled policy gives it without a warning.
@@ -201,6 +204,10 @@ def _check_saved_state(subject: _Subject) -> None:
     _require_same(
         _Run(subject, n_workers=2).play(), _SavedAndLoaded(subject, n_workers=2).play()
     )
+
+
+def _check_in_vain(subject: _Subject) -> None:
+    check_vain_asks(subject.build, subject.n_arms, _MAX_PULLS)
 
 
 class _Subject(NamedTuple):
@@ -475,6 +482,9 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
     "rewards may be constant, negative or huge": _check_extreme_rewards,
     "a run continues from its state, saved as JSON": _check_saved_state,
     "explain, until, stop_loss are true and change nothing": _played(_Questioned),
+    "an ask in vain leaves no trace, and the events alone make the same search": (
+        _check_in_vain
+    ),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job
-from risingsearch.policies import list_policies
+from risingsearch.policies import WAIT, list_policies
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -55,6 +55,42 @@ def saved(scheduler: Scheduler) -> dict[str, Any]:
     """The state after a trip through JSON."""
     text = json.dumps(scheduler.state_dict(), allow_nan=False)
     return json.loads(text)  # type: ignore[no-any-return]
+
+
+class Gambler(NamedTuple):
+    """Uses all that the contract allows, and remembers all that it is shown.
+
+    It draws in both methods and waits now and then while another arm trains.
+    """
+
+    available: NDArray[np.bool_]
+    pulls_left: NDArray[np.int64]
+    horizon: NDArray[np.float64]
+    pulls: NDArray[np.int64]
+    memory: NDArray[np.float64]  # (1,)
+
+    @classmethod
+    def create(cls, n_arms: int, horizon: int, max_pulls: int | None) -> Gambler:
+        return cls(
+            *arm_arrays(n_arms, horizon, max_pulls),
+            memory=np.zeros(1),
+        )
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        busy = (self.pulls_left > 0) & ~self.available
+        if busy.any() and rng.random() < 0.3:
+            return WAIT
+        free = np.flatnonzero(self.available)
+        return int(free[int(self.memory[0] + len(free) * rng.random()) % len(free)])
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        self.pulls[arm] += 1
+        shown = t + arm + self.pulls_left.sum() + self.horizon.sum()
+        shown += np.flatnonzero(self.available).sum() + 10 * rng.random()
+        self.memory[0] = (self.memory[0] + shown) % 97
+
+    def slice_length(self, arm: int) -> int:
+        return 1 + int(self.memory[0]) % 4
 
 
 class Scripted(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from scheduler_runs import (
@@ -105,3 +107,28 @@ def test_the_best_is_the_best_epoch_of_any_arm() -> None:
     finish(scheduler, lambda arm, epoch: [[3, 1, 2], [5, 4, 2]][arm][epoch - 1])
     assert scheduler.best_arm == 0
     assert (scheduler.best_score, scheduler.best_epoch) == (1, 2)
+
+
+def test_explaining_many_retired_arms_reads_the_history_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Counted(list[dict[str, Any]]):
+        n_read = 0
+
+        def __iter__(self) -> Iterator[dict[str, Any]]:
+            for row in super().__iter__():
+                Counted.n_read += 1
+                yield row
+
+        __reversed__ = None  # type: ignore[assignment]
+
+    n_arms = 200
+    scheduler = Scheduler("round-robin", n_arms=n_arms, budget=2 * n_arms)
+    for arm in range(n_arms):
+        scheduler.fail(scheduler.start(arm, 1), f"broken {arm}")
+    monkeypatch.setattr(scheduler._records, "history", Counted(scheduler.history))
+    arms = scheduler.explain()
+    assert {arm.reason for arm in arms} == {
+        f"retired: broken {arm}" for arm in range(n_arms)
+    }
+    assert Counted.n_read == n_arms

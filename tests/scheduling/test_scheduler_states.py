@@ -143,6 +143,29 @@ def test_looking_changes_nothing(
     assert run(look) == run(lambda scheduler: None)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state["standings"]["epochs"].__setitem__(0, 10**40),
+        lambda state: state["in_flight"].append(["a", 0, 1, 2]),
+        lambda state: state["in_flight"].append([0, 0, 10**400, -2]),
+        lambda state: state.update(rng={"bit_generator": "PCG64", "state": 1}),
+        lambda state: state["policy"].update(arm_at=[10**40]),
+        lambda state: state.update(ledger=None),
+    ],
+)
+def test_whatever_is_damaged_in_a_state_changes_nothing(
+    damage: Callable[[Any], Any],
+) -> None:
+    scheduler = Scheduler("gated-damped-slope", 4, 20, 5, seed=0)
+    ask(scheduler)
+    before, damaged = saved(scheduler), saved(scheduler)
+    damage(damaged)
+    with pytest.raises(StateError):
+        scheduler.load_state_dict(damaged)
+    assert saved(scheduler) == before
+
+
 def test_a_state_shows_no_trace_of_a_look() -> None:
     looked, plain = (Scheduler("cure-ucb", 4, 20, seed=0) for _ in range(2))
     assert ask(looked) == ask(plain)

@@ -12,7 +12,7 @@ from risingsearch.curves.analytic import LinearThenFlat
 from risingsearch.policies import make_policy
 from risingsearch.simulation import compare, simulate
 
-FOR_EVER = 2**61
+FOR_EVER = 2**53
 
 
 @pytest.fixture

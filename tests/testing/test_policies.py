@@ -189,6 +189,27 @@ class ExplainCounts(EpsilonGreedy):
         return {"mean": self.mean[arm]}
 
 
+class ListOfAsks(NamedTuple):
+    """Keeps a list among its arrays, which goes into no state."""
+
+    available: np.ndarray
+    pulls_left: np.ndarray
+    horizon: np.ndarray
+    pulls: np.ndarray
+    asked: list
+
+    @classmethod
+    def create(cls, n_arms, horizon, max_pulls=None):
+        return cls(*arm_arrays(n_arms, horizon, max_pulls), asked=[])
+
+    def select(self, t, rng):
+        self.asked.append(t)
+        return least_pulled(self.available, self.pulls, 1000)
+
+    def update(self, t, arm, reward, rng):
+        self.pulls[arm] += 1
+
+
 class PromisesTooMuch(RoundRobin):
     def until(self, t):
         return t + 3
@@ -217,11 +238,20 @@ class PromisesTooMuch(RoundRobin):
         (NeedsARoundOverAllArms, "the horizon may be shorter", "too short"),
         (Overflows, "rewards may be", "OverflowError"),
         (NotANumber, "rewards may be", "invalid value"),
-        (StateOutsideArrays, "a run continues from its state", "in one run and"),
+        (
+            StateOutsideArrays,
+            "an ask in vain leaves no trace",
+            r"\['order'\] of the policy changed",
+        ),
         (
             ExplainCounts,
             "explain, until, stop_loss are true",
             "has changed the state at round 1",
+        ),
+        (
+            ListOfAsks,
+            "an ask in vain leaves no trace",
+            r"\['asked'\] of the policy changed, .* arrays: ask\(\) -> arm 0$",
         ),
         (
             PromisesTooMuch,
@@ -234,6 +264,12 @@ def test_a_broken_policy_is_caught_by_its_rule(policy, rule, detail):
     broken = rf'^{policy.__name__} with n_arms=.* breaks the rule "{rule}.*{detail}'
     with pytest.raises(AssertionError, match=broken):
         check_policy(policy.create)
+
+
+def test_a_state_outside_of_the_arrays_is_not_saved():
+    broken = "a run continues from its state, saved as JSON.*in one run and"
+    with pytest.raises(AssertionError, match=broken):
+        check_policy(StateOutsideArrays.create, n_arms=[5])
 
 
 class BestSoFar(NamedTuple):
