@@ -7,15 +7,16 @@ import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from risingsearch.arms import Budget
-from risingsearch.checks import checked_int
+from risingsearch.checks import check_nesting, checked_seed, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.candidates import encode
+from risingsearch.scheduling.candidates import Features, encoded
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
@@ -23,6 +24,8 @@ from risingsearch.scheduling.scheduler import Scheduler
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 _SHOWN, _OBJECT = "$shown", "$object"
+AS_TEXT = "as_text"
+"""The only parameter of a candidate that is shown as text."""
 _LONGEST = 300  # characters of a setting in a message
 
 
@@ -50,11 +53,11 @@ class Arguments:
 
     def __init__(self, candidates: Iterable[Mapping[str, Any]], **given: Any) -> None:
         self.candidates = _checked_candidates(candidates)
-        error_score, seed = given["error_score"], given["seed"]
+        error_score = given["error_score"]
         if isinstance(error_score, str) and error_score != "raise":
             msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
             raise InvalidParameterError(msg)
-        self.seed = None if seed is None else checked_int("seed", seed, 0)
+        self.seed = checked_seed(given["seed"])
         self._given = given
 
     def scheduler(self, seeds: Seeds) -> Scheduler:
@@ -87,10 +90,15 @@ class Arguments:
                 f"{given!r}"
             )
             raise InvalidParameterError(msg)
-        if not (self._given["shuffle"] and self._keeps_late_arms()):
+        if self._features is None:
             return None
-        features = encode(self.candidates)
-        return None if features is None else GaussianProcessProposer(features)
+        return GaussianProcessProposer(self._features)
+
+    @cached_property
+    def _features(self) -> Features | None:
+        """What a proposer "auto" knows of the candidates; None where there is none."""
+        wanted = self._given["proposer"] == "auto" and self._given["shuffle"]
+        return encoded(self.candidates) if wanted and self._keeps_late_arms() else None
 
     def _keeps_late_arms(self) -> bool:
         """Whether ``policy="auto"`` keeps arms for later, to be proposed."""
@@ -107,25 +115,41 @@ class Arguments:
         ).keeps_late_arms
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
-        """Return what the journal of a new search begins with, as JSON values."""
+        """Return what the journal of a new search begins with, as JSON values.
+
+        With pickled candidates it holds their features too, so that a proposer's
+        decisions can be made again without unpickling.
+        """
         identity = dict(self._given["identity"] or {})
         settings = settings_of(self.candidates, self._given | {"identity": identity})
-        return {
+        pickled = pickled_candidates(settings, self.candidates)
+        header: dict[str, Any] = {
             "settings": settings,
             "entropy": seeds.entropy,
-            "candidates": pickled_candidates(settings, self.candidates),
+            "candidates": pickled,
         }
+        if pickled is not None:
+            features = self._features
+            every = np.arange(len(self.candidates))
+            header["features"] = features and features[every].tolist()
+        return header
 
 
 def _checked_candidates(
     candidates: Iterable[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     checked = []
-    for params in candidates:
-        if not isinstance(params, Mapping):
-            msg = f"candidates are the parameters of each arm, as dicts; got {params!r}"
+    for arm, params in enumerate(candidates):
+        if not isinstance(params, Mapping) or not all(
+            isinstance(name, str) for name in params
+        ):
+            msg = (
+                "candidates are the parameters of each arm, as dicts with text as "
+                f"keys; got {shown(params)}"
+            )
             raise InvalidParameterError(msg)
         checked.append(dict(params))
+        check_nesting(f"candidate {arm}", checked[-1])
     if not checked:
         msg = "there are no candidates: give the parameters of at least one arm"
         raise InvalidParameterError(msg)
@@ -172,20 +196,53 @@ def pickled_candidates(
 
 
 def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments of a saved search; objects among them have to be given."""
-    settings = dict(header["settings"])
-    shown, pickled = settings.pop("candidates"), header["candidates"]
-    arguments: dict[str, Any] = {
-        "candidates": from_json(shown)
-        if pickled is None
-        else pickle.loads(base64.b64decode(pickled))
-    }
-    for name, value in settings.items():
+    """Return all arguments of a saved search; objects among them have to be given.
+
+    Candidates that JSON cannot hold are unpickled, which can run any code.
+    """
+    arguments = _arguments_in_json(header, given)
+    if header["candidates"] is not None:
+        pickled = base64.b64decode(header["candidates"])
+        arguments["candidates"] = pickle.loads(pickled)
+    return arguments
+
+
+def shown_arguments(header: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments of a saved search as JSON holds them, and what that lacks.
+
+    Nothing is unpickled: other candidates are text, with ``AS_TEXT`` as their name. A
+    proposer gets the features that were saved with them.
+    """
+    arguments = _arguments_in_json(header, {})
+    candidates = header["settings"]["candidates"]
+    n_texts = sum(_SHOWN in params for params in candidates)
+    if n_texts == 0:
+        return arguments, None
+    arguments["candidates"] = [
+        {AS_TEXT: str(params[_SHOWN])} if _SHOWN in params else from_json(params)
+        for params in candidates
+    ]
+    if arguments["proposer"] == "auto":
+        features = header.get("features")
+        arguments["proposer"] = features and GaussianProcessProposer(features)
+    return arguments, (
+        f"the values of {n_texts:,} of {len(candidates):,} candidates: JSON cannot "
+        "hold them, so they are shown as text; only RisingSearch.resume unpickles them"
+    )
+
+
+def _arguments_in_json(
+    header: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments, with the candidates as far as JSON holds them."""
+    arguments: dict[str, Any] = {}
+    for name, value in header["settings"].items():
         if isinstance(value, dict) and _OBJECT in value:
             if given.get(name) is None:
                 msg = (
                     f"the search was made with an object as {name}, a "
-                    f"{value[_OBJECT]}: give {name} to resume it"
+                    f"{value[_OBJECT]}: give {name} to RisingSearch.resume, whose "
+                    "result() also shows what was found"
                 )
                 raise InvalidParameterError(msg)
             arguments[name] = given[name]

@@ -22,11 +22,9 @@ def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
         signal.signal(signal.SIGINT, usual)
         call()
 
-    signal.signal(signal.SIGINT, first)
-    try:
+    with _restored(usual):
+        signal.signal(signal.SIGINT, first)
         yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 @contextlib.contextmanager
@@ -37,10 +35,21 @@ def finished_first() -> Iterator[None]:
         yield
         return
     caught: list[tuple[int, Any]] = []
-    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
-    try:
+    with _restored(usual):
+        signal.signal(signal.SIGINT, lambda *given: caught.append(given))
         yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
     if caught:
         usual(*caught[0])
+
+
+@contextlib.contextmanager
+def _restored(usual: Any) -> Iterator[None]:
+    """Have Ctrl-C handled as usual again, at whatever line the next one comes."""
+    try:
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
+    except BaseException:
+        signal.signal(signal.SIGINT, usual)
+        raise

@@ -76,6 +76,8 @@ class Loop:
     def _train_all(
         self, progress: Progress, on_report: Callable[[Report], None]
     ) -> None:
+        for future in [future for future in self._futures if future.cancelled()]:
+            del self._futures[future]
         submitted = set(self._futures.values())
         unfinished = [job for job in self._scheduler.in_flight if job not in submitted]
         unfinished.reverse()  # they were asked for by an earlier run
@@ -89,8 +91,7 @@ class Loop:
             elif not self._futures:
                 break
             elif (done := self._next_done()) is not None:
-                self._settle(*done)
-                on_report(done[1].report)
+                on_report(self._settle(done))
 
     def _room(self) -> float:
         """Return how many jobs may be in flight, if the scheduler does not know."""
@@ -124,7 +125,7 @@ class Loop:
             raise self._executor_failed(error) from error
         self._futures[future] = job
 
-    def _next_done(self) -> tuple[Job, Outcome] | None:
+    def _next_done(self) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job; of several, the one asked for first.
 
         None comes back where there is room for another job before one is finished.
@@ -137,27 +138,39 @@ class Loop:
             done, _ = concurrent.futures.wait(
                 self._futures, SIGNAL_DELAY, concurrent.futures.FIRST_COMPLETED
             )
-        future = min(done, key=lambda future: self._futures[future].id)
+        return min(done, key=lambda future: self._futures[future].id)
+
+    def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report:
+        """Record what a job brought back; until then it counts as in flight."""
         try:
             outcome = future.result()
         except SetupError:
             raise
         except Exception as error:
             raise self._executor_failed(error) from error
-        return self._futures.pop(future), outcome
-
-    def _settle(self, job: Job, outcome: Outcome) -> None:
-        with finished_first():
-            self._record.save(job, outcome, keep_live=self._in_process)
+        self._save(future, outcome)
         self._record.drop_unneeded()
         self._record.save_state(if_due=True)
+        return outcome.report
+
+    def _save(
+        self, future: concurrent.futures.Future[Outcome], outcome: Outcome
+    ) -> None:
+        job = self._futures[future]
+        with finished_first():
+            self._record.save(job, outcome, keep_live=self._in_process)
+            del self._futures[future]
 
     def _abandon(self) -> None:
-        """Wait no longer for what is in flight."""
-        for future in self._futures:
-            future.cancel()
-        self._futures.clear()
-        self._record.give_up(self._scheduler.in_flight)
+        """Wait no longer for what is in flight; what is back is recorded."""
+        with finished_first():
+            for future in list(self._futures):
+                back = future.done() and not future.cancelled()
+                if back and future.exception() is None:
+                    self._save(future, future.result())
+                future.cancel()
+            self._futures.clear()
+            self._record.give_up(self._scheduler.in_flight)
 
     def _executor_failed(self, error: Exception) -> ExecutorFailedError:
         self._abandon()

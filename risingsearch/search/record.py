@@ -23,6 +23,7 @@ from risingsearch.storage.run_directory import (
     holds_search,
     no_collection,
     saved_header,
+    understood,
 )
 
 FEWEST_EVENTS = 500
@@ -50,7 +51,8 @@ class Record:
         )
         self.directory: RunDirectory | None = None
         self._reports: dict[int, Report] = {}  # by job
-        self._n_calls = 0
+        self._n_calls: dict[int, int] = {}  # by job
+        self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
         self._returned: set[int] = set()  # arms whose results may not be recorded yet
 
     def open(self, directory: RunDirectory, header: Event) -> None:
@@ -59,9 +61,10 @@ class Record:
         with directory.held(), no_collection():
             if holds_search(directory.path):
                 _check_same(directory, header["settings"])
-            events = directory.open(header)
+            saved = directory.open(header)
             self.retained.store = directory.checkpoints
-            self.replay(events, *directory.load_state())
+            with understood(directory.path):
+                self.replay(saved.events, saved.n_known, saved.state)
             self.drop_unneeded()
 
     def replay(
@@ -93,32 +96,51 @@ class Record:
 
         ``keep_live`` keeps its state in memory even if there is a checkpoint on disk.
         """
-        n_before = 0 if self.directory is None else self.directory.n_events
         try:
-            self.retained.save(job, outcome)
-            if self.directory is not None:
-                self.directory.append(as_event(job, outcome, self.scheduler.n_asked))
-        except BaseException:
-            if self.directory is None or self.directory.n_events == n_before:
+            self._write(job, outcome)
+            self._take(job, outcome, keep_live=keep_live)
+        except Exception:
+            if not self._is_written(job):
                 self.retained.release_live(job.arm)
-            else:  # its event is on disk, so it counts
-                self._tell(job, outcome)
             raise
+        except BaseException:  # Ctrl-C, anywhere: what is paid for is kept first
+            self._write(job, outcome)
+            self._take(job, outcome, keep_live=keep_live)
+            raise
+
+    def _is_written(self, job: Job) -> bool:
+        """Whether a job counts, whatever happens now."""
+        if self.directory is None or job not in self.scheduler.in_flight:
+            return job not in self.scheduler.in_flight
+        written, n_before = self._writing
+        return written == job and self.directory.n_events > n_before
+
+    def _write(self, job: Job, outcome: Outcome) -> None:
+        """Bring a job's checkpoints and its event to disk, unless they are there."""
+        if self._is_written(job):
+            return
+        self.retained.save(job, outcome)
+        if self.directory is not None:
+            event = as_event(job, outcome, self.scheduler.n_asked)
+            self._writing = job, self.directory.n_events
+            self.directory.append(event)
+
+    def _take(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
+        """Take over what a job brought back; the second time, nothing happens."""
         if keep_live or self.directory is None:
             self.retained.keep_live(job.arm, outcome.resume_from)
-        self._tell(job, outcome)
-
-    def _tell(self, job: Job, outcome: Outcome) -> None:
         report, seconds = outcome.report, outcome.elapsed
-        self._enter(job, outcome)
-        if report.failure is None:
+        if job not in self.scheduler.in_flight:
+            pass
+        elif report.failure is None:
             self.scheduler.tell(job, report.scores, seconds, ended=outcome.ended)
         else:
             self.scheduler.fail(job, report.failure, report.scores, seconds)
+        self._enter(job, outcome)
 
     def _enter(self, job: Job, outcome: Outcome) -> None:
         self._reports[job.id] = outcome.report
-        self._n_calls += outcome.n_calls
+        self._n_calls[job.id] = outcome.n_calls
         self._returned.add(job.arm)
         self.retained.record(job, outcome)
 
@@ -137,8 +159,18 @@ class Record:
 
     def flush(self) -> None:
         """Have the scheduler record all results that wait for a decision."""
-        if self.scheduler.flush() and self.directory is not None:
-            self.directory.append(flushed(self.scheduler.n_asked))
+        if not self.scheduler.holds_back:
+            return
+        n_before = 0
+        try:
+            if self.directory is not None:
+                n_before = self.directory.n_events
+                self.directory.append(flushed(self.scheduler.n_asked))
+            self.scheduler.flush()
+        except BaseException:
+            if self.directory is not None and self.directory.n_events > n_before:
+                self.scheduler.flush()  # as is written
+            raise
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
@@ -146,12 +178,13 @@ class Record:
             if self.directory is None:
                 self.scheduler.extend(budget)
                 return
-            before = self.scheduler.state_dict()
-            self.scheduler.extend(budget)
+            before, n_before = self.scheduler.state_dict(), self.directory.n_events
             try:
+                self.scheduler.extend(budget)
                 self.directory.append(extended(budget, self.scheduler.n_asked))
             except BaseException:
-                self.scheduler.load_state_dict(before)
+                if self.directory.n_events == n_before:
+                    self.scheduler.load_state_dict(before)
                 raise
 
     def drop_unneeded(self) -> None:
@@ -188,7 +221,7 @@ class Record:
             candidates=self.candidates,
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,
-            n_calls=self._n_calls,
+            n_calls=sum(self._n_calls.values()),
             stop_reason=scheduler.stop_reason or "stopped before its end",
             direction=scheduler.direction,
             failures=[r for r in self._reports.values() if r.failure is not None],

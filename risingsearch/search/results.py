@@ -102,6 +102,9 @@ class SearchResult:
         Whether higher or lower scores are better.
     failures : list of Report
         The jobs that failed, with the exceptions.
+    left_out : str, optional
+        What ``RisingSearch.saved_result`` could not show without running code of the
+        directory, in one sentence; None where this is all.
     """
 
     best_params: dict[str, Any]
@@ -118,6 +121,7 @@ class SearchResult:
     failures: list[Report] = field(repr=False)
     _trainable: Trainable = field(repr=False)
     _best_checkpoint: bytes | CheckpointError | None = field(repr=False)
+    left_out: str | None = None
 
     @property
     def curves(self) -> dict[int, list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from risingsearch.arms import Job
@@ -37,6 +37,7 @@ class RetainedCheckpoints:
         self._live: dict[int, Any] = {}
         self._latest: dict[int, deque[Key]] = {}  # by arm, to resume from
         self._bests: dict[Key, float] = {}  # with their reward
+        self._perhaps_unneeded: set[Key] = set()  # all that may be, of those stored
 
     def __len__(self) -> int:
         return len(self._live) + len(self.store.keys())
@@ -52,7 +53,7 @@ class RetainedCheckpoints:
     def retire(self, arm: int) -> None:
         """Retain nothing to resume an arm from."""
         self.release_live(arm)
-        self._latest.pop(arm, None)
+        self._perhaps_unneeded.update(self._latest.pop(arm, ()))
 
     def save(self, job: Job, outcome: Outcome) -> None:
         """Save the checkpoints that a job has brought back."""
@@ -64,6 +65,7 @@ class RetainedCheckpoints:
             states[_last(job, outcome)] = outcome.checkpoint
         for key, state in states.items():
             self._make_room(key, state)
+            self._perhaps_unneeded.add(key)
             self.store.save(key, state)
 
     def record(self, job: Job, outcome: Outcome) -> None:
@@ -77,6 +79,7 @@ class RetainedCheckpoints:
 
     def record_stored(self, epochs: Mapping[int, int]) -> None:
         """Record what an earlier process has stored, given the epochs told by arm."""
+        self._perhaps_unneeded.update(self.store.keys())
         for key in sorted(self.store.keys()):
             if key.epoch <= epochs.get(key.arm, 0):  # else its job was never told
                 self._record_last(key)
@@ -84,12 +87,16 @@ class RetainedCheckpoints:
     def drop_unneeded(self, best_score: float) -> None:
         """Drop checkpoints that no arm resumes from and that are not the best."""
         best = -math.inf if math.isnan(best_score) else self._sign * best_score
-        self._bests = {
-            key: reward for key, reward in self._bests.items() if reward >= best
-        }
-        needed = {key for keys in self._latest.values() for key in keys}
-        for key in self.store.keys() - needed - self._bests.keys():
-            self.store.drop(key)
+        beaten = [key for key, reward in self._bests.items() if reward < best]
+        for key in beaten:
+            self._perhaps_unneeded.add(key)
+            del self._bests[key]
+        stored = self.store.keys()
+        for key in tuple(self._perhaps_unneeded):
+            needed = key in self._bests or key in self._latest.get(key.arm, ())
+            if not needed and key in stored:
+                self.store.drop(key)
+            self._perhaps_unneeded.remove(key)
 
     def best(self, key: Key) -> bytes | CheckpointError | None:
         """Return a state with the best score, None where it was not retained."""
@@ -116,16 +123,14 @@ class RetainedCheckpoints:
     def _last_whole(self, wanted: Key) -> tuple[Key, bytes | None]:
         """Return an arm's last checkpoint that can be read, and warn of the others."""
         arm, epoch = wanted
-        keys = [wanted, *sorted(self.store.keys(), reverse=True)]
         problems = []
         found: tuple[Key, bytes | None] = Key(arm, 0), None
-        for key in dict.fromkeys(key for key in keys if key.arm == arm):
-            if key.epoch <= epoch:
-                try:
-                    found = key, self.store.load(key)
-                    break
-                except CheckpointError as error:
-                    problems.append(str(error))
+        for key in self._from_last(wanted):
+            try:
+                found = key, self.store.load(key)
+                break
+            except CheckpointError as error:
+                problems.append(str(error))
         if problems:
             warnings.warn(
                 f"{'; '.join(problems)}: arm {arm} trains again from epoch "
@@ -135,11 +140,24 @@ class RetainedCheckpoints:
             )
         return found
 
+    def _from_last(self, wanted: Key) -> Iterator[Key]:
+        """Yield a checkpoint, and those of its arm before it, which are looked for."""
+        yield wanted
+        stored = self.store.keys()
+        own = [key for key in stored if key.arm == wanted.arm and key < wanted]
+        yield from sorted(own, reverse=True)
+
     def _record_last(self, key: Key) -> None:
-        self._latest.setdefault(key.arm, deque(maxlen=PER_ARM)).append(key)
+        keys = self._latest.setdefault(key.arm, deque())
+        if not keys or keys[-1] != key:
+            keys.append(key)
+        if len(keys) > PER_ARM:
+            self._perhaps_unneeded.add(keys.popleft())
 
     def _make_room(self, key: Key, state: bytes) -> None:
         """Drop the second-last checkpoints, as many as need be."""
+        if self.store.has_room(key, state):
+            return
         for keys in self._latest.values():
             while len(keys) > 1 and not self.store.has_room(key, state):
                 spare = keys.popleft()

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import concurrent.futures
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Budget, Report
-from risingsearch.errors import CheckpointError, SearchFailedError
+from risingsearch.errors import (
+    CheckpointError,
+    JournalError,
+    SearchFailedError,
+    StateError,
+)
 from risingsearch.policies import Policy
 from risingsearch.scheduling.proposers import Proposer
-from risingsearch.search.arguments import Arguments, Seeds, arguments_of
+from risingsearch.search.arguments import (
+    Arguments,
+    Seeds,
+    arguments_of,
+    shown_arguments,
+)
 from risingsearch.search.loop import Loop
+from risingsearch.search.playback import RecordedOpenings
 from risingsearch.search.record import Record
 from risingsearch.search.results import SearchResult
 from risingsearch.search.trainable import (
@@ -28,13 +41,14 @@ from risingsearch.search.workers import (
     workers_of,
     workers_to_resume,
 )
+from risingsearch.storage.permissions import check_only_own
 from risingsearch.storage.run_directory import (
     RunDirectory,
     no_collection,
     saved_entropy,
-    saved_events,
     saved_header,
-    saved_state,
+    saved_search,
+    understood,
 )
 
 PER_PROCESS = (
@@ -45,6 +59,7 @@ PER_PROCESS = (
     "progress",
     "run_dir",
     "max_checkpoint_bytes",
+    "trust_run_dir",
 )
 """Arguments that are neither saved nor compared when a search is resumed."""
 
@@ -98,11 +113,15 @@ class RisingSearch:
         Directory that keeps the search: whenever the process ends, a search made with
         the same arguments goes on from there, or ``RisingSearch.resume``. Then every
         state is saved when its job ends, by the trainable's ``save`` or by pickle, and
-        what ``train`` returns besides the score has to be JSON values. Open only
-        directories of people you trust: unpickling can run any code.
+        what ``train`` returns besides the score has to be JSON values. States are
+        unpickled, which can run any code: a directory that belongs to another user, or
+        that others can write to, is refused.
     max_checkpoint_bytes : int, optional
         Disk space for the checkpoints in ``run_dir``; the search stops, to be resumed,
         where the arms that can still train need more.
+    trust_run_dir : bool, default False
+        Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
+        code as you.
     identity : dict, optional
         What else has to be the same when ``run_dir`` is opened again, such as a digest
         of the data: JSON values.
@@ -114,7 +133,8 @@ class RisingSearch:
     StateError
         If ``run_dir`` holds a search with other arguments; the message names one.
     RunDirError
-        If ``run_dir`` cannot be used, is damaged, or another process searches there.
+        If ``run_dir`` cannot be used, is damaged, another process searches there, or
+        others own it or can write to it.
 
     Examples
     --------
@@ -163,6 +183,7 @@ class RisingSearch:
         progress: bool = False,
         run_dir: str | Path | None = None,
         max_checkpoint_bytes: int | None = None,
+        trust_run_dir: bool = False,
         identity: Mapping[str, Any] | None = None,
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
@@ -191,6 +212,8 @@ class RisingSearch:
         if run_dir is not None:
             header = arguments.header(self._seeds)
             directory = RunDirectory(Path(run_dir), max_checkpoint_bytes)
+            if not trust_run_dir:
+                check_only_own(directory.path)
             self._record.open(directory, header)
 
     @classmethod
@@ -205,24 +228,25 @@ class RisingSearch:
         callbacks: Sequence[Callable[[RisingSearch, Report], object]] = (),
         progress: bool = False,
         max_checkpoint_bytes: int | None = None,
+        trust_run_dir: bool = False,
     ) -> RisingSearch:
         """Return the search of a directory, where it was when its process ended.
 
         ``run`` then goes on: jobs that never came back are trained again, nothing else
-        is.
+        is. States, and candidates that JSON cannot hold, are unpickled, which can run
+        any code; ``saved_result`` only looks.
 
         Parameters
         ----------
         run_dir : path
-            The directory. Open only those of people you trust: states, and candidates
-            that JSON cannot hold, are unpickled.
+            The directory. It has to belong to you, and nobody else may write to it.
         trainable : Trainable
             The one that the search was made with.
         executor : concurrent.futures.Executor, optional
             Where jobs run; by default in this process, one after the other.
         policy, proposer : optional
             Needed where they were objects; a name is known.
-        callbacks, progress, max_checkpoint_bytes
+        callbacks, progress, max_checkpoint_bytes, trust_run_dir
             As for a new search.
 
         Returns
@@ -232,11 +256,16 @@ class RisingSearch:
         Raises
         ------
         RunDirError
-            If there is no search, it is damaged, or another process has it.
+            If there is no search, it is damaged, another process has it, or others own
+            it or can write to it.
         """
+        if not trust_run_dir:
+            check_only_own(Path(run_dir))
         header = saved_header(Path(run_dir))
-        given = {"policy": policy, "proposer": proposer}
-        arguments = arguments_of(header, given)
+        with understood(Path(run_dir)):
+            _check_names(header)
+            given = {"policy": policy, "proposer": proposer}
+            arguments = arguments_of(header, given)
         return cls(
             trainable,
             **arguments,
@@ -245,13 +274,15 @@ class RisingSearch:
             progress=progress,
             run_dir=run_dir,
             max_checkpoint_bytes=max_checkpoint_bytes,
+            trust_run_dir=trust_run_dir,
         )
 
     @classmethod
     def saved_result(cls, run_dir: str | Path) -> SearchResult:
         """Return what the search of a directory has found so far, and touch nothing.
 
-        Also while another process searches there.
+        Also while another process searches there. Nothing is unpickled or run,
+        whatever the directory holds, so anybody's can be looked at.
 
         Parameters
         ----------
@@ -261,7 +292,8 @@ class RisingSearch:
         Returns
         -------
         SearchResult
-            Without the best state, which takes ``resume``.
+            Without the best state, which takes ``resume``. Candidates that JSON cannot
+            hold have one parameter, ``"as_text"``, and ``left_out`` says so.
 
         Raises
         ------
@@ -269,18 +301,37 @@ class RisingSearch:
             If there is no search, or it is damaged.
         InvalidParameterError
             If its policy or proposer is an object: only ``resume`` can be given it.
+        StateError
+            If its decisions are made otherwise now.
         """
         path = Path(run_dir)
-        with no_collection():
-            known = saved_state(path)  # first: the journal is never behind it
-            header, events = saved_events(path)
-            arguments = arguments_of(header, {})
-            arguments["seed"] = header["entropy"]
-            arguments["executor"] = workers_to_resume(None, arguments["n_jobs"])
-            search = cls(Functions(_not_trained, _not_trained), **arguments)
-            search._record.replay(events, *known)
+        with no_collection(), understood(path):
+            saved = saved_search(path)
+            _check_names(saved.header)
+            arguments, left_out = shown_arguments(saved.header)
+            arguments["seed"] = int(saved.header["entropy"])
+            try:
+                search = cls._shown(arguments)
+                search._record.replay(saved.events, saved.n_known, saved.state)
+            except StateError:
+                if left_out is None or "features" in saved.header:
+                    raise
+                # An earlier release did not save what its proposer knew.
+                openings = RecordedOpenings(
+                    saved.events, lambda: search.scheduler.n_asked
+                )
+                search = cls._shown(arguments | {"proposer": openings})
+                search._record.replay(saved.events, 0, None)
+            result = search.result()
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
-        return replace(search.result(), _best_checkpoint=CheckpointError(msg))
+        missing = CheckpointError(msg)
+        return replace(result, left_out=left_out, _best_checkpoint=missing)
+
+    @classmethod
+    def _shown(cls, arguments: Mapping[str, Any]) -> RisingSearch:
+        executor = workers_to_resume(None, arguments["n_jobs"])
+        never = Functions(_not_trained, _not_trained)
+        return cls(never, executor=executor, **arguments)
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
@@ -314,6 +365,13 @@ class RisingSearch:
         if self.scheduler.best_arm is None:
             raise self._record.all_failed()
         return self.result()
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keep other processes out of ``run_dir`` until the end of a ``with`` block.
+
+        ``run`` and ``extend`` do so themselves; this is for what is done around them.
+        """
+        return self._record.held()
 
     def stop(self) -> None:
         """End the search once the jobs in flight are back; for callbacks."""
@@ -350,6 +408,18 @@ class RisingSearch:
                     f"scored {score} at epoch {epoch}, and error_score is 'raise'"
                 )
                 raise SearchFailedError(msg)
+
+
+def _check_names(header: Mapping[str, Any]) -> None:
+    """Refuse settings that are no saved argument, such as another ``run_dir``."""
+    known = inspect.signature(RisingSearch).parameters.keys() - set(PER_PROCESS)
+    unknown = sorted(header["settings"].keys() - known)
+    if unknown:
+        msg = (
+            f"the journal has {unknown[0]!r} among the arguments of its search, which "
+            "this release does not save: use the release that wrote it"
+        )
+        raise JournalError(msg)
 
 
 def _not_trained(*_: Any) -> Any:

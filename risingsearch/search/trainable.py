@@ -11,11 +11,12 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 from risingsearch.arms import COLUMNS, Job, Report
+from risingsearch.checks import check_nesting, checked_magnitude, cut, is_number, shown
 from risingsearch.errors import InvalidParameterError, NotTrainableError, SetupError
+from risingsearch.json_values import as_json
 
 RESERVED = frozenset(COLUMNS) - {"cost"}  # a search drops the cost
 
@@ -240,6 +241,8 @@ class _Run:
         """Count an epoch, once all that is kept of its state is safe."""
         task = self._task
         score, metrics = checked_score(result)
+        if task.wants_checkpoint:
+            check_savable(metrics)
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)
         if is_best or task.may_retry or needed:
@@ -317,13 +320,26 @@ def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, A
         if taken:
             msg = f"train returned metrics named {taken}, which the history uses itself"
             raise InvalidParameterError(msg)
-    if isinstance(score, bool) or not isinstance(score, Real):
+    if not is_number(score):
         msg = (
             "train must return a number, or a mapping with a number as 'score'; "
-            f"got {result!r}"
+            f"got {shown(result)}"
         )
         raise InvalidParameterError(msg)
-    return float(score), more
+    return checked_magnitude("the score that train returns", score), more
+
+
+def check_savable(metrics: dict[str, Any]) -> None:
+    """Raise where the metrics of an epoch are not what JSON can hold."""
+    check_nesting("the metrics that train returns", metrics)
+    try:
+        as_json(metrics)
+    except TypeError as error:
+        msg = (
+            "with a run_dir the metrics that train returns are saved as JSON: "
+            f"{cut(str(error))}"
+        )
+        raise InvalidParameterError(msg) from error
 
 
 def without_frames(error: BaseException) -> None:

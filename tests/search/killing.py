@@ -88,7 +88,7 @@ def kill_at(number: int) -> None:
 
         return wrapped
 
-    for name in ("fsync", "replace", "unlink"):
+    for name in ("fsync", "replace", "unlink", "write"):
         setattr(os, name, killing(getattr(os, name)))
 
 

@@ -140,6 +140,7 @@ class TestDamagedJournal:
     def test_a_last_line_torn_at_any_byte_is_trained_again(self, tmp_path, folder):
         crashed(folder, at=13)
         expected = facts(whole(tmp_path))
+        (folder / "journal.tail").unlink()  # written after the line, never before
         journal = folder / "journal.jsonl"
         content = journal.read_bytes()
         before = files(folder)
@@ -184,11 +185,84 @@ class TestDamagedJournal:
         content[at] ^= 1
         journal.write_bytes(content)
         os.truncate(journal, content.rindex(b"\n", 0, at) + 1)
-        with pytest.warns(RuntimeWarning) as warned:
+        with pytest.raises(JournalError, match=r"lacks its last \d+ events"):
+            RisingSearch.resume(folder, Rising())
+        (folder / "state.json").unlink()
+        (folder / "journal.tail").unlink()
+        with pytest.warns(RuntimeWarning, match="trains again"):  # dropped when over
             result = RisingSearch.resume(folder, Rising()).run()
-        assert "decisions are made again" in str(warned[0].message)
         assert facts(result) == facts(expected)
         assert result.best_state() == expected.best_state()
+
+    @pytest.mark.parametrize("alone", [None, "state.json", "journal.tail"])
+    def test_lines_that_are_missing_at_its_end_stop_everything(self, folder, alone):
+        a_search(folder).run()
+        journal = folder / "journal.jsonl"
+        lines = journal.read_bytes().splitlines(keepends=True)
+        journal.write_bytes(b"".join(lines[:-3]))
+        if alone is not None:
+            (other,) = {"state.json", "journal.tail"} - {alone}
+            (folder / other).unlink()
+        before = files(folder)
+        for again in (
+            lambda: a_search(folder),
+            lambda: RisingSearch.resume(folder, Rising()),
+            lambda: RisingSearch.saved_result(folder),
+        ):
+            with pytest.raises(JournalError, match=r"lacks its last 3 events.*backup"):
+                again()
+        assert files(folder) == before
+
+
+def folder_at(path):
+    path.mkdir()
+
+
+def link_at(path):
+    path.symlink_to("nothing")
+
+
+class TestStrangeFiles:
+    """A folder, a pipe or a link where there should be a file: one sentence."""
+
+    @pytest.mark.parametrize("make", [folder_at, os.mkfifo, link_at])
+    @pytest.mark.parametrize(
+        "name", ["journal.jsonl", "state.json", "journal.tail", "lock"]
+    )
+    def test_nothing_goes_on(self, folder, name, make):
+        crashed(folder)
+        (folder / name).unlink(missing_ok=True)
+        make(folder / name)
+        works = [
+            lambda: a_search(folder),
+            lambda: RisingSearch.resume(folder, Rising()),
+            lambda: RisingSearch.saved_result(folder),
+        ]
+        if name == "lock":
+            works.pop()  # who looks needs no lock
+        for work in works:
+            with pytest.raises(RunDirError, match=rf"{name} .*it is a .* must be a"):
+                work()
+
+    @pytest.mark.parametrize("make", [folder_at, os.mkfifo, link_at])
+    def test_without_a_checkpoint_its_arm_is_trained_again(
+        self, tmp_path, folder, make
+    ):
+        expected = whole(tmp_path, **TO_THE_END)
+        crashed(folder, at=26, **TO_THE_END)
+        for path in (folder / "checkpoints").iterdir():
+            path.unlink()
+            make(path)
+        search = RisingSearch.resume(folder, Rising())
+        if make is folder_at:
+            with (
+                pytest.warns(RuntimeWarning, match="it is a folder and must be"),
+                pytest.raises(CheckpointError, match="directory"),
+            ):
+                search.run()
+        else:
+            with pytest.warns(RuntimeWarning, match="and must be a file.*trains again"):
+                assert facts(search.run()) == facts(expected)
 
 
 class TestSavedState:

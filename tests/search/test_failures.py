@@ -31,10 +31,14 @@ from curve_search import (
 from risingsearch.errors import (
     ExecutorFailedError,
     InvalidParameterError,
+    PolicyError,
     SearchFailedError,
 )
 from risingsearch.policies.stationary.baselines import RoundRobin
+from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
+from risingsearch.storage.journal import read
+from risingsearch.storage.run_directory import JOURNAL
 
 
 class TestFailures:
@@ -322,3 +326,44 @@ class TestExecutorsThatFail:
 
 def returns_a_lambda(state):
     return {"score": 0.5, "model": lambda: None}
+
+
+@pytest.mark.parametrize("method", ["select", "update"])
+def test_what_was_found_before_a_policy_raised_is_not_lost(tmp_path, method):
+    class Broken(RoundRobin):
+        def select(self, t, rng):
+            return self.raised("select") or super().select(t, rng)
+
+        def update(self, t, arm, reward, rng):
+            self.raised("update")
+            super().update(t, arm, reward, rng)
+
+        def raised(self, name):
+            if name == method and self.pulls.sum() >= 5:
+                raise ZeroDivisionError
+
+    def search(policy):
+        return RisingSearch(
+            Functions(lambda params, seed: 0, lambda state: 0.5),
+            [{"a": 1}, {"a": 2}],
+            policy=policy,
+            budget=9,
+            run_dir=tmp_path / "run",
+            shuffle=False,
+        )
+
+    broken = search(Broken.create)
+    with pytest.raises(PolicyError, match=f"{method} of the policy Broken raised Zero"):
+        broken.run()
+    assert broken.result().n_epochs == 5
+    with pytest.raises(PolicyError):
+        broken.run()
+    assert broken.result().n_epochs == 5
+    told = read(tmp_path / "run" / JOURNAL).events
+    assert len(told) == (6 if method == "update" else 5)
+    mended = RisingSearch.resume(
+        tmp_path / "run",
+        Functions(lambda params, seed: 0, lambda state: 0.5),
+        policy=RoundRobin.create,
+    )
+    assert mended.run().n_epochs == 9

@@ -1,6 +1,8 @@
 """Of every arm that may train on there is a checkpoint, whatever room there is."""
 
 import math
+import random
+from collections.abc import Set
 
 import pytest
 from curve_search import (
@@ -60,7 +62,8 @@ def make(tmp_path):
     """Return retained checkpoints with room for so many."""
 
     def states(room):
-        store = DirectoryStore(tmp_path / "checkpoints", int(1200 * room))
+        most = None if room == math.inf else int(1200 * room)
+        store = DirectoryStore(tmp_path / "checkpoints", most)
         return RetainedCheckpoints(store, lambda state: state, 1.0)
 
     return states
@@ -87,6 +90,65 @@ def test_where_room_is_short_the_older_ones_go_first(make):
     with pytest.raises(CheckpointError, match="max_checkpoint_bytes"):
         trained(states, 3, 1, score=0.1)
     assert states.store.keys() == {Key(0, 1), Key(0, 3), Key(1, 1), Key(2, 1)}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_happens_the_last_two_of_an_arm_are_kept_and_the_best(make, seed):
+    rng = random.Random(seed)
+    states = make(math.inf)
+    epochs, latest, scores = [0] * 5, [[] for _ in range(5)], {}
+    for _ in range(80):
+        arm = rng.randrange(5)
+        if rng.random() < 0.1:
+            states.retire(arm)
+            latest[arm].clear()
+        else:
+            epochs[arm] += 1
+            key, score = Key(arm, epochs[arm]), rng.random()
+            is_best = score > max(scores.values(), default=0.0)
+            job = Job(arm, key.epoch - 1, 1, 0)
+            outcome = outcome_of(job, score, best=key.epoch if is_best else None)
+            states.save(job, outcome)
+            if rng.random() < 0.1:  # it could not be recorded
+                epochs[arm] -= 1
+            else:
+                states.record(job, outcome)
+                latest[arm].append(key)
+                scores |= {key: score} if is_best else {}
+        states.drop_unneeded(max(scores.values(), default=math.nan))
+        kept = {key for keys in latest for key in keys[-2:]}
+        if scores:
+            kept.add(max(scores, key=scores.get))
+        assert states.store.keys() == kept
+
+
+class Unlisted(Set):
+    """Keys that can be asked for, but not gone through."""
+
+    def __init__(self, keys):
+        self._keys = keys
+
+    def __contains__(self, key):
+        return key in self._keys
+
+    def __len__(self):
+        return len(self._keys)
+
+    def __iter__(self):
+        raise AssertionError
+
+
+def test_a_job_costs_the_same_however_many_checkpoints_there_are(make, monkeypatch):
+    states = make(math.inf)
+    keys = states.store.keys
+    monkeypatch.setattr(states.store, "keys", lambda: Unlisted(keys()))
+    for epoch in (1, 2, 3):
+        for arm in range(4):
+            trained(states, arm, epoch, best=epoch)
+            assert states.resumed(task_of(arm, epoch)).state == STATE
+    states.retire(0)
+    states.drop_unneeded(0.6)
+    assert set(keys()) == {Key(arm, epoch) for arm in (1, 2, 3) for epoch in (2, 3)}
 
 
 def test_an_arm_goes_on_from_its_last_checkpoint_that_is_whole(make):

@@ -137,6 +137,12 @@ class TestScores:
         with pytest.raises(InvalidParameterError, match="train must return a number"):
             checked_score(result)
 
+    @pytest.mark.parametrize("score", [1e200, -1e308, 10**400])
+    def test_scores_that_policies_cannot_square_are_refused(self, score):
+        for result in (score, {"score": score}):
+            with pytest.raises(InvalidParameterError, match="score that train returns"):
+                checked_score(result)
+
     def test_columns_of_the_history_are_no_metrics(self):
         assert {*COLUMNS, "seconds"} - {"cost"} == RESERVED
         for name in RESERVED - {"score"}:

@@ -1,0 +1,390 @@
+"""Looking at a directory runs nothing that it holds, and shows all that JSON holds."""
+
+import base64
+import hashlib
+import json
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kept_search import Rising, a_search, crashed
+
+from risingsearch.cli.main import main
+from risingsearch.errors import InvalidParameterError, JournalError
+from risingsearch.policies import UCB1
+from risingsearch.search.search import PER_PROCESS, RisingSearch
+from risingsearch.storage.checkpoints import DirectoryStore, Key
+from risingsearch.storage.journal import Journal, create, read
+from risingsearch.storage.run_directory import (
+    CHECKPOINTS,
+    JOURNAL,
+    STATE,
+    TAIL,
+)
+
+SHAPES = [np.zeros((2, n)) for n in range(3)]
+
+
+class Layer:
+    """Equal to itself alone, and shown as all others are."""
+
+
+class Wider(Layer):
+    pass
+
+
+def candidates(n_arms, seed=0):
+    """Return candidates that JSON cannot hold, and some that it can."""
+    rng = np.random.default_rng(seed)
+    layers = [Layer(), Layer(), Wider()]
+    drawn = []
+    for arm in range(n_arms):
+        params = {"arm": arm, "top": float(rng.random()), "speed": int(rng.integers(5))}
+        if rng.random() < 0.9:
+            params["share"] = Fraction(int(rng.integers(1, 9)), 10)
+            params["layer"] = layers[rng.integers(3)]
+            params["shape"] = SHAPES[rng.integers(3)]
+        if rng.random() < 0.5:
+            params["phase"] = [1j, -1j][rng.integers(2)]
+        drawn.append(params)
+    return drawn
+
+
+PROPOSED = {"budget": 150, "max_epochs": 5, "order": "completion"}
+
+
+def proposed(folder, **options):
+    return a_search(folder, candidates=candidates(90), **PROPOSED | options)
+
+
+def stopped(search, at):
+    """Run a search for so many epochs, or a few more."""
+
+    def callback(search, report):
+        if search.scheduler.n_epochs >= at:
+            search.stop()
+
+    search.callbacks = [callback]
+    search.run()
+    return search
+
+
+def decisions(result):
+    """Return what was decided and found, without the values of the candidates."""
+    rows = [{k: repr(v) for k, v in row.items()} for row in result.history]
+    ends = [result.best_arm, result.best_epoch, result.n_epochs, result.stop_reason]
+    return rows, repr(result.arms), ends
+
+
+class TestCandidatesThatJsonCannotHold:
+    def test_are_text(self, folder):
+        crashed(folder, candidates=candidates(6))
+        result = RisingSearch.saved_result(folder)
+        shown = [params.get("as_text") for params in result.candidates]
+        assert "'share': Fraction(" in result.best_params["as_text"]
+        assert "<" in result.best_params["as_text"]
+        assert " at 0x" not in str(result.candidates)
+        n_texts = sum(text is not None for text in shown)
+        assert f"the values of {n_texts} of 6 candidates" in result.left_out
+
+    def test_beside_others_that_are_as_they_were(self, folder):
+        mixed = [*candidates(1), {"arm": 1, "top": 0.5, "speed": 1, "sizes": (2, 3)}]
+        crashed(folder, candidates=mixed, at=4)
+        assert RisingSearch.saved_result(folder).candidates[1] == mixed[1]
+
+    def test_without_them_nothing_is_left_out(self, folder):
+        crashed(folder)
+        assert RisingSearch.saved_result(folder).left_out is None
+        assert "features" not in read(folder / JOURNAL).header
+
+    @pytest.mark.parametrize("with_state", [True, False])
+    @pytest.mark.parametrize("at", [3, 40, 110, 150])
+    def test_are_proposed_again_as_they_were(self, folder, at, with_state):
+        search = stopped(proposed(folder), at)
+        if not with_state:
+            (folder / STATE).unlink()
+        shown = RisingSearch.saved_result(folder)
+        assert decisions(shown) == decisions(search.result())
+
+    def test_and_what_is_proposed_depends_on_them(self, folder, tmp_path):
+        given = decisions(proposed(folder).run())
+        assert given != decisions(proposed(tmp_path / "in turn", proposer=None).run())
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_have_their_features_saved(self, folder, seed):
+        drawn = candidates(90, seed)
+        search = a_search(folder, candidates=drawn, **PROPOSED | {"seed": seed})
+        header = read(folder / JOURNAL).header
+        saved = np.array(header["features"])
+        features = search.scheduler._proposer.features[np.arange(len(drawn))]
+        np.testing.assert_array_equal(saved, features)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"proposer": None},
+            {"policy": "asha"},
+            {"shuffle": False},
+            {"budget": 600},
+        ],
+    )
+    def test_where_nothing_is_proposed(self, folder, options):
+        search = stopped(proposed(folder, **options), 30)
+        assert read(folder / JOURNAL).header["features"] is None
+        shown = RisingSearch.saved_result(folder)
+        assert decisions(shown) == decisions(search.result())
+
+    @pytest.mark.parametrize("with_state", [True, False])
+    @pytest.mark.parametrize("at", [3, 40, 110, 150])
+    def test_are_shown_as_earlier_releases_saved_them(self, folder, at, with_state):
+        search = stopped(proposed(folder), at)
+        forge(folder, lambda header: header.pop("features"))
+        if not with_state:
+            (folder / STATE).unlink()
+        shown = RisingSearch.saved_result(folder)
+        assert decisions(shown) == decisions(search.result())
+        resumed = RisingSearch.resume(folder, Rising())
+        assert len(resumed.run().history) == 150
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_so_are_they_where_jobs_never_came_back(self, folder, threads, seed):
+        options = {"executor": threads, "order": "ask", "seed": seed}
+        crashed(folder, candidates=candidates(90), at=60, **PROPOSED | options)
+        told = RisingSearch.saved_result(folder).history
+        forge(folder, lambda header: header.pop("features"))
+        assert repr(RisingSearch.saved_result(folder).history) == repr(told)
+
+
+class TestAnObject:
+    @pytest.mark.parametrize(
+        "options", [{"policy": UCB1}, {"proposer": Layer()}, {"policy": UCB1.create}]
+    )
+    def test_as_policy_or_proposer_is_refused_in_a_sentence(
+        self, folder, options, capsys
+    ):
+        if "proposer" in options:
+            Layer.propose = lambda *_: None
+        a_search(folder, **options)
+        [name] = options
+        said = f"with an object as {name}, a .*: give {name} to RisingSearch.resume"
+        with pytest.raises(InvalidParameterError, match=said):
+            RisingSearch.saved_result(folder)
+        for command in ("status", "export", "report"):
+            assert main([command, str(folder)]) == 2
+            assert re.match(f"risingsearch: .*{said}.*\n$", capsys.readouterr().err)
+
+
+# ------------------------------------------------------- directories of somebody else
+
+
+class Bomb:
+    """Leaves a file where it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+def forge(folder, change, change_event=lambda event: None):
+    """Change the header of a search, and write a journal that is whole."""
+    path = folder / JOURNAL
+    recorded = read(path)
+    change(recorded.header)
+    create(path, recorded.header)
+    journal = Journal(path, read(path))
+    for event in recorded.events:
+        change_event(event)
+        journal.append(event)
+    (folder / TAIL).unlink(missing_ok=True)  # it knows the journal as it was
+    if (folder / STATE).exists():
+        saved = json.loads((folder / STATE).read_bytes().partition(b"\n")[2])
+        del saved["checksum"]  # earlier releases had none
+        write_state(folder, json.dumps(saved).encode())
+
+
+def write_state(folder, content):
+    head = hashlib.sha256(content).hexdigest().encode() + b"\n"
+    (folder / STATE).write_bytes(head + content)
+
+
+@pytest.fixture
+def mark(tmp_path):
+    return tmp_path / "was here"
+
+
+@pytest.fixture(params=["new", "with checkpoints", "old"])
+def forged(request, folder, mark):
+    """Return a directory in which all that can be pickled leaves a mark."""
+    crashed(folder, candidates=candidates(30), at=20)
+    pickled = base64.b64encode(pickle.dumps(Bomb(mark))).decode()
+
+    def change(header):
+        header["candidates"] = pickled
+        if request.param == "old":
+            del header["features"]
+
+    forge(folder, change)
+    if request.param == "with checkpoints":
+        store = DirectoryStore(folder / CHECKPOINTS)
+        for key in [*store.keys(), *(Key(arm, 3) for arm in range(30))]:
+            store.save(key, pickle.dumps(Bomb(mark)))
+    assert not mark.exists()
+    return folder
+
+
+EXPORTS = [["--format", kind] for kind in ("csv", "json", "parquet")]
+LOOKS = [
+    ["status"],
+    ["status", "--json"],
+    ["report"],
+    *(["export", *kind, "--out", "out"] for kind in EXPORTS),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=" ".join)
+def test_no_look_unpickles(forged, mark, look, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    command, *options = look
+    assert main([command, str(forged), *options]) == 0
+    assert not mark.exists()
+
+
+def test_a_saved_result_unpickles_nothing(forged, mark):
+    result = RisingSearch.saved_result(forged)
+    assert len(result.history) == 20
+    assert result.best_arm is not None
+    assert not mark.exists()
+    with pytest.raises(TypeError):  # the forgery is one: a mark is no list
+        RisingSearch.resume(forged, Rising())
+    assert mark.exists()
+
+
+WATCHED = """
+import sys
+caught = []
+def watch(event, arguments):
+    if watching and event in ("pickle.find_class", "subprocess.Popen", "os.system"):
+        caught.append((event, arguments))
+watching = False
+sys.addaudithook(watch)
+import matplotlib, pandas, pyarrow.parquet, risingsearch
+from risingsearch import RisingSearch
+from risingsearch.cli.main import main
+watching = True
+[folder, looks] = sys.argv[1:]
+RisingSearch.saved_result(folder)
+for command, *options in eval(looks):
+    assert main([command, folder, *options]) == 0
+watching = False
+assert not caught, caught
+"""
+
+
+def test_python_itself_sees_nothing_unpickled_or_started(forged, mark, tmp_path):
+    watched = [sys.executable, "-c", WATCHED, str(forged), repr(LOOKS)]
+    done = subprocess.run(watched, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["policy", "proposer"])
+def test_what_a_header_names_is_not_imported(folder, name, monkeypatch):
+    module = folder.with_name("evil.py")
+    module.write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(module.parent)
+    for named in ({"$object": "evil.Policy"}, "evil", "evil.Policy", "evil:Policy"):
+        shutil.rmtree(folder, ignore_errors=True)
+        crashed(folder)
+        forge(folder, lambda header, it=named: header["settings"].update({name: it}))
+        with pytest.raises(InvalidParameterError):
+            RisingSearch.saved_result(folder)
+    assert "evil" not in sys.modules
+
+
+@pytest.mark.parametrize("name", [*PER_PROCESS, "of a later release"])
+def test_a_header_gives_no_argument_that_is_never_saved(folder, name):
+    elsewhere = folder.with_name("elsewhere")
+    crashed(folder)
+    forge(folder, lambda header: header["settings"].update({name: str(elsewhere)}))
+    with pytest.raises(JournalError, match=f"{name!r} among the arguments"):
+        RisingSearch.saved_result(folder)
+    with pytest.raises(JournalError, match=f"{name!r} among the arguments"):
+        RisingSearch.resume(folder, Rising())
+    assert not elsewhere.exists()
+
+
+def test_all_that_is_left_out_is_said_wherever_it_is_shown(forged, capsys):
+    left_out = RisingSearch.saved_result(forged).left_out
+    assert main(["status", str(forged)]) == 0
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if left_out in line]
+    assert main(["status", str(forged), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["left_out"] == left_out
+    assert main(["export", str(forged)]) == 0
+    assert capsys.readouterr().err == f"risingsearch: left out: {left_out}\n"
+    assert main(["report", str(forged)]) == 0
+    assert left_out in (forged / "report.html").read_text()
+
+
+def test_curves_and_sweeps_of_others_run_nothing_either(tmp_path, mark, capsys):
+    bombs = np.array([[Bomb(mark)]], dtype=object)
+    np.save(tmp_path / "curves.npy", bombs)
+    np.savez(tmp_path / "curves.npz", means=np.zeros((1, 2)), names=bombs[0])
+    for name in ("curves.npy", "curves.npz"):
+        assert main(["simulate", str(tmp_path / name)]) == 2
+        assert "allow_pickle=False" in capsys.readouterr().err
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(f"command: !!python/object/apply:pathlib.Path.touch [{mark}]")
+    assert main(["plan", str(sweep)]) == 2
+    assert "is not allowed" in capsys.readouterr().err
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("settings", None),
+        ("settings", 3),
+        ("settings", {"$int8": 300}),
+        ("entropy", []),
+        ("entropy", {"$float": "zz"}),
+        ("candidates", {"$dict": 4}),
+    ],
+)
+def test_a_header_that_no_release_has_written_is_one_error(folder, part, value):
+    crashed(folder)
+    forge(folder, lambda header: header.update({part: value}))
+    if part != "candidates":  # looking does not read them
+        with pytest.raises(JournalError):
+            RisingSearch.saved_result(folder)
+    if part != "entropy":  # the seed is among the settings
+        with pytest.raises(JournalError):
+            RisingSearch.resume(folder, Rising())
+
+
+@pytest.mark.parametrize("name", ["job", "calls", "asked", "metrics"])
+def test_an_event_that_lacks_something_is_one_error(folder, name):
+    crashed(folder)
+    forge(folder, lambda header: None, lambda event: event.pop(name, None))
+    with pytest.raises(JournalError, match="no release has written"):
+        RisingSearch.saved_result(folder)
+    with pytest.raises(JournalError, match="no release has written"):
+        RisingSearch.resume(folder, Rising())
+
+
+@pytest.mark.parametrize(
+    "content", [b"[]", b"{}", b'{"events": 3', b"\xff", b"1" * 5000]
+)
+def test_a_state_that_no_release_has_written_is_a_damaged_one(folder, content):
+    crashed(folder)
+    write_state(folder, content)
+    with pytest.warns(RuntimeWarning, match="is damaged"):
+        assert len(RisingSearch.saved_result(folder).history) == 11
