@@ -8,11 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.json_output import print_json
-from risingsearch.cli.options import add_command, add_json, increase
+from risingsearch.cli.options import add_command, add_json, add_trust, increase
 from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SHOWN = ("policy", "budget", "max_epochs", "n_jobs", "seed")
 FORMATS = ("csv", "json", "parquet")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a text begins that a spreadsheet takes for a formula (OWASP, CSV injection)."""
 
 
 def add_commands(commands: Any) -> None:
@@ -39,6 +42,7 @@ def add_commands(commands: Any) -> None:
         metavar="DIR",
         help="where it is kept (default: runs/ and the file's name)",
     )
+    add_trust(run)
     resume = _add_run(commands, "resume", _resume, "continue a run, or extend it")
     resume.add_argument(
         "--budget",
@@ -46,6 +50,7 @@ def add_commands(commands: Any) -> None:
         metavar="+N",
         help="add so many epochs, seconds or hours, whatever the budget is in",
     )
+    add_trust(resume)
     add_json(resume)
     status = _add_run(commands, "status", _status, "show how far a run has come")
     add_json(status)
@@ -55,6 +60,10 @@ def add_commands(commands: Any) -> None:
     )
     export = _add_run(
         commands, "export", _export, "write all epochs of a run to a file"
+    )
+    export.description += (
+        " In CSV, text that a spreadsheet would take for a formula gets an apostrophe "
+        "in front."
     )
     export.add_argument(
         "--format", choices=FORMATS, default="csv", help="(default: csv)"
@@ -109,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> None:
     sweep = read_sweep(arguments.sweep)
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
     with _advice(run_dir):
-        result, checkpoint = run_sweep(sweep, run_dir)
+        result, checkpoint = run_sweep(sweep, run_dir, trust_run_dir=arguments.trust)
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
 
@@ -118,7 +127,9 @@ def _resume(arguments: argparse.Namespace) -> None:
 
     run_dir = arguments.run_dir
     with _advice(run_dir):
-        result, checkpoint = resume_sweep(run_dir, arguments.budget)
+        result, checkpoint = resume_sweep(
+            run_dir, arguments.budget, trust_run_dir=arguments.trust
+        )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
 
@@ -194,6 +205,7 @@ def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:
         "arms": dict(Counter(arm.status for arm in result.arms)),
         "failures": len(result.failures),
         "stop_reason": result.stop_reason,
+        "left_out": result.left_out,
     }
 
 
@@ -202,6 +214,8 @@ def _export(arguments: argparse.Namespace) -> None:
     rows = [
         {**row, **_prefixed(result.candidates[row["arm"]])} for row in result.history
     ]
+    if result.left_out is not None:
+        print(f"risingsearch: left out: {result.left_out}", file=sys.stderr)
     out = arguments.out
     if arguments.format == "parquet":
         if out is None:
@@ -224,9 +238,17 @@ def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
         print_json(rows, file)
         return
     names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(file, names)
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(file)
+    writer.writerow([_cell(name) for name in names])
+    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value of which a spreadsheet makes no formula."""
+    if value is None or isinstance(value, Real):
+        return value
+    text = str(value)
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:
@@ -258,6 +280,8 @@ def _print(facts: Mapping[str, Any], *, as_json: bool) -> None:
         return
     width = max(len(name) for name in facts)
     for name, value in facts.items():
+        if name == "left_out" and value is None:
+            continue
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         print(f"{name.replace('_', ' '):{width}}  {value}")

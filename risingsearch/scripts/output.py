@@ -5,184 +5,197 @@ from __future__ import annotations
 import json
 import math
 import os
-import queue
+import selectors
 import signal
-import subprocess
-import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from contextlib import closing
+from typing import IO, Any
 
-from risingsearch.errors import ScriptError, missing
-
-try:
-    import psutil
-except ModuleNotFoundError as error:
-    raise missing("psutil", "cli") from error
+from risingsearch.errors import ScriptError
+from risingsearch.scripts.lines import AT_ONCE, LONGEST, Line, Lines, ReportFile
+from risingsearch.scripts.script import Script
 
 POLL_EVERY = 0.05
 """Seconds to wait for a line before checking whether the script still runs."""
 LINGER = 1.0
-"""Seconds to wait for a script's last lines and for its child processes to end."""
-LONGEST = 1 << 20  # characters of a line, before it is cut
+"""Seconds to wait for the last lines of a script that has ended."""
 SHOWN = 200  # characters of a line in a message
-
-
-class ReportFile:
-    """Lines that are added to a file while a script runs; it may appear later.
-
-    What the file holds before the script starts is of its earlier epochs.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = path.stat().st_size if path.exists() else 0
-
-    def new_lines(self, *, all_of_it: bool = False) -> list[str]:
-        """Return the lines since the last call; ``all_of_it``: a partial one too."""
-        try:
-            with self._path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size < self._at:
-                    msg = (
-                        f"the script has begun {self._path.name} from scratch: it must "
-                        "append its reports to the file in its checkpoint directory"
-                    )
-                    raise ScriptError(msg)
-                file.seek(self._at)
-                added = file.read()
-        except FileNotFoundError:
-            return []
-        if not all_of_it:
-            added = added[: added.rfind(b"\n") + 1]
-        self._at += len(added)
-        text = added.decode(errors="replace").removesuffix("\n")
-        return text.split("\n") if added else []
+DEEPEST = 32  # objects and lists inside each other in a report
+LARGEST = 2**1023  # a whole number in a report; what follows does not fit a float
 
 
 def reports(
-    process: subprocess.Popen[str],
+    script: Script,
     metric: str,
     *,
     timeout: float | None,
     log: IO[str],
     file: ReportFile | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the epochs that a process reports, from its output or from a file.
+    """Yield the epochs that a script reports, from its output or from a file.
 
-    All that it prints goes to the log. A process that ends with an error, reports what
+    All that it prints goes to the log. A script that ends with an error, reports what
     is no JSON, or reports no epoch for ``timeout`` seconds raises a ``ScriptError``.
     """
-    output = _Output(process)
     reported = time.monotonic()
     last = {True: "", False: ""}
-    is_over = False
-    while not is_over:
-        line = output.next_line()
-        is_over = output.is_over
-        if line is not None:
-            log.write(line.text)
+    with closing(_Output(script)) as output:
+        while not output.is_over:
+            for line, may_report in output.new_lines():
+                log.write(line.text)
+                last[may_report] = line.text.strip()[:SHOWN] or last[may_report]
+                if may_report and file is None and (record := _report(line, metric)):
+                    yield record
+                    reported = time.monotonic()
             log.flush()
-            last[line.may_report] = line.text.strip() or last[line.may_report]
-        if file is not None:
-            told = file.new_lines(all_of_it=is_over)
-        else:
-            told = [line.text] if line is not None and line.may_report else []
-        for text in told:
-            if record := _report(text, metric):
-                yield record
-                reported = time.monotonic()
-        running = process.returncode is None
-        if running and timeout is not None and time.monotonic() > reported + timeout:
-            msg = f"the script has reported no epoch for {timeout:g} seconds"
-            raise ScriptError(msg)
-    if process.returncode != 0:
-        code = process.returncode
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        said = (last[False] or last[True])[:SHOWN]
+            for line in file.new_lines(all_of_it=output.is_over) if file else ():
+                if record := _report(line, metric):
+                    yield record
+                    reported = time.monotonic()
+            late = timeout is not None and time.monotonic() > reported + timeout
+            if late and script.is_running:
+                msg = f"the script has reported no epoch for {timeout:g} seconds"
+                raise ScriptError(msg)
+    if script.returncode != 0:
+        said = last[False] or last[True]
+        how = _ending(script.returncode)
         msg = f"the script ended with {how}; its last line: {said!r}"
         raise ScriptError(msg)
 
 
-def kill(process: subprocess.Popen[str]) -> None:
-    """Terminate a process and its child processes."""
-    if process.returncode is None:
-        end_tree(process.pid)
-    with suppress(ProcessLookupError):  # child processes that outlive it
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def end_tree(pid: int) -> None:
-    """Terminate a process and its descendants, in other sessions too."""
-    with suppress(psutil.NoSuchProcess):
-        top = psutil.Process(pid)
-        others = top.children(recursive=True)
-        for each in [top, *others]:
-            with suppress(psutil.NoSuchProcess):
-                each.kill()
-        psutil.wait_procs(others, timeout=LINGER)
-
-
-class _Line(NamedTuple):
-    text: str
-    may_report: bool  # else it is a message on standard error
-
-
 class _Output:
-    """What a script prints, until it has ended and its last line has been read."""
+    """What a script prints, until it has ended and its last line has been read.
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self._lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
-        self._n_open = 0
+    It is read no faster than it is used: a script that prints more waits meanwhile.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._open = selectors.DefaultSelector()
+        self._open.register(script.stdout, selectors.EVENT_READ, (Lines(), True))
+        self._open.register(script.stderr, selectors.EVENT_READ, (Lines(), False))
         self._due = math.inf
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                self._n_open += 1
-                may_report = stream is process.stdout
-                threading.Thread(
-                    target=self._read, args=(stream, may_report), daemon=True
-                ).start()
 
     @property
     def is_over(self) -> bool:
         """Whether the script has ended and no line is outstanding."""
-        if self._process.returncode is None:
-            return False
-        return self._n_open == 0 or time.monotonic() >= self._due
+        return self._due < math.inf and not self._open.get_map()
 
-    def next_line(self) -> _Line | None:
-        """Return the next line, None if there is none yet."""
-        try:
-            line = self._lines.get(timeout=POLL_EVERY)
-        except queue.Empty:
-            line = None
-        else:
-            self._n_open -= line is None
-        if line is None and self._process.poll() is not None and self._due == math.inf:
-            kill(self._process)  # child processes may keep its output open
+    def new_lines(self) -> Iterator[tuple[Line, bool]]:
+        """Yield lines that have come, each with whether it may be a report."""
+        for key, _ in self._ready():
+            content = os.read(key.fd, AT_ONCE)
+            yield from self._split(key, content)
+        if self._due == math.inf and not self._script.is_running:
+            self._script.end()  # child processes may keep its output open
             self._due = time.monotonic() + LINGER
-        return line
+        if time.monotonic() >= self._due:
+            for key in list(self._open.get_map().values()):
+                yield from self._split(key, b"")
 
-    def _read(self, stream: IO[str], may_report: bool) -> None:
-        with stream:
-            while line := stream.readline(LONGEST):
-                self._lines.put(_Line(line, may_report))
-        self._lines.put(None)
+    def close(self) -> None:
+        """Close both streams."""
+        self._open.close()
+        self._script.stdout.close()
+        self._script.stderr.close()
+
+    def _ready(self) -> list[tuple[selectors.SelectorKey, int]]:
+        if self._open.get_map():
+            return self._open.select(POLL_EVERY)
+        self._script.wait(POLL_EVERY)
+        return []
+
+    def _split(
+        self, key: selectors.SelectorKey, content: bytes
+    ) -> Iterator[tuple[Line, bool]]:
+        lines, may_report = key.data
+        for line in lines.add(content) if content else lines.end():
+            yield line, may_report
+        if not content:
+            self._open.unregister(key.fileobj)
 
 
-def _report(line: str, metric: str) -> dict[str, Any] | None:
+class _UnusableError(ValueError):
+    """JSON that cannot be kept."""
+
+
+def _report(line: Line, metric: str) -> dict[str, Any] | None:
     """Return the report in a line, None if it holds none."""
-    text = line.strip()
-    if not text.startswith("{"):
+    text = line.text.strip()
+    if not text.startswith("{") or not line.begins:
         return None
+    if not line.ends or len(text) > LONGEST:
+        msg = (
+            f"the script reports a line of more than {LONGEST:,} characters: "
+            f"{text[:SHOWN]!r}"
+        )
+        raise ScriptError(msg)
     try:
-        record = json.loads(text)
-    except ValueError as error:
-        if f'"{metric}"' in text:
-            msg = f"the script reports what is no JSON: {text[:SHOWN]!r}"
-            raise ScriptError(msg) from error
-        return None
-    return record if metric in record else None
+        record: dict[str, Any] = json.loads(
+            text, object_pairs_hook=_checked_pairs, parse_int=_checked_int
+        )
+        if metric not in record:
+            return None
+        _check_depth(record)
+        _check_text(record)
+    except (ValueError, RecursionError) as error:
+        if f'"{metric}"' not in text:
+            return None
+        what = "what is no JSON"
+        if isinstance(error, RecursionError):
+            what = _TOO_DEEP
+        if isinstance(error, _UnusableError):
+            what = str(error)
+        msg = f"the script reports {what}: {text[:SHOWN]!r}"
+        raise ScriptError(msg) from error
+    return record
+
+
+def _checked_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        msg = f"{name[:SHOWN]!r} twice in one line"
+        raise _UnusableError(msg)
+    return found
+
+
+def _checked_int(text: str) -> int:
+    if len(text) > 310 or abs(int(text)) > LARGEST:
+        msg = f"a number of {len(text)} digits, which is too large"
+        raise _UnusableError(msg)
+    return int(text)
+
+
+def _check_text(record: dict[str, Any]) -> None:
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        msg = "text with half a character, which no file can hold"
+        raise _UnusableError(msg) from error
+
+
+_TOO_DEEP = f"objects or lists more than {DEEPEST} deep"
+
+
+def _check_depth(record: dict[str, Any]) -> None:
+    level: list[Any] = [record]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return
+    raise _UnusableError(_TOO_DEEP)
+
+
+def _ending(returncode: int) -> str:
+    if returncode >= 0:
+        return f"exit code {returncode}"
+    known = {number.value: number.name for number in signal.Signals}
+    return known.get(-returncode, f"signal {-returncode}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import string
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,134 +18,55 @@ from risingsearch.scheduling.policy_choice import recommended_candidates
 try:
     import yaml
     from pydantic import (
-        BaseModel,
-        ConfigDict,
+        AfterValidator,
         Field,
         ValidationError,
         field_validator,
         model_validator,
     )
-    from scipy import stats
 
     from risingsearch.scripts.yaml_loader import load_yaml
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
+from risingsearch.scripts.space import (
+    Choice,
+    Parameter,
+    Strict,
+    n_configurations,
+    without_nul,
+)
 from risingsearch.scripts.trainable import FIELDS, fields_of
 
-Value = bool | int | float | str
-Integral = Annotated[int, Field(ge=-(2**62), le=2**62)]
 LONGEST = 1e9  # seconds, some 30 years
+MOST_EPOCHS = 10**12
+MOST_WORKERS = 1000
+MOST_CANDIDATES = 1_000_000
+MOST_RETRIES = 1_000_000
+LARGEST_SEED = 2**128
+LARGEST_FILE = 1 << 18  # bytes
+SHOWN = 5  # problems in a message
+LONGEST_SHOWN = 500  # characters of each
 TRIES = 20
 """Draws per wanted configuration before giving up on finding new ones."""
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class _Parameter(_Strict):
-    """A parameter; ``when`` names values of others that it needs."""
-
-    when: dict[str, Value | list[Value]] = {}
-
-    def applies(self, drawn: dict[str, Any]) -> bool:
-        """Return whether the parameter is used with those drawn before."""
-        for name, wanted in self.when.items():
-            values = wanted if isinstance(wanted, list) else [wanted]
-            if name not in drawn or drawn[name] not in values:
-                return False
-        return True
+Text = Annotated[str, AfterValidator(without_nul)]
+Epochs = Annotated[int, Field(ge=1, le=MOST_EPOCHS)]
 
 
-class _Range(_Parameter):
-    low: float
-    high: float
-
-    @model_validator(mode="after")
-    def _in_order(self) -> _Range:
-        if not self.low < self.high:
-            msg = f"low must be below high; got {self.low:g} and {self.high:g}"
-            raise ValueError(msg)
-        if math.isinf(self.high - self.low):
-            msg = f"from {self.low:g} to {self.high:g} is too far for a number"
-            raise ValueError(msg)
-        return self
-
-
-class Uniform(_Range):
-    """Any number between two."""
-
-    type: Literal["uniform"]
-
-    def draw(self, rng: np.random.Generator) -> float:
-        """Return a value."""
-        width = self.high - self.low
-        return float(stats.uniform(self.low, width).rvs(random_state=rng))
-
-
-class LogUniform(_Range):
-    """Any number between two, its logarithm evenly spread."""
-
-    type: Literal["log-uniform"]
-    low: float = Field(gt=0.0)
-
-    def draw(self, rng: np.random.Generator) -> float:
-        """Return a value."""
-        return float(stats.loguniform(self.low, self.high).rvs(random_state=rng))
-
-
-class Integer(_Parameter):
-    """A whole number between two, both included."""
-
-    type: Literal["int"]
-    low: Integral
-    high: Integral
-    log: bool = False
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Integer:
-        if not self.low < self.high:
-            msg = f"low must be below high; got {self.low} and {self.high}"
-            raise ValueError(msg)
-        if self.log and self.low < 1:
-            msg = f"with log, low must be at least 1; got {self.low}"
-            raise ValueError(msg)
-        return self
-
-    def draw(self, rng: np.random.Generator) -> int:
-        """Return a value."""
-        if self.log:
-            spread = stats.loguniform(self.low, self.high + 1)
-            return min(int(spread.rvs(random_state=rng)), self.high)
-        return int(stats.randint(self.low, self.high + 1).rvs(random_state=rng))
-
-
-class Choice(_Parameter):
-    """One of some values, all as likely."""
-
-    type: Literal["choice"]
-    values: list[Value] = Field(min_length=1)
-
-    def draw(self, rng: np.random.Generator) -> Value:
-        """Return a value."""
-        return self.values[int(rng.integers(len(self.values)))]
-
-
-Parameter = Annotated[
-    Uniform | LogUniform | Integer | Choice, Field(discriminator="type")
-]
-
-
-class BudgetSetting(_Strict):
+class BudgetSetting(Strict):
     """What the sweep may spend: exactly one of the three."""
 
-    epochs: int | None = Field(default=None, ge=1)
-    seconds: float | None = Field(default=None, gt=0.0)
-    hours: float | None = Field(default=None, gt=0.0)
+    epochs: Epochs | None = None
+    seconds: float | None = Field(default=None, gt=0.0, le=LONGEST)
+    hours: float | None = Field(default=None, gt=0.0, le=LONGEST / 3600)
 
     def more(self, added: float) -> int | Budget:
         """Return what is added to the budget, in the unit that it is given in."""
+        most = MOST_EPOCHS if self.epochs is not None else LONGEST
+        if not 0 < added <= most:
+            msg = f"a budget grows by more than 0 and at most {most:g}; got {added:g}"
+            raise InvalidParameterError(msg)
         if self.epochs is None:
             return Budget(seconds=added * (1.0 if self.seconds else 3600.0))
         if added != int(added):
@@ -174,7 +95,7 @@ class BudgetSetting(_Strict):
         return self.seconds or 3600.0 * (self.hours or 0.0)
 
 
-class Sweep(_Strict):
+class Sweep(Strict):
     """A search over a training script.
 
     Parameters
@@ -212,23 +133,25 @@ class Sweep(_Strict):
         Seed of everything random.
     """
 
-    command: list[str] = Field(min_length=1)
+    command: list[Text] = Field(min_length=1)
     parameters: dict[str, Parameter] = Field(min_length=1)
     budget: BudgetSetting
-    max_epochs: int = Field(ge=1)
-    metric: str = "score"
+    max_epochs: Epochs
+    metric: Text = "score"
     direction: Literal["maximize", "minimize"] = "maximize"
-    report_file: str | None = Field(default=None, min_length=1)
-    candidates: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    report_file: Annotated[Text, Field(min_length=1)] | None = None
+    candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] | Literal["auto"] = (
+        "auto"
+    )
     policy: str = "auto"
-    policy_params: dict[str, Any] = {}
-    workers: int = Field(default=1, ge=1)
+    policy_params: dict[str, Any] = Field(default_factory=dict)
+    workers: int = Field(default=1, ge=1, le=MOST_WORKERS)
     order: Literal["ask", "completion"] = "ask"
-    environment: list[dict[str, str]] = []
+    environment: list[dict[str, str]] = Field(default_factory=list)
     timeout: float | None = Field(default=None, gt=0.0, le=LONGEST)
-    slice: int | None = Field(default=None, ge=1)
-    retries: int = Field(default=0, ge=0)
-    seed: int = Field(default=0, ge=0)
+    slice: Epochs | None = None
+    retries: int = Field(default=0, ge=0, le=MOST_RETRIES)
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
 
     @field_validator("budget", mode="before")
     @classmethod
@@ -268,14 +191,6 @@ class Sweep(_Strict):
                     raise ValueError(msg)
         return value
 
-    @field_validator("command")
-    @classmethod
-    def _are_arguments(cls, value: list[str]) -> list[str]:
-        if any("\0" in part for part in value):
-            msg = "an argument cannot contain the character 0"
-            raise ValueError(msg)
-        return value
-
     @field_validator("metric")
     @classmethod
     def _is_a_score(cls, value: str) -> str:
@@ -312,9 +227,10 @@ class Sweep(_Strict):
         There may be fewer than wanted where the parameters have few values.
         """
         rng = np.random.default_rng([self.seed, 1])
-        wanted = self.n_candidates
+        n_tries = TRIES * self.n_candidates
+        wanted = min(self.n_candidates, n_configurations(self.parameters))
         drawn: dict[str, dict[str, Any]] = {}
-        for _ in range(TRIES * wanted):
+        for _ in range(n_tries):
             params = self._drawn(rng)
             drawn.setdefault(json.dumps(params), params)
             if len(drawn) == wanted:
@@ -339,6 +255,12 @@ class Sweep(_Strict):
                 "drawn; got 'auto'"
             )
             raise InvalidParameterError(msg)
+        if advised > MOST_CANDIDATES:
+            msg = (
+                f"candidates: the policy's rule asks for {advised} configurations; say "
+                f"how many are drawn, at most {MOST_CANDIDATES}"
+            )
+            raise InvalidParameterError(msg)
         return advised
 
     def _drawn(self, rng: np.random.Generator) -> dict[str, Any]:
@@ -355,12 +277,19 @@ class Sweep(_Strict):
 def read_sweep(path: Path) -> Sweep:
     """Return the sweep in a YAML or JSON file, or raise what is wrong, and where."""
     try:
-        given = load_yaml(path.read_text())
-    except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror})"
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        msg = f"{path} cannot be read ({problem})"
         raise InvalidParameterError(msg) from error
+    if len(content) > LARGEST_FILE:
+        msg = f"{path} is larger than {LARGEST_FILE:,} bytes, which no sweep has to be"
+        raise InvalidParameterError(msg)
+    try:
+        given = load_yaml(content.decode())
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"{path} is not YAML: {' '.join(str(error).split())}"
+        msg = f"{path} is not YAML: {_cut(' '.join(str(error).split()))}"
         raise InvalidParameterError(msg) from error
     return checked_sweep(given, str(path))
 
@@ -370,8 +299,10 @@ def checked_sweep(given: Any, source: str) -> Sweep:
     try:
         return Sweep.model_validate(given)
     except ValidationError as error:
-        problems = "; ".join(_problems(error))
-        raise InvalidParameterError(f"{source}: {problems}") from error
+        problems = list(islice(_problems(error), SHOWN + 1))
+        if len(problems) > SHOWN:
+            problems[SHOWN:] = ["and more"]
+        raise InvalidParameterError(f"{source}: {'; '.join(problems)}") from error
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
@@ -381,9 +312,14 @@ def _problems(error: ValidationError) -> Iterator[str]:
         if place[:1] == ["parameters"] and len(place) > 2 and place[2] in kinds:
             del place[2]  # pydantic's name for the kind of parameter
         given = problem.get("input")
-        shown = f"; got {json.dumps(given, default=str)}" if _is_small(given) else ""
-        message = problem["msg"].removeprefix("Value error, ")
-        yield f"{'.'.join(place) or 'the file'}: {message}{shown}"
+        shown = _cut(json.dumps(given, default=str)) if _is_small(given) else ""
+        message = _cut(problem["msg"].removeprefix("Value error, "))
+        where = _cut(".".join(place)) or "the file"
+        yield f"{where}: {message}{f'; got {shown}' if shown else ''}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def _is_small(value: Any) -> bool:

@@ -10,28 +10,32 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import shutil
 import string
-import subprocess
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import IO, Any
 
-from risingsearch.errors import ScriptError, SetupError, missing
-from risingsearch.scripts.output import ReportFile, end_tree, kill, reports
+from risingsearch.errors import ScriptError, SetupError
+from risingsearch.scripts.lines import ReportFile
+from risingsearch.scripts.markers import end_left_over
+from risingsearch.scripts.output import SHOWN, reports
+from risingsearch.scripts.plain_files import (
+    check_folder,
+    check_tree,
+    make_folder,
+    open_plain,
+)
+from risingsearch.scripts.script import Script
 from risingsearch.search.trainable import RESERVED
 from risingsearch.storage.files import sync_folder, sync_tree
-
-try:
-    import psutil
-except ModuleNotFoundError as error:
-    raise missing("psutil", "cli") from error
 
 PREFIX = "RISINGSEARCH_"
 FIELDS = (
@@ -45,8 +49,8 @@ FIELDS = (
 )
 """Fields that a command may name besides its parameters; also environment variables,
 in upper case after ``RISINGSEARCH_``."""
-RUNNING = "running.json"
-"""In an arm's folder while its script runs: which process that is."""
+LOG = "log.txt"
+"""In an arm's folder: all that its scripts have printed. It is never shortened."""
 LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
@@ -89,7 +93,7 @@ class CommandTrainable:
         self._slots: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         for slot in slots:
             self._slots.put(slot)
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[Script] = set()
         self._lock = threading.Lock()
         self._has_ended = False
 
@@ -121,11 +125,7 @@ class CommandTrainable:
         try:
             return self._trained(run, n_epochs, home)
         except OSError as error:
-            msg = (
-                f"{home} cannot be used ({error}): make room or change the "
-                "permissions, and resume"
-            )
-            raise SetupError(msg) from error
+            raise _unusable(home, error) from error
         except ScriptError as error:
             if shutil.disk_usage(home).free < LEAST_FREE:
                 msg = f"{home} is on a full disk ({error}): make room, and resume"
@@ -135,7 +135,8 @@ class CommandTrainable:
     def _trained(
         self, run: ScriptRun, n_epochs: int, home: Path
     ) -> list[dict[str, Any]]:
-        home.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
+        end_left_over(home)
         for left in home.glob("training-*"):  # of interrupted jobs
             shutil.rmtree(left, ignore_errors=True)
         # A new name: child processes of such a job cannot write there.
@@ -143,11 +144,15 @@ class CommandTrainable:
         begin = self._last_checkpoint(run)
         if begin > 0:
             before = home / checkpoint_name(begin)
+            check_tree(before)
             shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
         results: list[dict[str, Any]] = []
         to_epoch = run.epoch + n_epochs
-        with (home / "log.txt").open("a") as log:
-            for record in self._records(run, begin, to_epoch, work, log):
+        with (
+            _log(home) as log,
+            closing(self._records(run, begin, to_epoch, work, log)) as records,
+        ):
+            for record in records:
                 epoch = begin + len(results) + 1
                 results.append(self._checked(record, epoch, to_epoch))
         if not results and begin == 0:
@@ -160,6 +165,7 @@ class CommandTrainable:
         if results:
             after = home / checkpoint_name(run.epoch + len(results))
             shutil.rmtree(after, ignore_errors=True)
+            _check_left(work)
             sync_tree(work)
             os.replace(work, after)
             sync_folder(home)
@@ -181,8 +187,12 @@ class CommandTrainable:
 
     def checkpoint_epochs(self, arm: int) -> list[int]:
         """Return the epochs of which an arm has a checkpoint directory."""
-        found = self.home(arm).glob("epoch-*")
-        return sorted(int(path.name.removeprefix("epoch-")) for path in found)
+        found = []
+        for path in self.home(arm).glob("epoch-*"):
+            if match := _CHECKPOINT.fullmatch(path.name):
+                _check_folder(path)
+                found.append(int(match[1]))
+        return sorted(found)
 
     def checkpoint_from(self, arm: int, epoch: int) -> Path:
         """Return an arm's first checkpoint directory that has seen an epoch."""
@@ -213,17 +223,18 @@ class CommandTrainable:
         """Terminate all processes and their child processes, and start no other."""
         with self._lock:
             self._has_ended = True
-            for process in list(self._running):
-                kill(process)
+            for script in list(self._running):
+                script.end()
 
     def end_left_over(self) -> None:
-        """Terminate the scripts that an earlier, killed sweep has left running."""
-        for path in self.folder.glob(f"*/{RUNNING}"):
-            with suppress(ValueError, psutil.NoSuchProcess):
-                pid, started = json.loads(path.read_text())
-                if psutil.Process(pid).create_time() == started:
-                    end_tree(pid)
-            path.unlink()
+        """Terminate the scripts that an earlier, killed sweep has left running.
+
+        Only whoever holds the run directory may call this.
+        """
+        for home in sorted(self.folder.glob("arm-*")):
+            if _HOME.fullmatch(home.name):
+                _check_folder(home)
+                end_left_over(home)
 
     @property
     def _where(self) -> str:
@@ -231,7 +242,7 @@ class CommandTrainable:
 
     def _records(
         self, run: ScriptRun, from_epoch: int, to_epoch: int, work: Path, log: IO[str]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any]]:
         """Run the script and yield its reports."""
         facts = (
             run.arm,
@@ -250,20 +261,14 @@ class CommandTrainable:
             if all(name in values for name in fields_of(part))
         ]
         own = {f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()}
-        file = None if self.report_file is None else ReportFile(work / self.report_file)
+        file = None if self.report_file is None else ReportFile(work, self.report_file)
         log.write(f"--- epochs {from_epoch + 1} to {to_epoch}: {command}\n")
         log.flush()
-        with self._slot() as slot, self._process(command, slot | own) as process:
-            marker = self.home(run.arm) / RUNNING
-            created = psutil.Process(process.pid).create_time()
-            marker.write_text(json.dumps([process.pid, created]))
-            try:
-                yield from reports(
-                    process, self.metric, timeout=self.timeout, log=log, file=file
-                )
-            finally:
-                kill(process)
-                marker.unlink(missing_ok=True)
+        home = self.home(run.arm)
+        with self._slot() as slot, self._script(command, home, slot | own) as script:
+            yield from reports(
+                script, self.metric, timeout=self.timeout, log=log, file=file
+            )
 
     @contextmanager
     def _slot(self) -> Iterator[dict[str, str]]:
@@ -275,37 +280,30 @@ class CommandTrainable:
             self._slots.put(slot)
 
     @contextmanager
-    def _process(
-        self, command: list[str], variables: Mapping[str, str]
-    ) -> Iterator[subprocess.Popen[str]]:
-        """Yield the running command; it is terminated after the block."""
+    def _script(
+        self, command: list[str], home: Path, variables: Mapping[str, str]
+    ) -> Iterator[Script]:
+        """Yield the running command; nothing of it runs after the block."""
         with self._lock:
             if self._has_ended:
                 msg = "the sweep has ended before the script began"
                 raise SetupError(msg)
-            process = self._started(command, variables)
-            self._running.add(process)
+            script = self._started(command, home, variables)
+            self._running.add(script)
         try:
-            yield process
+            yield script
         finally:
-            kill(process)
-            self._running.discard(process)
+            script.end()
+            self._running.discard(script)
 
     def _started(
-        self, command: list[str], variables: Mapping[str, str]
-    ) -> subprocess.Popen[str]:
+        self, command: list[str], home: Path, variables: Mapping[str, str]
+    ) -> Script:
+        if any("\0" in part for part in command):
+            msg = "a parameter contains the character 0, which no argument can"
+            raise ScriptError(msg)
         try:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                env={**os.environ, **variables},
-                cwd=self.cwd,
-                start_new_session=True,
-            )
+            return Script(command, home, variables, self.cwd)
         except OSError as error:
             msg = f"{error.filename or command[0]} cannot be started ({error.strerror})"
             if fields_of(self.command[0]):
@@ -316,7 +314,10 @@ class CommandTrainable:
         """Return a report as ``train`` returns it, or raise what is wrong with it."""
         reported = record.pop("epoch", None)
         if epoch > last:
-            msg = f"the script reports epoch {reported}, and was asked to end at {last}"
+            msg = (
+                f"the script reports epoch {_cut(reported)}, and was asked to end at "
+                f"{last}"
+            )
             raise ScriptError(msg)
         if reported != epoch:
             hint = (
@@ -324,11 +325,13 @@ class CommandTrainable:
                 if reported == 1
                 else ""
             )
-            msg = f"the script reports epoch {reported} where {epoch} is due{hint}"
+            msg = (
+                f"the script reports epoch {_cut(reported)} where {epoch} is due{hint}"
+            )
             raise ScriptError(msg)
         score = record.pop(self.metric)
         if isinstance(score, bool) or not isinstance(score, Real):
-            msg = f"the script reports {self.metric}={score!r}, which is no number"
+            msg = f"the script reports {self.metric}={_cut(score)}, which is no number"
             raise ScriptError(msg)
         taken = RESERVED | {"score"}
         others = {
@@ -348,6 +351,44 @@ def fields_of(part: str) -> list[str]:
     return [name for name in found if name is not None]
 
 
+_HOME = re.compile(r"arm-\d{6,15}")
+_CHECKPOINT = re.compile(r"epoch-(\d{6,15})")
+
+
 def checkpoint_name(epoch: int) -> str:
     """Return the name of an arm's checkpoint directory."""
     return f"epoch-{epoch:06d}"
+
+
+def _log(home: Path) -> IO[str]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return open(open_plain(home / LOG, flags), "a", encoding="utf-8")
+
+
+def _check_left(work: Path) -> None:
+    """Raise a ScriptError where a script has left no checkpoint that can be copied."""
+    try:
+        check_folder(work)
+    except OSError as error:
+        msg = f"the script has not left its checkpoint directory as it was ({error})"
+        raise ScriptError(msg) from error
+    check_tree(work)
+
+
+def _check_folder(path: Path) -> None:
+    try:
+        check_folder(path)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _cut(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _unusable(folder: Path, error: OSError) -> SetupError:
+    return SetupError(
+        f"{folder} cannot be used ({error}): make room or change the permissions, and "
+        "resume"
+    )

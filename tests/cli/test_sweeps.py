@@ -2,6 +2,7 @@
 
 import csv
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import psutil
 import pytest
 
 from risingsearch.cli.main import main
+from risingsearch.scripts.trainable import CommandTrainable
+from risingsearch.storage.run_directory import is_held
 
 BASH = """#!/usr/bin/env bash
 # The state is a number in a file; every epoch brings it closer to the top.
@@ -183,6 +186,47 @@ def test_killed_its_scripts_are_ended_by_the_next_run(folder, capsys):
     assert not script.is_running()
 
 
+def test_a_second_run_ends_nothing_of_the_first(folder, capsys):
+    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 60")
+    process = started("run", "sweep.yaml")
+    with process:
+        while not Path("pid").exists() or not list(Path("runs").rglob("running.json")):
+            time.sleep(0.01)
+        script = psutil.Process(int(Path("pid").read_text()))
+        for arguments in (["run", "sweep.yaml"], ["resume", "runs/sweep"]):
+            assert main(arguments) == 2
+            assert "another process searches in" in capsys.readouterr().err
+        assert script.is_running()
+        assert list(Path("runs").rglob("running.json"))
+        process.send_signal(signal.SIGTERM)
+    assert not script.is_running()
+
+
+def test_scripts_are_looked_for_and_ended_while_nobody_else_can_start_any(
+    folder, monkeypatch
+):
+    held = {}
+    for name in ("end_left_over", "end"):
+        call = getattr(CommandTrainable, name)
+
+        def checked(self, name=name, call=call):
+            held[name] = is_held(Path("runs/sweep"))
+            call(self)
+
+        monkeypatch.setattr(CommandTrainable, name, checked)
+    assert main(["run", "sweep.yaml"]) == 0
+    assert held == {"end_left_over": True, "end": True}
+
+
+def test_what_is_no_file_in_a_checkpoint_fails_its_arm_only(folder, capsys):
+    trap = 'set -eu; (( $1 % 3 )) || mkfifo "$RISINGSEARCH_CHECKPOINT_DIR/x"'
+    Path("train.sh").write_text(BASH.replace("set -eu", trap))
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert found["failures"] > 0
+    assert found["best_params"]["top"] % 3 != 0
+
+
 def test_a_run_goes_on_from_any_folder(folder, capsys, monkeypatch):
     assert main(["run", "sweep.yaml"]) == 0
     capsys.readouterr()
@@ -344,3 +388,89 @@ def test_more_budget_is_a_number(folder, capsys):
     with pytest.raises(SystemExit):
         main(["resume", "runs/sweep", "--budget", "+many"])
     assert "how much is added, such as +100" in capsys.readouterr().err
+
+
+def helped(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_the_help_says_what_a_run_directory_can_do(command, capsys):
+    said = helped(command, capsys)
+    assert "Nothing is unpickled" in said
+    assert "decides which command runs" in said
+    assert "belongs to another user, or that others can write to, is refused" in said
+    assert "--trust" in said
+
+
+@pytest.mark.parametrize(
+    "again", [["run", "sweep.yaml"], ["resume", "runs/sweep", "--budget", "+6"]]
+)
+def test_a_run_that_others_can_write_to_starts_nothing(folder, capsys, again):
+    assert main(["run", "sweep.yaml"]) == 0
+    Path("runs", "sweep", "journal.jsonl").chmod(0o666)
+    left_over = Path("runs", "sweep", "arms", "arm-000000")
+    left_over.mkdir(exist_ok=True)
+    running = left_over / "running.json"  # a script that a killed run has left behind
+    running.write_text(json.dumps([1, 0.0]))
+    log = sorted(Path("runs").rglob("log.txt"))
+    logged = [path.read_text() for path in log]
+    assert main(again) == 2
+    said = capsys.readouterr().err
+    assert "journal.jsonl can be written by others (mode 666)" in said
+    assert "--trust" in said
+    assert running.exists()
+    assert [path.read_text() for path in log] == logged
+    running.unlink()
+    assert main([*again, "--trust"]) == 0
+
+
+def test_a_sweep_unpickles_nothing(folder, monkeypatch):
+    def loads(*_):
+        raise AssertionError
+
+    assert main(["run", "sweep.yaml"]) == 0
+    monkeypatch.setattr(pickle, "loads", loads)
+    for again in (["resume", "runs/sweep", "--budget", "+6"], ["run", "sweep.yaml"]):
+        assert main(again) == 0
+
+
+FORMULAS = ["=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", '=cmd|" /C calc"!A0']
+
+
+def test_a_table_has_no_formulas(folder, capsys):
+    kinds = {"type": "choice", "values": [*FORMULAS, "plain", "a=1", "'=1"]}
+    numbers = {"type": "choice", "values": [-1.5, 2]}
+    sweep = {
+        "command": ["bash", "train.sh", "1"],
+        "parameters": {"kind": kinds, "number": numbers},
+        "budget": 40,
+        "candidates": 20,
+        "max_epochs": 2,
+        "policy": "round-robin",
+    }
+    Path("sweep.yaml").write_text(json.dumps(sweep))
+    named = BASH.replace('\\"score\\"', '\\"=metric\\": \\"=1+1\\", \\"score\\"')
+    Path("train.sh").write_text(named)
+    assert main(["run", "sweep.yaml"]) == 0
+    rows = exported("runs/sweep", capsys)
+    assert {row["param_kind"] for row in rows} == set(kinds["values"])
+    out = ["--out", "epochs.csv"]
+    assert main(["export", "runs/sweep", *out]) == 0
+    with Path("epochs.csv").open(newline="") as file:
+        names, *cells = csv.reader(file)
+    assert "'=metric" in names
+    for row, told_in_csv in zip(rows, cells, strict=True):
+        line = dict(zip(names, told_in_csv, strict=True))
+        kind = row["param_kind"]
+        assert line["param_kind"] == (f"'{kind}" if kind in FORMULAS else kind)
+        assert line["'=metric"] == "'=1+1"
+        assert float(line["param_number"]) == row["param_number"]
+    assert {line[names.index("param_number")] for line in cells} == {"-1.5", "2"}
+    assert main(["export", "runs/sweep", *out, "--format", "parquet"]) == 0
+    frame = pd.read_parquet("epochs.csv")
+    assert set(frame["param_kind"]) == set(kinds["values"])
+    assert set(frame["=metric"]) == {"=1+1"}
+    assert "an apostrophe in front" in helped("export", capsys)

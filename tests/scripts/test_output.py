@@ -1,16 +1,19 @@
 """What a script adds to a file is read while it runs, once and in order."""
 
 import io
-import subprocess
+import math
 import sys
 import textwrap
+import tracemalloc
 
 import psutil
 import pytest
 
 from risingsearch.errors import ScriptError
-from risingsearch.scripts import output
-from risingsearch.scripts.output import ReportFile, kill, reports
+from risingsearch.scripts import lines, output
+from risingsearch.scripts.lines import ReportFile
+from risingsearch.scripts.output import reports
+from risingsearch.scripts.script import Script
 
 
 def is_running(pid):
@@ -25,24 +28,16 @@ def reported(tmp_path):
     """Return what a program reports, in a file where one is named."""
 
     def run(program, *, timeout=None, log=None, file=None):
-        process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(program)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=tmp_path,
-            start_new_session=True,
-        )
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        report_file = None if file is None else ReportFile(tmp_path, file)
+        log = log or io.StringIO()
+        script = Script(command, tmp_path, {}, tmp_path)
         try:
             yield from reports(
-                process,
-                "loss",
-                timeout=timeout,
-                log=log or io.StringIO(),
-                file=None if file is None else ReportFile(tmp_path / file),
+                script, "loss", timeout=timeout, log=log, file=report_file
             )
         finally:
-            kill(process)
+            script.end()
 
     return run
 
@@ -66,19 +61,6 @@ def test_lines_of_a_file_as_they_come(reported, tmp_path):
     (tmp_path / "seen").touch()
     assert list(told) == [{"loss": 2}, {"loss": 3, "text": "a\u2028b"}]
     assert log.getvalue() == '{"loss": 7, "printed": true}\n'
-
-
-def test_a_file_may_only_get_longer(tmp_path):
-    path = tmp_path / "told.jsonl"
-    file = ReportFile(path)
-    assert file.new_lines() == []
-    path.write_text("one\ntwo\nthr")
-    assert file.new_lines() == ["one", "two"]
-    assert file.new_lines() == []
-    assert file.new_lines(all_of_it=True) == ["thr"]
-    path.write_text("1\n")
-    with pytest.raises(ScriptError, match="the script has begun"):
-        file.new_lines()
 
 
 @pytest.mark.parametrize("file", [None, "told.jsonl"])
@@ -127,14 +109,6 @@ def test_a_progress_bar_is_no_part_of_a_report(reported):
     assert "0/1" in log.getvalue()
 
 
-def test_a_line_without_an_end_is_cut(reported, monkeypatch):
-    monkeypatch.setattr(output, "LONGEST", 1000)
-    log = io.StringIO()
-    program = "print('x' * 2500); print('{\"loss\": 1}')"
-    assert list(reported(program, log=log)) == [{"loss": 1}]
-    assert log.getvalue().startswith("x" * 2500 + "\n")
-
-
 def test_what_runs_in_a_session_of_its_own_ends_too(reported, tmp_path):
     program = """
         import subprocess, sys, time
@@ -149,3 +123,100 @@ def test_what_runs_in_a_session_of_its_own_ends_too(reported, tmp_path):
         list(reported(program, timeout=1))
     child = int((tmp_path / "child").read_text())
     assert not is_running(child)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"loss": 1%s}' % ("0" * 5000), "a number of 5001 digits, which is too large"),
+        ('{"loss": 1, "n": -1%s}' % ("0" * 309), "a number of 311 digits, which is"),
+        ('{"loss": 1, "loss": 2}', "'loss' twice in one line"),
+        ('{"loss": 1, "a": {"b": 1, "b": 1}}', "'b' twice in one line"),
+        ('{"loss": %s}' % ("[" * 40 + "]" * 40), "objects or lists more than 32 deep"),
+        ('{"loss": %s}' % ("[" * 10**5), "the script reports"),
+        ('{"loss": 1, "a": nothing}', "what is no JSON"),
+        (r'{"loss": 1, "a": "\ud800"}', "text with half a character"),
+        ('{"loss": 1, "text": "%s"}' % ("x" * 1100), "a line of more than 1,000 char"),
+        ('{"a": "%s", "loss": 1}' % ("x" * 1100), "a line of more than 1,000 charact"),
+    ],
+)
+@pytest.mark.parametrize("file", [None, "told"])
+def test_a_report_that_cannot_be_kept(reported, monkeypatch, line, message, file):
+    if "1,000" in message:
+        monkeypatch.setattr(lines, "LONGEST", 1000)
+        monkeypatch.setattr(output, "LONGEST", 1000)
+    where = "sys.stdout" if file is None else "open('told', 'a')"
+    program = f"import sys; print({line!r}, file={where})"
+    with pytest.raises(ScriptError) as raised:
+        list(reported(program, file=file))
+    assert message in str(raised.value)
+    assert len(str(raised.value)) < 500
+
+
+def test_what_json_holds_is_a_report(reported):
+    program = """
+        print('{"loss": NaN, "a": Infinity, "b": [1, {"c": null}], "d": 1e999}')
+        print('{"loss": 2, "big": 1%s}' % ("0" * 300))
+        print('{"other": {"x": 1, "x": 2}}')
+    """
+    first, second = reported(program)
+    assert math.isnan(first.pop("loss"))
+    assert first == {"a": math.inf, "b": [1, {"c": None}], "d": math.inf}
+    assert second == {"loss": 2, "big": 10**300}
+
+
+def test_output_waits_for_its_reader(reported, tmp_path):
+    """A script is held up by what is not read, instead of filling the memory."""
+    program = """
+        import os
+        print('{"loss": 1}', flush=True)
+        for i in range(200):
+            os.write(1, b"x" * 99_999 + b"\\n")
+        print('{"loss": 2}', flush=True)
+    """
+    with (tmp_path / "log").open("w") as log:
+        told = reported(program, log=log)
+        tracemalloc.start()
+        try:
+            assert next(told) == {"loss": 1}
+            assert list(told) == [{"loss": 2}]
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 20_000_000 / 4  # of what was printed
+
+
+def test_a_line_without_an_end_is_no_report(reported, monkeypatch):
+    monkeypatch.setattr(lines, "LONGEST", 1000)
+    log = io.StringIO()
+    program = "print('x' * 2500 + '{\"loss\": 7}'); print('{\"loss\": 1}')"
+    assert list(reported(program, log=log)) == [{"loss": 1}]
+    assert log.getvalue().startswith("x" * 2500 + '{"loss": 7}\n')
+
+
+def test_a_signal_without_a_name(reported):
+    program = "import os; os.kill(os.getpid(), 40)"
+    with pytest.raises(ScriptError, match="ended with signal 40"):
+        list(reported(program))
+
+
+def test_what_a_script_that_ended_well_leaves_in_its_own_session_ends(
+    reported, tmp_path
+):
+    program = """
+        import os, time
+        print('{"loss": 1}', flush=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.closerange(0, 3)
+                open("new", "w").write(str(os.getpid()))
+                os.rename("new", "pid")
+                time.sleep(60)
+            os._exit(0)
+        while not os.path.exists("pid"):
+            time.sleep(0.01)
+    """
+    assert list(reported(program)) == [{"loss": 1}]
+    assert not is_running(int((tmp_path / "pid").read_text()))
+    assert not (tmp_path / "running.json").exists()

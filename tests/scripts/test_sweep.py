@@ -3,10 +3,13 @@
 import json
 import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError
+from risingsearch.scripts import space
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
 
 SWEEP = {
@@ -46,6 +49,78 @@ def test_configurations_are_within_the_space_and_always_the_same():
     assert 45 <= median <= 90  # the square root of 8 * 513
     for one in drawn:
         assert ("momentum" in one) == (one["optimizer"] == "sgd")
+
+
+def drawn_by_scipy(parameters, rng):
+    """Return a configuration as the first release drew it."""
+    drawn = {}
+    for name, parameter in parameters.items():
+        match parameter:
+            case space.Uniform(low=low, high=high):
+                value = float(stats.uniform(low, high - low).rvs(random_state=rng))
+            case space.LogUniform(low=low, high=high):
+                value = float(stats.loguniform(low, high).rvs(random_state=rng))
+            case space.Integer(low=low, high=high, log=True):
+                spread = stats.loguniform(low, high + 1)
+                value = min(int(spread.rvs(random_state=rng)), high)
+            case space.Integer(low=low, high=high):
+                value = int(stats.randint(low, high + 1).rvs(random_state=rng))
+            case space.Choice(values=values):
+                value = values[int(rng.integers(len(values)))]
+        if parameter.applies(drawn):
+            drawn[name] = value
+    return drawn
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_configurations_are_those_of_earlier_releases(seed):
+    rng = np.random.default_rng(seed)
+    parameters = {}
+    for i in range(6):
+        low, high = sorted(10.0 ** rng.uniform(-9, 9, 2))
+        whole = int(rng.integers(1, 2**50))
+        more = {"low": whole, "high": whole + int(rng.integers(1, 2**60))}
+        parameters |= {
+            f"u{i}": {"type": "uniform", "low": -high, "high": low},
+            f"l{i}": {"type": "log-uniform", "low": low, "high": high},
+            f"i{i}": {"type": "int", **more},
+            f"s{i}": {"type": "int", "low": -i, "high": 3 + i},
+            f"n{i}": {"type": "int", **more, "log": True},
+            f"c{i}": {"type": "choice", "values": list(range(3 + i))},
+        }
+    given = SWEEP | {"parameters": parameters, "command": ["x"], "seed": seed}
+    sweep = checked_sweep(given | {"candidates": 25}, "a.yaml")
+    rng = np.random.default_rng([seed, 1])
+    assert sweep.draw() == [drawn_by_scipy(sweep.parameters, rng) for _ in range(25)]
+
+
+def test_no_more_is_drawn_once_all_configurations_are_there(monkeypatch):
+    parameters = {
+        "a": {"type": "choice", "values": [1, 2, 2, 1.0]},
+        "b": {"type": "int", "low": 1, "high": 3, "when": {"a": 1}},
+        "c": {"type": "int", "low": 0, "high": 4, "log": False, "when": {"b": [2, 3]}},
+        "d": {"type": "choice", "values": ["x"]},
+    }
+    given = changed(parameters=parameters, command=["x"], candidates=1_000_000)
+    sweep = checked_sweep(given, "a.yaml")
+    # 2; 1 and 1.0 with b=1; with b=2 and 3 and each c
+    assert space.n_configurations(sweep.parameters) == 1 + 2 * (1 + 2 * 5)
+    n_draws = 0
+
+    def counted(self, rng):
+        nonlocal n_draws
+        n_draws += 1
+        return self.values[int(rng.integers(len(self.values)))]
+
+    monkeypatch.setattr(space.Choice, "draw", counted)
+    assert len(sweep.draw()) == 23
+    assert n_draws < 10_000
+
+
+def test_a_rule_that_asks_for_too_many_configurations():
+    sweep = checked_sweep(changed(budget=10**12, policy="random-search"), "a.yaml")
+    with pytest.raises(InvalidParameterError, match="say how many are drawn, at most"):
+        sweep.draw()
 
 
 def test_the_number_of_configurations_is_the_policys_rule():
@@ -97,7 +172,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"report_file": "."}, "report_file: it is a file in the checkpoint director"),
         ({"metric": "epoch"}, "metric: epoch is the key of the epoch in each line"),
         ({"timeout": 1e12}, "timeout: Input should be less than or equal to"),
-        ({"command": ["a\0b"]}, "command: an argument cannot contain the character 0"),
+        ({"command": ["a\0b"]}, "command.0: text cannot contain the character 0; got"),
         ({"command": ["{lr:d}"]}, "write {lr} and nothing else in it"),
         ({"environment": [{"A=B": 1}]}, "'A=B' cannot be a variable of the environ"),
         (
@@ -116,6 +191,27 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"report_file": "/etc/x"}, "report_file: it is a file in the checkpoint dir"),
         ({"report_file": "../x"}, "report_file: it is a file in the checkpoint direct"),
         ({"order": "random"}, "order: Input should be 'ask' or 'completion'"),
+        ({"report_file": "a\0b"}, "report_file: text cannot contain the character 0"),
+        (
+            {"parameters": {"a": {"type": "choice", "values": ["x\0"]}}},
+            "text cannot contain the character 0",
+        ),
+        (
+            {"parameters": {"a": {"type": "choice", "values": [10**30]}}},
+            "a whole number is from -2**62 to 2**62; put text in quotes",
+        ),
+        ({"workers": 10**9}, "workers: Input should be less than or equal to 1000"),
+        (
+            {"candidates": 10**12},
+            "Input should be less than or equal to 1000000; got 1",
+        ),
+        ({"budget": 10**30}, "budget.epochs: Input should be less than or equal to"),
+        ({"budget": {"hours": 1e300}}, "budget.hours: Input should be less than or"),
+        ({"max_epochs": 10**30}, "max_epochs: Input should be less than or equal to"),
+        ({"slice": 10**30}, "slice: Input should be less than or equal to"),
+        ({"retries": 10**9}, "retries: Input should be less than or equal to 1000000"),
+        ({"seed": 10**400}, "seed: Input should be less than or equal to"),
+        ({f"k{i}": "x" * 10**5 for i in range(9)}, "...; and more"),
     ],
 )
 def test_an_error_names_the_place_in_the_file(changes, message):
@@ -156,8 +252,34 @@ def test_files_are_yaml_or_json(tmp_path):
     with pytest.raises(InvalidParameterError, match="cannot be read"):
         read_sweep(tmp_path / "none.yaml")
     file.write_text("!!python/object/apply:os.system ['true']")
-    with pytest.raises(InvalidParameterError, match="is not YAML"):
+    with pytest.raises(InvalidParameterError, match="the tag 'tag:yaml"):
         read_sweep(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: " + b"x" * (1 << 18), "is larger than 262,144 bytes"),
+        (b"a: \xff", "is not YAML: 'utf-8' codec can't decode"),
+        ("a: é".encode("utf-16"), "is not YAML: 'utf-8' codec can't decode"),
+        (b"a: \0", "is not YAML: unacceptable character"),
+        (b"&" * 1000, "is not YAML: while scanning an anchor"),
+        (b"", "a.yaml: the file: Input should be"),
+    ],
+)
+def test_a_file_that_is_no_sweep(tmp_path, content, message):
+    file = tmp_path / "a.yaml"
+    file.write_bytes(content)
+    with pytest.raises(InvalidParameterError) as raised:
+        read_sweep(file)
+    assert message in str(raised.value)
+    assert len(str(raised.value)) < 1000
+
+
+def test_a_path_that_cannot_be_read(tmp_path):
+    for path in (tmp_path, tmp_path / "a\0b"):
+        with pytest.raises(InvalidParameterError, match="cannot be read"):
+            read_sweep(path)
 
 
 def test_numbers_may_be_written_as_yaml_does_not_know_them(tmp_path):

@@ -1,12 +1,14 @@
 """A script trains arm by arm, and whatever it does wrong is a failure with a reason."""
 
 import json
+import os
 import shutil
 import sys
 import textwrap
 import threading
 import time
 
+import psutil
 import pytest
 
 from risingsearch.errors import ScriptError, SetupError
@@ -37,6 +39,30 @@ def training(tmp_path):
         return own, own.start({"lr": 0.1, "name": "a b; $HOME"}, 77)
 
     return make
+
+
+def is_alive(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize(
+    "instead", ["pass", "os.symlink('/etc', folder)", "open(folder, 'w').close()"]
+)
+def test_a_script_that_removes_its_checkpoint_directory_has_failed(training, instead):
+    own, run = training(
+        f"""
+        import json, os, shutil
+        folder = os.environ["RISINGSEARCH_CHECKPOINT_DIR"]
+        shutil.rmtree(folder)
+        {instead}
+        print(json.dumps({{"epoch": 1, "score": 0.5}}))
+        """
+    )
+    with pytest.raises(ScriptError, match="has not left its checkpoint directory"):
+        own.train_epochs(run, 1)
 
 
 def test_a_script_goes_on_from_its_checkpoint(training, tmp_path):
@@ -222,7 +248,7 @@ def test_scripts_of_a_process_that_was_killed_are_ended(training, tmp_path):
         time.sleep(0.01)
     copy = tmp_path / "arms" / "arm-000009"
     copy.mkdir()
-    (copy / "running.json").write_text("[1, 0.5]")  # another process has its number
+    (copy / "running.json").write_text("[2, 0.5]")  # another process has its number
     (copy / "running.json").with_name("other").touch()
     training("")[0].end_left_over()
     trains.join()
@@ -253,3 +279,145 @@ def test_what_a_script_has_started_ends_with_it(training, tmp_path):
     with pytest.raises(ScriptError, match="has reported no line"):
         sleeper.train_epochs(run, 1)
     assert not alive.exists()
+
+
+ONE_EPOCH = 'print(\'{"epoch": 1, "score": 1}\', flush=True)\n'
+
+
+@pytest.mark.parametrize(
+    ("program", "report_file", "message"),
+    [
+        (
+            "os.mkfifo('x')",
+            None,
+            "has left 'x' in its checkpoint directory, which is a",
+        ),
+        ("os.mkdir('a'); os.mkfifo('a/x')", None, "has left 'a/x' in its checkpoint d"),
+        ("os.mkfifo('told')", "told", "in told cannot be read .* is a FIFO"),
+        ("os.mkdir('told')", "told", "in told cannot be read .* is a folder"),
+        ("os.symlink('/etc/passwd', 'told')", "told", "cannot be read .* is a link"),
+    ],
+)
+def test_what_is_no_file_fails_the_arm(training, program, report_file, message):
+    prepare = 'import os; os.chdir(os.environ["RISINGSEARCH_CHECKPOINT_DIR"])\n'
+    own, run = training(f"{prepare}{program}\n{ONE_EPOCH}", report_file=report_file)
+    with pytest.raises(ScriptError, match=message):
+        own.train_epochs(run, 1)
+    assert own.checkpoint_epochs(4) == []
+    again = training(GOOD)[0]
+    assert again.train(run)["score"] == 0.1
+
+
+def test_a_checkpoint_of_many_files_and_links(training):
+    program = """
+        import os, pathlib
+        folder = pathlib.Path(os.environ["RISINGSEARCH_CHECKPOINT_DIR"])
+        epoch = int(os.environ["RISINGSEARCH_FROM_EPOCH"]) + 1
+        assert len(list(folder.iterdir())) in (0, 1_001)
+        for i in range(1_000):
+            (folder / str(i)).write_text(str(epoch))
+        (folder / "outside").unlink(missing_ok=True)
+        (folder / "outside").symlink_to("/")
+        print('{"epoch": %d, "score": 1}' % epoch)
+    """
+    own, run = training(program)
+    for epoch in (1, 2):
+        assert len(own.train_epochs(run, 1)) == 1
+        kept = own.home(4) / checkpoint_name(epoch)
+        assert len(list(kept.iterdir())) == 1_001
+        assert (kept / "999").read_text() == str(epoch)
+
+
+@pytest.mark.parametrize("name", ["", "epoch-000001", "log.txt", "running.json"])
+@pytest.mark.parametrize("kind", ["file", "folder", "FIFO", "link"])
+def test_something_else_in_the_folder_of_an_arm(training, tmp_path, name, kind):
+    own, run = training(GOOD)
+    path = own.home(4) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    outside = tmp_path / "outside"
+    if kind == "file":
+        path.write_text("")
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "FIFO":
+        os.mkfifo(path)
+    else:
+        outside.mkdir()
+        path.symlink_to(outside if name in ("", "epoch-000001") else outside / "new")
+    usual = {"": "folder", "epoch-000001": "folder"}.get(name, "file")
+    if kind == usual:
+        assert own.train(run)["score"] == 0.1
+    else:
+        with pytest.raises(SetupError, match=r"cannot be used .*resume"):
+            own.train_epochs(run, 1)
+    assert not outside.exists() or not list(outside.iterdir())
+
+
+def test_what_only_looks_like_a_checkpoint(training):
+    own, run = training(GOOD)
+    own.train(run)
+    for name in ("epoch-", "epoch-x", "epoch-000001.tmp", "epoch-1"):
+        (own.home(4) / name).touch()
+    assert own.checkpoint_epochs(4) == [1]
+    own.drop_checkpoints(4, {1})
+    assert own.train(run)["score"] == 0.2
+
+
+def test_a_parameter_that_no_argument_can_be(training):
+    own, _ = training(GOOD, "{name}")
+    with pytest.raises(ScriptError, match="contains the character 0"):
+        own.train(own.start({"name": "a\0b"}, 77))
+
+
+def test_a_sweep_inside_a_script_ends_with_it(training, tmp_path):
+    """It is killed, and cannot end its own scripts any more."""
+    program = f"""
+        import pathlib, sys
+        from risingsearch.scripts.trainable import CommandTrainable
+        sleep = "import os, time; open('new', 'w').write(str(os.getpid()));"
+        sleep += "os.rename('new', 'pid'); time.sleep(60)"
+        here = pathlib.Path({str(tmp_path)!r})
+        own = CommandTrainable([sys.executable, "-c", sleep], here / "inner", cwd=here)
+        own.arms[1] = 0
+        own.train(own.start({{}}, 1))
+    """
+    own, run = training(program)
+
+    def train():
+        with pytest.raises(ScriptError, match="SIGKILL"):
+            own.train(run)
+
+    trains = threading.Thread(target=train)
+    trains.start()
+    while not (tmp_path / "pid").exists():
+        time.sleep(0.01)
+    own.end()
+    trains.join()
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+def test_the_slot_is_free_once_nothing_of_the_job_runs(training, tmp_path):
+    """A daemon that a script has left has the slot's GPU no longer."""
+    program = """
+        import os, psutil, sys, time
+        held = os.path.join(os.environ["BUSY"], "held")
+        epoch = int(os.environ["RISINGSEARCH_TO_EPOCH"])
+        if os.path.exists(held):
+            pid = int(open(held).read())
+            gone = not psutil.pid_exists(pid)
+            gone = gone or psutil.Process(pid).status() == "zombie"
+            sys.exit(f"the GPU is free: {gone}")
+        print('{"epoch": %d, "score": 1}' % epoch, flush=True)
+        if os.fork() == 0:
+            os.setsid()
+            os.closerange(0, 3)
+            open(held + "-new", "w").write(str(os.getpid()))
+            os.rename(held + "-new", held)
+            time.sleep(60)
+        while not os.path.exists(held):
+            time.sleep(0.01)
+    """
+    own, run = training(program, slots=[{"BUSY": str(tmp_path)}])
+    own.train(run)
+    with pytest.raises(ScriptError, match="the GPU is free: True"):
+        own.train(run)

@@ -1,0 +1,121 @@
+"""A running script: started so that nothing of it outlives its job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from risingsearch.errors import missing
+from risingsearch.scripts.markers import Marker
+from risingsearch.scripts.processes import (
+    PATIENCE,
+    POLL_EVERY,
+    end,
+    end_all,
+    family,
+    not_ended,
+    variables_with,
+)
+
+try:
+    import psutil
+except ModuleNotFoundError as error:
+    raise missing("psutil", "cli") from error
+
+
+class Script:
+    """A command that runs, without a shell, and all that it starts.
+
+    ``home`` is where its marker is while it runs. Of ``variables`` its environment is
+    made, besides that of this process.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        home: Path,
+        variables: Mapping[str, str],
+        cwd: Path | None = None,
+    ) -> None:
+        self._marker = Marker(home)
+        self._lock = threading.Lock()
+        self._has_ended = False
+        try:
+            self._process = subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | variables | variables_with(self._marker.token),
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=[self._marker.descriptor],
+            )
+        except BaseException:
+            self._marker.remove()
+            raise
+        finally:
+            self._marker.release()
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self.stdout, self.stderr = self._process.stdout, self._process.stderr
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the command itself has not ended."""
+        with self._lock:
+            return self._process.returncode is None and self._is_alive()
+
+    def wait(self, timeout: float) -> None:
+        """Wait so many seconds at most while the command runs."""
+        deadline = time.monotonic() + timeout
+        while self.is_running and time.monotonic() < deadline:
+            time.sleep(POLL_EVERY)
+
+    @property
+    def returncode(self) -> int:
+        """How the command has ended, once ``end`` has returned."""
+        return int(self._process.returncode)
+
+    def end(self) -> None:
+        """Terminate what still runs, and remove the marker.
+
+        Processes that cannot be terminated are a ``SetupError``, and it stays.
+        """
+        with self._lock:
+            if self._has_ended:
+                return
+            if self._process.returncode is None and self._is_alive():
+                end(family(self._process.pid))
+            end_all(self._marker.token)
+            if self._process.returncode is None:
+                self._end_group()
+            self._marker.remove()
+            self._has_ended = True
+
+    def _is_alive(self) -> bool:
+        # It is not polled, which would give its number, and its group's, to others.
+        return self._status() not in ("", psutil.STATUS_ZOMBIE)
+
+    def _status(self) -> str:
+        """Return what the system says of the command, "" where it knows it no more."""
+        with suppress(psutil.NoSuchProcess):
+            return str(psutil.Process(self._process.pid).status())
+        return ""
+
+    def _end_group(self) -> None:
+        """Kill what is in the command's group without its token, and reap it."""
+        if self._status():  # the number is still its own
+            with suppress(ProcessLookupError, PermissionError):  # all are zombies
+                os.killpg(self._process.pid, signal.SIGKILL)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise not_ended([self._process.pid]) from None

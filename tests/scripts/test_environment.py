@@ -1,0 +1,192 @@
+"""Values of variables are kept for their owner only; a run goes on with others."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from risingsearch.cli.main import main
+from risingsearch.errors import RunDirError
+from risingsearch.scripts import environment
+from risingsearch.scripts import run as running
+from risingsearch.scripts.environment import digest_of, load, save
+
+TRAIN = """
+import json, os
+epoch = int(os.environ["RISINGSEARCH_TO_EPOCH"])
+print(json.dumps({"epoch": epoch, "score": epoch, "key": os.environ["API_KEY"][-1]}))
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch):
+    """Return a function that runs a sweep with a key, and its exit code."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(TRAIN)
+
+    def run(key="secret-1", name="API_KEY", budget=3):
+        described = {
+            "command": ["python3", "train.py"],
+            "parameters": {"a": {"type": "choice", "values": [1, 2, 3]}},
+            "budget": budget,
+            "max_epochs": 1,
+            "environment": [{name: key}],
+        }
+        Path("sweep.yaml").write_text(json.dumps(described))
+        return main(["run", "sweep.yaml", "--run-dir", "run"])
+
+    return run
+
+
+def keys_used(capsys):
+    capsys.readouterr()
+    assert main(["export", "run", "--format", "json"]) == 0
+    return [row["key"] for row in json.loads(capsys.readouterr().out)]
+
+
+def test_values_stand_in_no_file_that_others_can_read(sweep):
+    assert sweep() == 0
+    for path in Path("run").rglob("*"):
+        if path.is_file() and path.stat().st_mode & 0o077:
+            assert b"secret-1" not in path.read_bytes()
+    assert b"secret-1" not in Path("run", "journal.jsonl").read_bytes()
+    assert b"API_KEY" in Path("run", "journal.jsonl").read_bytes()
+    assert Path("run", "environment.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0])
+def test_a_run_is_for_its_owner_alone(sweep, umask):
+    before = os.umask(umask)
+    try:
+        assert sweep() == 0
+        assert sweep() == 0
+    finally:
+        os.umask(before)
+    for path in (Path("run"), *Path("run").rglob("*")):
+        if not path.is_symlink():
+            assert path.stat().st_mode & 0o077 == 0, path
+
+
+@pytest.mark.parametrize("way", ["run", "resume"])
+@pytest.mark.parametrize(
+    "name",
+    ["environment.json", "arms", "arms/arm-000000", "arms/arm-000000/epoch-000001"],
+)
+def test_what_scripts_are_given_is_nobody_else_s(sweep, capsys, name, way):
+    assert sweep() == 0
+    Path("run", name).chmod(0o777)
+    again = {
+        "run": lambda *more: main(["run", "sweep.yaml", "--run-dir", "run", *more]),
+        "resume": lambda *more: main(["resume", "run", *more]),
+    }[way]
+    assert again() == 2
+    assert f"{name} can be written by others" in capsys.readouterr().err
+    assert again("--trust") == 0
+
+
+def test_a_run_goes_on_with_its_values(sweep, capsys):
+    assert sweep() == 0
+    assert main(["resume", "run", "--budget", "+0.5"]) == 2
+    Path("run", "journal.jsonl").write_bytes(  # as if it was killed
+        b"".join(Path("run", "journal.jsonl").read_bytes().splitlines(True)[:2])
+    )
+    shutil.rmtree("run/arms")
+    for name in ("state.json", "journal.tail"):
+        Path("run", name).unlink()
+    assert main(["resume", "run"]) == 0
+    assert keys_used(capsys) == ["1", "1", "1"]
+
+
+def test_a_run_goes_on_with_other_values(sweep, capsys):
+    assert sweep() == 0
+    journal = Path("run", "journal.jsonl")
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(True)[:2]))
+    for name in ("state.json", "journal.tail"):
+        Path("run", name).unlink()
+    with pytest.warns(RuntimeWarning, match="with other values of environment than"):
+        assert sweep("secret-2") == 0
+    assert keys_used(capsys) == ["1", "2", "2"]
+    with pytest.warns(RuntimeWarning, match="with other values of environment than"):
+        assert main(["resume", "run"]) == 0
+    assert load(Path("run"), [["API_KEY"]])[0] == [{"API_KEY": "secret-2"}]
+
+
+def test_other_names_are_another_sweep(sweep, capsys):
+    assert sweep() == 0
+    assert sweep(name="OTHER") == 2
+    said = capsys.readouterr().err
+    assert "with the environment variables [['API_KEY']], and it was opened" in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "FIFO", "link"])
+def test_values_that_are_lost(sweep, capsys, damage):
+    assert sweep() == 0
+    path = Path("run", "environment.json")
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[:-3])
+    elif damage == "flipped":
+        content[-5] ^= 1
+        path.write_bytes(content)
+    elif damage == "FIFO":
+        os.mkfifo(path)
+    elif damage == "link":
+        path.symlink_to("/etc/passwd")
+    capsys.readouterr()
+    assert main(["resume", "run"]) == 2
+    said = capsys.readouterr().err
+    assert "go on with risingsearch run SWEEP.yaml --run-dir run" in said
+    assert sweep() == 0
+    assert main(["resume", "run"]) == 0
+
+
+def test_a_digest_tells_values_apart_and_not_what_they_are():
+    assert digest_of([{"GPU": "0"}], "a") == digest_of([{"GPU": "0"}], "a")
+    others = [[{"GPU": "1"}], [{"GPU": "0"}, {}], [{"CPU": "0"}], []]
+    assert digest_of([{"GPU": "0"}], "a") not in [digest_of(one, "a") for one in others]
+    assert digest_of([{"GPU": "0"}], "a") != digest_of([{"GPU": "0"}], "b")
+
+
+def test_values_are_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    save(tmp_path, [{"A": "1"}], "salt")
+
+    def broken(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(RunDirError, match="No space left on device"):
+        save(tmp_path, [{"A": "2"}], "salt")
+    assert load(tmp_path, [["A"]]) == ([{"A": "1"}], "salt")
+    assert [path.name for path in tmp_path.iterdir()] == [environment.FILE]
+
+
+def test_the_values_in_the_journal_of_an_earlier_release():
+    saved = {"sweep": {"environment": [{"GPU": "0"}]}}
+    recorded = environment.Recorded(saved)
+    assert recorded.names == [["GPU"]]
+    assert recorded.has_changed([{"GPU": "1"}], "")
+    assert not recorded.has_changed([{"GPU": "0"}], "")
+    assert recorded.in_identity() == {}
+    assert environment.values_of(Path("none"), saved) == {}
+
+
+def test_a_run_of_an_earlier_release_goes_on(sweep, capsys, monkeypatch):
+    def identity(sweep, run_dir, cwd, saved):
+        described = sweep.model_dump(mode="json", exclude_defaults=True)
+        return {"sweep": described, "cwd": str(cwd)}, ""
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(running, "_identity", identity)
+        earlier.setattr(environment, "save", lambda *_: None)
+        assert sweep() == 0
+    assert main(["resume", "run", "--budget", "+1"]) == 0
+    assert sweep() == 0
+    with pytest.warns(RuntimeWarning, match="with other values of environment than"):
+        assert sweep("secret-2") == 0
+    assert load(Path("run"), [["API_KEY"]])[0] == [{"API_KEY": "secret-2"}]
+    assert sweep(name="OTHER") == 2
+    assert "secret" not in capsys.readouterr().err

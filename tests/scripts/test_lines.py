@@ -1,0 +1,96 @@
+"""Lines come once, in order and whole, in little memory."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from risingsearch.errors import ScriptError
+from risingsearch.scripts import lines
+from risingsearch.scripts.lines import Line, Lines, ReportFile
+
+
+def texts(found):
+    return [line.text for line in found]
+
+
+@given(st.lists(st.binary(max_size=40)), st.sampled_from([b"\n", b"\r\n", b"\r", b"a"]))
+def test_lines_do_not_depend_on_how_they_are_cut(pieces, end):
+    pieces = [piece + end for piece in pieces]
+    split = Lines()
+    found = [line for piece in pieces for line in split.add(piece)]
+    found += split.end()
+    whole = b"".join(pieces).decode(errors="replace")
+    expected = whole.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    assert "".join(texts(found)) == "\n".join(expected)
+    assert all(line == Line(line.text) for line in found)
+    assert all(text.endswith("\n") for text in texts(found)[:-1])
+
+
+def test_a_line_without_an_end_comes_in_pieces(monkeypatch):
+    monkeypatch.setattr(lines, "LONGEST", 10)
+    split = Lines()
+    found = [line for _ in range(5) for line in split.add(b"123456")]
+    found += split.add(b"7\nnext\n")
+    assert found == [
+        Line("123456123456", ends=False),
+        Line("123456123456", begins=False, ends=False),
+        Line("1234567\n", begins=False),
+        Line("next\n"),
+    ]
+
+
+def test_a_file_may_only_get_longer(tmp_path):
+    path = tmp_path / "told.jsonl"
+    file = ReportFile(tmp_path, "told.jsonl")
+    assert texts(file.new_lines()) == []
+    path.write_text("one\ntwo\nthr")
+    assert texts(file.new_lines()) == ["one\n", "two\n"]
+    assert texts(file.new_lines()) == []
+    assert texts(file.new_lines(all_of_it=True)) == ["thr"]
+    path.write_text("1\n")
+    with pytest.raises(ScriptError, match="the script has begun"):
+        list(file.new_lines())
+
+
+def test_what_was_added_at_once_is_read_in_pieces(tmp_path, monkeypatch):
+    path = tmp_path / "told.jsonl"
+    path.write_text("of earlier epochs\n")
+    file = ReportFile(tmp_path, "told.jsonl")
+    with path.open("a") as added:
+        added.writelines(f"{i}\n" for i in range(100_000))
+    pread, n_bytes = os.pread, []
+
+    def counted(descriptor, size, at):
+        n_bytes.append(size)
+        return pread(descriptor, size, at)
+
+    monkeypatch.setattr(os, "pread", counted)
+    assert texts(file.new_lines()) == [f"{i}\n" for i in range(100_000)]
+    assert set(n_bytes) == {lines.AT_ONCE}
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "folder", "link"])
+def test_something_else_in_the_place_of_the_file(tmp_path, kind):
+    file = ReportFile(tmp_path, "told")
+    path = tmp_path / "told"
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/etc/passwd")
+    with pytest.raises(ScriptError, match=f"in told cannot be read .* is a {kind}"):
+        list(file.new_lines())
+
+
+def test_a_folder_that_leads_out_of_the_checkpoint(tmp_path):
+    inner = tmp_path / "checkpoint"
+    inner.mkdir()
+    file = ReportFile(inner, "logs/told")
+    assert list(file.new_lines()) == []
+    (tmp_path / "told").write_text("outside\n")
+    (inner / "logs").symlink_to(tmp_path)
+    with pytest.raises(ScriptError, match="cannot be read"):
+        list(file.new_lines())

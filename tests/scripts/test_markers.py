@@ -1,0 +1,217 @@
+"""What a killed sweep has left is ended, and a marker can have nothing else ended."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from risingsearch.errors import SetupError
+from risingsearch.scripts import markers
+from risingsearch.scripts.markers import RUNNING, Marker, end_left_over
+from risingsearch.scripts.processes import TOKENS, new_token, variables_with
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Return a function that starts what a killed sweep has left running."""
+    started = []
+
+    def start(variables, *descriptors):
+        process = subprocess.Popen(
+            ["sleep", "600"], env=os.environ | variables, pass_fds=descriptors
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_what_carries_the_token_of_a_marker_is_ended(tmp_path, script):
+    marker = Marker(tmp_path)
+    assert marker.path.stat().st_mode & 0o777 == 0o600
+    process = script(variables_with(marker.token), marker.descriptor)
+    marker.release()
+    end_left_over(tmp_path)
+    assert process.wait() == -9
+    assert not marker.path.exists()
+    end_left_over(tmp_path)  # there is nothing to do
+
+
+BECOMES = """
+import os, sys
+open(sys.argv[1], "w").close()
+sys.stdin.read()  # until it is told to go on
+os.execve("/bin/sleep", ["sleep", "600"], {sys.argv[2]: sys.argv[3]})
+"""
+
+
+def test_one_that_does_not_carry_it_yet_is_waited_for(tmp_path, monkeypatch):
+    """Between fork and exec a script has the lock, and not its own environment."""
+    marker = Marker(tmp_path)
+    command = [sys.executable, "-c", BECOMES, str(tmp_path / "is_there")]
+    script = subprocess.Popen(
+        [*command, TOKENS, marker.token],
+        stdin=subprocess.PIPE,
+        pass_fds=[marker.descriptor],
+    )
+    marker.release()
+    while not (tmp_path / "is_there").exists():
+        pass
+    n_looks = 0
+    end_all = markers.end_all
+
+    def looked(token):
+        nonlocal n_looks
+        n_looks += 1
+        end_all(token)
+        if n_looks == 3:
+            assert script.poll() is None
+            script.stdin.close()
+
+    monkeypatch.setattr(markers, "end_all", looked)
+    end_left_over(tmp_path)
+    assert script.wait() == -9
+    assert n_looks > 3
+
+
+def test_one_that_never_carries_it_is_an_error(tmp_path, script, monkeypatch):
+    monkeypatch.setattr(markers, "PATIENCE", 0.0)
+    marker = Marker(tmp_path)
+    process = script({}, marker.descriptor)
+    marker.release()
+    with pytest.raises(SetupError, match=r"still has .*running\.json open"):
+        end_left_over(tmp_path)
+    assert process.poll() is None
+    assert marker.path.exists()
+
+
+def test_a_marker_that_was_not_written_yet_is_removed(tmp_path):
+    (tmp_path / RUNNING).touch()
+    end_left_over(tmp_path)
+    assert not (tmp_path / RUNNING).exists()
+
+
+def test_the_copy_of_a_directory_ends_nothing_of_the_original(tmp_path, script):
+    (tmp_path / "one").mkdir()
+    marker = Marker(tmp_path / "one")
+    process = script(variables_with(marker.token), marker.descriptor)
+    marker.release()
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    end_left_over(tmp_path / "copy")
+    assert process.poll() is None
+    assert not (tmp_path / "copy" / RUNNING).exists()
+    (tmp_path / "one").rename(tmp_path / "moved")
+    end_left_over(tmp_path / "moved")
+    assert process.wait() == -9
+
+
+FORGED = [
+    b"[]",
+    b"{}",
+    b"\0" * 60,
+    b"\xff",
+    b"[" * 900,
+    b"[" * 10**6,
+    b"[0, 1.0]",
+    b"[1, 1.0]",
+    b"[-1, 1.0]",
+    b"[true, 1.0]",
+    b"[3, null]",
+    b"[%d, 1.0]" % 10**30,
+    b"[" + b"9" * 990 + b"]",
+    b'{"token": "", "inode": 1}',
+    b'{"token": "PATH", "inode": 1}',
+    b'{"token": 3, "inode": 1}',
+    b'{"token": "%s", "inode": 1.5}' % (b"a" * 32),
+]
+
+
+@pytest.mark.parametrize("content", FORGED)
+def test_a_marker_that_no_sweep_has_written(tmp_path, content, monkeypatch):
+    monkeypatch.setattr(psutil.Process, "kill", lambda self: pytest.fail("killed"))
+    (tmp_path / RUNNING).write_bytes(content)
+    with pytest.raises(SetupError, match="is not what a sweep has written there"):
+        end_left_over(tmp_path)
+    assert (tmp_path / RUNNING).exists()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["token", "inode", "x"]), inner)
+    ),
+)
+
+
+@given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
+def test_whatever_a_marker_says_nothing_else_is_ended(tmp_path_factory, content):
+    home = tmp_path_factory.mktemp("home")
+    (home / RUNNING).write_bytes(content)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(psutil.Process, "kill", lambda self: pytest.fail("killed"))
+        patched.setattr(markers, "end_all", lambda token: None)
+        try:
+            end_left_over(home)
+        except SetupError:
+            assert (home / RUNNING).exists()
+
+
+def test_a_marker_that_vanishes(tmp_path, monkeypatch):
+    marker = Marker(tmp_path)
+    marker.release()
+    monkeypatch.setattr(markers, "end_all", lambda token: marker.remove())
+    end_left_over(tmp_path)
+
+
+def test_a_marker_that_names_this_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(psutil.Process, "kill", lambda self: pytest.fail("killed"))
+    path = tmp_path / RUNNING
+    path.touch()
+    monkeypatch.setenv(TOKENS, token := new_token())
+    path.write_text(json.dumps({"token": token, "inode": path.stat().st_ino}))
+    with pytest.raises(SetupError, match="is not what a sweep has written there"):
+        end_left_over(tmp_path)
+    for process in (psutil.Process(), psutil.Process(os.getppid())):
+        path.write_text(json.dumps([process.pid, process.create_time()]))
+        end_left_over(tmp_path)
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "FIFO", "link", "device"])
+def test_something_else_in_the_place_of_a_marker(tmp_path, kind):
+    path = tmp_path / RUNNING
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "FIFO":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else tmp_path / "none")
+        kind = "link"
+    with pytest.raises(SetupError, match=f"cannot be used .* is a {kind}, and has to"):
+        end_left_over(tmp_path)
+
+
+def test_the_marker_of_an_earlier_release(tmp_path, script):
+    home = tmp_path / "arm-000004"
+    home.mkdir()
+    folder = {"RISINGSEARCH_CHECKPOINT_DIR": str(home / "training-x")}
+    process = script(folder)
+    elsewhere = script({"RISINGSEARCH_CHECKPOINT_DIR": str(tmp_path / "other" / "x")})
+    for one in (elsewhere, process):
+        started = psutil.Process(one.pid).create_time()
+        for moment in (started + 1, started):
+            (home / RUNNING).write_text(json.dumps([one.pid, moment]))
+            end_left_over(home)
+            assert not (home / RUNNING).exists()
+    assert process.wait() == -9
+    assert elsewhere.poll() is None
