@@ -68,6 +68,10 @@ SUITES = {
         "benchmarks.papers.smooth.suite",
         "smooth non-stationary bandits paper: sinusoids, clicks (Figs. 3-6)",
     ),
+    "soak": Suite(
+        "benchmarks.cost.soak.suite",
+        "long searches with failures and kills: what grows, and what does not",
+    ),
     "speed": Suite(
         "benchmarks.cost.speed.suite",
         "steps per second of every policy, beside other libraries and C",

@@ -26,10 +26,10 @@ class Claim(NamedTuple):
     ours: str
     holds: bool
 
-    def row(self) -> dict[str, Any]:
-        """Return a row of the table of claims."""
+    def row(self, source: str = "the paper") -> dict[str, Any]:
+        """Return a row of the table of claims, which come from that source."""
         return {
-            "the paper": self.claim,
+            source: self.claim,
             "read as": self.reading,
             "came out": self.ours,
             "verdict": "holds" if self.holds else "does not hold",

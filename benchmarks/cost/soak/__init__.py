@@ -1,0 +1,1 @@
+"""Long searches: what grows, and what does not."""
