@@ -24,6 +24,8 @@ SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
 EXTRAS = PROJECT["optional-dependencies"]
 UNPACKED = (ROOT / "PKG-INFO").exists()  # from a source distribution: it holds no link
 
+OLDEST = " ".join(line.replace(">=", "==") for line in PROJECT["dependencies"])
+
 FOLDERS = (".ci", "benchmarks", "docs", "integrations", "risingsearch", "tests")
 FILES = (
     "CHANGELOG.md",
@@ -239,6 +241,11 @@ class TestContinuousIntegration:
         "pip install BUILT/risingsearch-0.whl",
         "python -I .ci/installed.py",
         "risingsearch policies",
+        "python3 -m venv BUILT/oldest",
+        f"pip install BUILT/risingsearch-0.whl {OLDEST} pytest pytest-xdist",
+        "python -I .ci/installed.py",
+        "pytest tests/storage tests/scheduling/test_scheduler.py "
+        "tests/search/test_search.py tests/search/test_workers.py",
     )
     TOOL = """#!/bin/sh
         call="$(echo $(basename "$0") "$@" | sed "s|$TMPDIR/tmp[^ /]*|BUILT|g")"
@@ -256,6 +263,7 @@ class TestContinuousIntegration:
         checkout = tmp_path / "checkout"
         (checkout / ".ci").mkdir(parents=True)
         shutil.copy(ROOT / ".ci" / "run", checkout / ".ci")
+        shutil.copy(ROOT / "pyproject.toml", checkout)
         for folder in (tmp_path / "tools", checkout / ".venv" / "bin"):
             folder.mkdir(parents=True)
             for tool in {step.partition(" ")[0] for step in self.STEPS}:

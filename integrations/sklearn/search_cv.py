@@ -125,7 +125,11 @@ class RisingSearchCV(
     run_dir : path, optional
         Directory that keeps the search: after a crash the same call of ``fit`` goes on
         from there, and with other arguments or data it refuses. ``random_state`` must
-        be an int. The models are pickled: open only directories of people you trust.
+        be an int. The models are unpickled, which can run any code: a directory that
+        belongs to another user, or that others can write to, is refused.
+    trust_run_dir : bool, default=False
+        Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
+        code as you.
 
     Attributes
     ----------
@@ -201,6 +205,7 @@ class RisingSearchCV(
         return_train_score: bool = False,
         steps_per_epoch: int = 1,
         run_dir: Any = None,
+        trust_run_dir: bool = False,
     ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
@@ -221,6 +226,7 @@ class RisingSearchCV(
         self.return_train_score = return_train_score
         self.steps_per_epoch = steps_per_epoch
         self.run_dir = run_dir
+        self.trust_run_dir = trust_run_dir
 
     # ----------------------------------------------------------------------- fitting
 
@@ -258,7 +264,7 @@ class RisingSearchCV(
             jobs at a time are not waited for: their configurations are given up, or
             with a ``run_dir`` trained again.
         StateError, RunDirError
-            If ``run_dir`` holds another search, or cannot be used.
+            If ``run_dir`` holds another search, or cannot be used or trusted.
         """
         self._forget_results()
         folds, candidates, seed = self._prepare(X, y, params)
@@ -278,6 +284,7 @@ class RisingSearchCV(
             seed=seed,
             progress=self.verbose > 0,
             run_dir=self.run_dir,
+            trust_run_dir=self.trust_run_dir,
             identity=identity_of(folds, self.random_state) if keeps else None,
         )
         self._search = self._run.search

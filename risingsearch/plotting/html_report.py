@@ -158,6 +158,8 @@ def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, A
     yield "time in training", f"{seconds:,.1f} s"
     yield "direction", result.direction
     yield "stopped because", result.stop_reason
+    if result.left_out is not None:
+        yield "left out", result.left_out
     yield from settings.items()
 
 

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
-from risingsearch.errors import InvalidParameterError, StateError
+from risingsearch.errors import InvalidParameterError, RunDirError, StateError
 from risingsearch.integrations.sklearn import RisingSearchCV
 
 X, y = make_classification(300, n_informative=5, random_state=0)
@@ -112,3 +112,11 @@ def test_processes_resume_too(tmp_path):
     searching(tmp_path, n_jobs=2).fit(X, y)
     resumed = searching(tmp_path, n_jobs=2).fit(X, y)
     assert resumed.history_["score"] == whole.history_["score"]
+
+
+def test_a_directory_that_others_can_write_to_is_opened_only_if_it_is_trusted(tmp_path):
+    first = searching(tmp_path).fit(X, y)
+    (tmp_path / "journal.jsonl").chmod(0o660)
+    with pytest.raises(RunDirError, match=r"written by others .*trust_run_dir=True"):
+        searching(tmp_path).fit(X, y)
+    assert searching(tmp_path, trust_run_dir=True).fit(X, y).history_ == first.history_
