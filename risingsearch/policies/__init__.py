@@ -54,6 +54,7 @@ from risingsearch.policies.tuning.median_stopping import MedianStopping
 from risingsearch.policies.tuning.random_search import RandomSearch
 from risingsearch.policies.tuning.screened_damped_slope import ScreenedDampedSlope
 from risingsearch.policies.tuning.successive_halving import SuccessiveHalving
+from risingsearch.policies.tuning.trusted_damped_slope import TrustedDampedSlope
 
 __all__ = [
     "ASHA",
@@ -102,6 +103,7 @@ __all__ = [
     "SuccessiveHalving",
     "ThompsonBeta",
     "ThompsonGaussian",
+    "TrustedDampedSlope",
     "UniformRandom",
     "WLSOptimisticTS",
     "explain",

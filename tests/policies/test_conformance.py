@@ -37,6 +37,8 @@ def test_registered_policies_keep_the_contract(name):
         ("fewa", {"growth": 1.2, "alpha": 4.0}),
         ("gated-damped-slope", {"late_arms": True, "reward_range": (0.0, 1.0)}),
         ("gated-damped-slope", {"gate": -1.0, "eps": 0.5}),
+        ("trusted-damped-slope", {"trust": 1.0, "reward_range": (0.0, 1.0)}),
+        ("trusted-damped-slope", {"eps": 0.5, "promoted_share": 1.0}),
         ("hyperband", {"eta": 2, "n_arms": [1, 7, 15]}),
         ("kl-ucb", {"c": 3.0, "reward_range": (-1.0, 0.5)}),
         ("max-ucb", {"alpha": 0.0}),

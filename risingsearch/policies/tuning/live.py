@@ -28,6 +28,19 @@ from risingsearch.policies.tuning.screened_damped_slope import (
     ScreenedDampedSlope,
     screening_choice,
 )
+from risingsearch.policies.tuning.trusted_damped_slope import (
+    FEWEST_PAIRS,
+    PRIOR,
+    PRIOR_PAIRS,
+    TrustedDampedSlope,
+    corrected,
+    new_arm,
+    normal_score,
+    opened,
+    promote,
+    record,
+    takes_turns,
+)
 
 
 def live(policy: Policy) -> Any:
@@ -150,18 +163,111 @@ class _Gated:
         return WAIT
 
 
-_LIVE: dict[type, Any] = {ScreenedDampedSlope: _Screened, GatedDampedSlope: _Gated}
+class _Trusted:
+    """``TrustedDampedSlope``."""
+
+    def __init__(self, policy: TrustedDampedSlope) -> None:
+        self._policy = policy
+        self.slice_length = policy.slice_length
+
+    def select(self, t: int, rng: np.random.Generator) -> int:
+        policy = self._policy
+        n, look, free = policy.pulls, policy.look, policy.available
+        arm = _first(free & (n < look))
+        if arm != WAIT:
+            return arm
+        unopened = _first(free & (look == 0) & (n == 0))
+        arm = new_arm(policy, unopened, _sum(policy.horizon) / len(n))
+        if arm != WAIT:
+            return arm
+        arm = _highest_end(policy, policy.slope, t)
+        if arm == WAIT or n[arm] == 0:
+            return arm if arm == WAIT else opened(policy, arm, policy.first_rung)
+        if takes_turns(policy, arm, t):
+            others = self._on_least_funded_rung(besides=arm)
+            if others.any():
+                return _highest_end(policy, policy.slope, t, others)
+        return arm
+
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
+        policy = self._policy
+        rung = record(policy, arm, reward)
+        if rung == WAIT:
+            return
+        promote(policy, arm, *self._enter_rung(arm, rung))
+        policy.step_correlation[0] = self._pooled_correlation()
+
+    def _on_least_funded_rung(self, besides: int) -> Bools:
+        """Return which available arms are there, but one."""
+        policy = self._policy
+        others = policy.available & (policy.pulls > 0)
+        others[besides] = False
+        starts = 2 * policy.first_rung << np.arange(len(policy.rung_pulls) - 1)
+        rung = np.searchsorted(starts, policy.pulls, side="right")
+        known = np.unique(rung[others])
+        if len(known):
+            others &= rung == known[policy.rung_pulls[known].argmin()]
+        return others
+
+    def _enter_rung(self, arm: int, rung: int) -> tuple[int, int]:
+        policy = self._policy
+        n_arms = len(policy.pulls)
+        own = slice(rung * n_arms, (rung + 1) * n_arms)
+        averages, ranks = policy.rung_average[own], policy.rung_rank[own]
+        value = policy.average[arm]
+        below, above = averages < value, averages > value
+        ranks += above
+        ranks -= below
+        n_better = int(np.count_nonzero(above))
+        n_there = 1 + int(np.count_nonzero(~np.isnan(averages)))
+        averages[arm] = value
+        ranks[arm] = np.count_nonzero(below) - n_better
+        return n_better, n_there
+
+    def _pooled_correlation(self) -> float:
+        policy = self._policy
+        shape = len(policy.rung_pulls), len(policy.pulls)
+        averages = policy.rung_average.reshape(shape)
+        ranks = policy.rung_rank.reshape(shape)
+        pairs, total = PRIOR_PAIRS, PRIOR_PAIRS * PRIOR
+        every = np.flatnonzero(~np.isnan(averages[0]))
+        for rung in range(len(ranks) - 1):
+            later = every[~np.isnan(averages[rung + 1, every])]
+            n_all, n = len(every), len(later)
+            if n < FEWEST_PAIRS:
+                break
+            x_all = normal_score(ranks[rung, every], n_all)
+            x = normal_score(ranks[rung, later], n_all)
+            y = normal_score(ranks[rung + 1, later], n)
+            of_all = n_all, int(x_all.sum()), int(x_all @ x_all)
+            of_pairs = x.sum(), y.sum(), x @ x, x @ y, y @ y
+            r = corrected(*of_all, n, *map(int, of_pairs))
+            pairs += n - 2.0
+            total += (n - 2.0) * r
+            every = later
+        return total / pairs
+
+
+_LIVE: dict[type, Any] = {
+    ScreenedDampedSlope: _Screened,
+    GatedDampedSlope: _Gated,
+    TrustedDampedSlope: _Trusted,
+}
 
 
 def _highest_end(
-    policy: ScreenedDampedSlope | GatedDampedSlope, slope: Floats, t: int
+    policy: ScreenedDampedSlope | GatedDampedSlope | TrustedDampedSlope,
+    slope: Floats,
+    t: int,
+    among: Bools | None = None,
 ) -> int:
     """Return the arm with the highest end, or an unopened one where there is none."""
     free, left = policy.available, policy.pulls_left
     claimed = int(left[~free].sum())
     if claimed and claimed >= policy.horizon.max(initial=0.0) - int(policy.pulls.sum()):
         return WAIT
-    arms = np.flatnonzero(free & (policy.pulls > 0))
+    trained = free & (policy.pulls > 0)
+    arms = np.flatnonzero(trained if among is None else trained & among)
     if not len(arms):
         return _first(free)
     n = policy.pulls[arms].astype(np.float64)

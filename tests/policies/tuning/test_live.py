@@ -15,6 +15,9 @@ POLICIES = [
     ("gated-damped-slope", {}),
     ("gated-damped-slope", {"late_arms": True}),
     ("gated-damped-slope", {"late_arms": True, "gate": -1.0}),
+    ("trusted-damped-slope", {}),
+    ("trusted-damped-slope", {"trust": 1.0}),
+    ("trusted-damped-slope", {"trust": -1.0, "opening_share": 0.2}),
 ]
 HOW = [
     {"n_jobs": 1, "digits": 1, "order": "completion"},
@@ -91,7 +94,7 @@ def test_other_policies_choose_themselves():
     assert live(policy) is policy
 
 
-@pytest.mark.parametrize("name", ["screened-damped-slope", "gated-damped-slope"])
+@pytest.mark.parametrize("name", sorted({name for name, _ in POLICIES}))
 def test_rewards_beyond_all_bounds_choose_an_arm(name):
     policy = make_policy(name, 4, 40, 10)
     chooser, rng = live(policy), np.random.default_rng(0)
