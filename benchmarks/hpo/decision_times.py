@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import Method
-from benchmarks.hpo.replay import draw_search, make_scheduler
+from benchmarks.hpo.replay import make_scheduler
 from benchmarks.hpo.tasks import Task
 
 OPENED = 0.3

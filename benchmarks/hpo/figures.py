@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import (
     BANDITS,
     DEFAULT,
@@ -17,7 +18,7 @@ from benchmarks.hpo.methods import (
     everyone,
 )
 from benchmarks.hpo.parts import CLEAN, NOISES, Played, noisy_name
-from benchmarks.hpo.replay import Setting, draw_search, own_epochs, scheduled
+from benchmarks.hpo.replay import Setting, own_epochs, scheduled
 from benchmarks.hpo.statistics import (
     balanced,
     cliques,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.hpo.draws import Search
 from risingsearch.policies import policy_info, resolve_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer
 
@@ -33,6 +34,9 @@ class Method(NamedTuple):
     proposer : callable, optional
         Makes the ``Scheduler``'s proposer from the features of all configurations, in
         the order in which they may be opened; then all of them may be opened.
+    play : callable, optional
+        Searches by itself, without a policy of the library: returns the configuration
+        of every epoch of a search with this budget.
     """
 
     name: str
@@ -40,6 +44,7 @@ class Method(NamedTuple):
     params: dict[str, Any] = {}  # noqa: RUF012 - never changed
     arms_per_budget: float | None = None
     proposer: Callable[[NDArray[np.float64]], Any] | None = None
+    play: Callable[[Search, int], NDArray[np.int64]] | None = None
 
     @property
     def plans_rounds(self) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import (
     BANDITS,
     BASELINES,
@@ -24,7 +25,7 @@ from benchmarks.hpo.methods import (
     own,
     without_horizon,
 )
-from benchmarks.hpo.replay import Outcome, Setting, draw_search, search
+from benchmarks.hpo.replay import Outcome, Setting, search
 from benchmarks.hpo.tasks import Task
 
 MULTIPLES = (1, 2, 5, 10, 20)

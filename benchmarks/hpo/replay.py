@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.hpo.draws import Search
 from benchmarks.hpo.methods import ORACLE, Method
 from benchmarks.hpo.tasks import Task
 from benchmarks.hpo.unknown_ends import UnknownEnds
@@ -22,8 +23,6 @@ from risingsearch.policies import (
 )
 from risingsearch.simulation import simulate
 
-FIRST_SEED = 1_000
-"""Of the random orders; those of the reference are 1000 to 1029."""
 GROWTH = 1.5
 """Factor by which a budget grows that was not known beforehand."""
 
@@ -59,16 +58,6 @@ class Setting(NamedTuple):
         return plain and not self.live
 
 
-class Search(NamedTuple):
-    """A table for one search: in random order, with noise added to the scores."""
-
-    task: Task
-    seed: int
-    order: NDArray[np.int64]  # in which configurations may be opened
-    seen: NDArray[np.float64]  # noisy scores, of the shape of the task's curves
-    lengths: NDArray[np.int64]  # in that order
-
-
 class Outcome(NamedTuple):
     """What came of a search."""
 
@@ -77,17 +66,8 @@ class Outcome(NamedTuple):
     pauses: int  # times that another arm went on before the last one had ended
     opened: int
     used: float  # share of the budget
+    in_vain: float  # share of later epochs, ``spent_in_vain``
     idle: float = 0.0  # share of the workers' time
-
-
-def draw_search(task: Task, seed: int, noise: float) -> Search:
-    """Return the order and the noise of a seed, the same for all methods."""
-    rng = np.random.default_rng(FIRST_SEED + seed)
-    order = rng.permutation(len(task.curves))
-    seen = task.curves
-    if noise > 0.0:
-        seen = seen + noise * rng.standard_normal(seen.shape)
-    return Search(task, seed, order, seen, task.lengths[order])
 
 
 def search(
@@ -103,6 +83,8 @@ def search(
         return None
     if method.policy == ORACLE:
         return oracle(run, budget)
+    if method.play is not None:
+        return judge(run, method.play(run, budget), budget)
     if setting.compiled and not proposes(method, task):
         return judge(run, simulated(run, method, budget), budget)
     arms, idle = scheduled(run, method, budget, setting)
@@ -125,9 +107,8 @@ def oracle(run: Search, budget: int) -> Outcome:
     i = int(ends.argmax())
     epochs = int(np.nanargmax(curves[i][: budget - i])) + 1
     used = (i + epochs) / budget
-    return Outcome(
-        run.task.regret(float(ends[i])), epochs / (i + epochs), i, i + 1, used
-    )
+    regret = run.task.regret(float(ends[i]))
+    return Outcome(regret, epochs / (i + epochs), i, i + 1, used, in_vain=0.0)
 
 
 def n_candidates(
@@ -271,7 +252,8 @@ def judge(run: Search, arms: NDArray[np.int64], budget: int) -> Outcome:
     """Return what came of a search, from the configuration of every epoch."""
     n = len(arms)
     epochs = own_epochs(arms)
-    picked = int(run.seen[arms, epochs].argmax())
+    scores = run.seen[arms, epochs]
+    picked = int(scores.argmax())
     winner = arms[picked]
     more = epochs + 1 < np.sum(~np.isnan(run.task.curves), axis=1)[arms]
     return Outcome(
@@ -280,6 +262,7 @@ def judge(run: Search, arms: NDArray[np.int64], budget: int) -> Outcome:
         pauses=int(np.sum((arms[1:] != arms[:-1]) & more[:-1])),
         opened=len(np.unique(arms)),
         used=n / budget,
+        in_vain=spent_in_vain(arms, scores),
     )
 
 
@@ -295,3 +278,23 @@ def own_epochs(arms: NDArray[np.int64]) -> NDArray[np.int64]:
     epochs = np.empty(len(arms), dtype=np.int64)
     epochs[order] = np.arange(len(arms)) - first
     return epochs
+
+
+def spent_in_vain(arms: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
+    """Return which share of later epochs went to arms that beat nothing any more.
+
+    Later epochs are those of an arm that had two or more already. One is in vain if its
+    arm, from then on, never exceeds the best score that any arm had before.
+
+    >>> spent_in_vain(np.zeros(6, dtype=int), np.array([0.1, 0.4, 0.3, 0.5, 0.5, 0.2]))
+    0.5
+    """
+    later = own_epochs(arms) >= 2
+    if not later.any():
+        return 0.0
+    best_before = np.maximum.accumulate(np.append(-math.inf, scores[:-1]))
+    from_then_on = np.empty_like(scores)
+    for arm in np.unique(arms):
+        own = np.flatnonzero(arms == arm)
+        from_then_on[own] = np.maximum.accumulate(scores[own][::-1])[::-1]
+    return float(np.mean(from_then_on[later] <= best_before[later]))

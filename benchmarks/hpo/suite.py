@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks.hpo import bars, figures, methods, tables
 from benchmarks.hpo.decision_times import Decisions, measure
+from benchmarks.hpo.draws import FIRST_SEED
 from benchmarks.hpo.parts import (
     CLEAN,
     JOBS,
@@ -35,7 +36,6 @@ from benchmarks.hpo.parts import (
     parts,
     play,
 )
-from benchmarks.hpo.replay import FIRST_SEED
 from benchmarks.hpo.tasks import Task, load_tasks
 from benchmarks.shared import report
 
@@ -128,7 +128,9 @@ def clean_parts(clean: Played) -> Iterator[str]:
     yield (
         f"What the searches do, at {budgets}: share of the epochs that the picked "
         "configuration got, changes from one that could train on to another, "
-        "configurations opened, share of the budget used."
+        "configurations opened, share of the budget used. In vain: of the epochs of "
+        "configurations that had two or more already, the share after which theirs "
+        "never exceeds the best score that any had before."
     )
     yield tables.behaviour(clean)
 

@@ -76,7 +76,7 @@ def against(played: Played, method: str = DEFAULT) -> str:
 
 
 def behaviour(played: Played) -> str:
-    """Return epochs of the winner, pauses, arms opened and budget used, per budget."""
+    """Return what the searches do, per budget: the fields of ``Outcome``."""
     lines = []
     for name in ascending(played):
         m = played.names.index(name)
@@ -86,6 +86,7 @@ def behaviour(played: Played) -> str:
             ("pauses", "pauses", "{:.0f}"),
             ("arms", "opened", "{:.0f}"),
             ("used", "used", "{:.2f}"),
+            ("in vain", "in_vain", "{:.0%}"),
         ):
             values = balanced(played.field(field)[m], played.families).mean(axis=-1)
             line[what] = ", ".join(form.format(value) for value in values)

@@ -1,9 +1,9 @@
 """Tables of recorded learning curves as tasks for a tuner: one row per configuration.
 
-The format is that of ``hpo_curves``: a folder per family, an npz file per task with
-``valid`` (configurations, epochs), and if known ``length``, ``cost`` (seconds per
-epoch) and ``X``, ``hp_names``, ``hp_log`` and ``meta`` (the configurations). CSV files
-are read as well, and a file of LCDB holds many tasks.
+The format is that of ``hpo_curves`` and ``hpo_curves_2``: a folder per family, an npz
+file per task with ``valid`` (configurations, epochs), and if known ``length``, ``cost``
+(seconds per epoch) and ``X``, ``hp_names``, ``hp_log`` and ``meta`` (the
+configurations). CSV files are read as well, and a file of LCDB holds many tasks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from risingsearch.curves import load_curves
 from risingsearch.errors import InvalidParameterError
 
-FOLDER = "hpo_curves"
+FOLDERS = "hpo_curves", "hpo_curves_2"
 SUFFIXES = (".csv", ".npz", ".parquet")
 
 POINTS = 50
@@ -68,7 +68,7 @@ class Task(NamedTuple):
 
 
 def load_tasks(data_dir: Path | None) -> list[Task]:
-    """Return all tasks of a folder, or of its subfolder ``hpo_curves``.
+    """Return all tasks of a folder, or of its subfolders ``FOLDERS``.
 
     Raises
     ------
@@ -78,17 +78,17 @@ def load_tasks(data_dir: Path | None) -> list[Task]:
     if data_dir is None:
         msg = "no recorded curves: give --data-dir, or set RISINGSEARCH_DATA"
         raise InvalidParameterError(msg)
-    base = data_dir / FOLDER if (data_dir / FOLDER).is_dir() else data_dir
-    files = sorted(
-        path
-        for path in (*base.glob("*"), *base.glob("*/*"))
-        if path.suffix.lower() in SUFFIXES
-    )
-    tasks = [task for path in files for task in _tasks_of(path)]
+    bases = [data_dir / name for name in FOLDERS if (data_dir / name).is_dir()]
+    tasks = [
+        task
+        for base in bases or [data_dir]
+        for path in _files(base)
+        for task in _tasks_of(path)
+    ]
     if not tasks:
         msg = (
             f"data_dir={data_dir} holds no recorded curves: files {', '.join(SUFFIXES)}"
-            " are looked for in it, in its folders and in hpo_curves"
+            f" are looked for in it, in its folders and in {' and '.join(FOLDERS)}"
         )
         raise InvalidParameterError(msg)
     return tasks
@@ -165,6 +165,14 @@ def scaled_features(
 
 def _quantile(lengths: NDArray[np.int64]) -> int:
     return max(1, round(float(np.quantile(lengths, 0.9))))
+
+
+def _files(base: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in (*base.glob("*"), *base.glob("*/*"))
+        if path.suffix.lower() in SUFFIXES
+    )
 
 
 def _tasks_of(path: Path) -> Iterator[Task]:

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from benchmarks.hpo import decision_times, replay
+from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import BASELINES, ORACLE, Method, everyone
-from benchmarks.hpo.replay import Setting, draw_search, judge, search, simulated, train
+from benchmarks.hpo.replay import (
+    Setting,
+    judge,
+    search,
+    simulated,
+    spent_in_vain,
+    train,
+)
 from benchmarks.hpo.tasks import make_task
 from benchmarks.hpo.unknown_ends import UnknownEnds
 from risingsearch import Scheduler
@@ -86,6 +94,26 @@ def test_an_outcome_counts_pauses_of_what_could_go_on(task):
     outcome = judge(run, np.array(arms), 2 * len(arms))
     assert (outcome.pauses, outcome.opened, outcome.used) == (1, 2, 0.5)
     assert outcome.winner_share in (3 / len(arms), 1 - 3 / len(arms))
+
+
+def test_epochs_are_in_vain_once_an_arm_beats_nothing_any_more():
+    scores = np.array([0.5, 0.1, 0.2, 0.3, 0.6, 0.6, 0.7, 0.4, 0.4, 0.4, 0.8])
+    arms = np.array([0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0])
+    # Arm 1 leads on to .7 in the end; the third epoch of arm 2 comes to nothing.
+    assert spent_in_vain(arms, scores) == 1 / 5
+    flat = np.array([0.5, 0.5, 0.5, 0.4])
+    assert spent_in_vain(np.zeros(4, int), flat) == 1.0
+    assert spent_in_vain(np.arange(4), flat) == 0.0
+
+
+def test_a_method_may_search_by_itself(task):
+    def first_in_order(run, budget):
+        return np.repeat(run.order, run.lengths)[:budget]
+
+    run = draw_search(task, 0, 0.0)
+    method = Method("own", "none", play=first_in_order)
+    found = search(run, method, 2, Setting())
+    assert (found.used, found.pauses) == (1.0, 0)
 
 
 def test_a_budget_that_the_table_does_not_hold_is_left_out(task):

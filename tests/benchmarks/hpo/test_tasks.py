@@ -35,6 +35,12 @@ class TestLoading:
         assert found["one", "a"].cost.shape == (20, 8)
         assert found["hpo_curves", "b"].lengths.tolist() == [10] * 20
 
+    def test_both_folders_are_read(self, curves, tmp_path):
+        save(tmp_path / "hpo_curves" / "one" / "a.npz", curves)
+        save(tmp_path / "hpo_curves_2" / "two" / "a.npz", curves)
+        found = [(task.family, task.name) for task in load_tasks(tmp_path)]
+        assert found == [("one", "a"), ("two", "a")]
+
     def test_features_are_read_with_their_scales_and_categories(self, curves, tmp_path):
         x = np.column_stack([np.geomspace(1e-4, 1e-2, 20), np.arange(20) % 2])
         save(
