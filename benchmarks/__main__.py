@@ -110,6 +110,7 @@ def accepted(run: Callable[..., None], arguments: Namespace) -> dict[str, Any]:
         "jobs": arguments.jobs,
         "mode": arguments.mode,
         "clicks": arguments.clicks,
+        "leave_family_out": arguments.leave_family_out,
     }
     taken = inspect.signature(run).parameters
     return {name: value for name, value in options.items() if name in taken}
@@ -145,6 +146,11 @@ def parser() -> ArgumentParser:
         type=Path,
         metavar="FILE",
         help="smooth: a log with the columns timestamp,item,click; default: synthetic",
+    )
+    parser.add_argument(
+        "--leave-family-out",
+        action="store_true",
+        help="hpo: judge each family by constants that were chosen without it",
     )
     return parser
 

@@ -1,196 +1,157 @@
-"""What the suite must show: the reference's figures, and bars for the default."""
+"""The bars for the default: what it must show beside the best of its rivals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from benchmarks.hpo import methods
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.hpo import reference
 from benchmarks.hpo.decision_times import Decisions
-from benchmarks.hpo.methods import DEFAULT, GATED, SIMPLE
+from benchmarks.hpo.methods import DEFAULT
 from benchmarks.hpo.parts import (
     CLEAN,
-    MULTIPLES,
+    JOBS,
     NOISES,
+    SECONDS,
     UNKNOWN,
     Played,
     noisy_name,
     parallel_name,
 )
-from benchmarks.hpo.statistics import (
-    Interval,
-    over_seeds,
-    overall,
-    paired,
-    per_task,
-)
-from benchmarks.shared import report
+from benchmarks.hpo.statistics import balanced, over_seeds, overall, paired, per_task
+from benchmarks.hpo.tables import bar_row
 
-
-class Row(NamedTuple):
-    """A row of the reference's table: the mean, its interval, and the families."""
-
-    mean: float
-    half: float
-    families: tuple[float, float, float, float]
-
-
-FAMILIES = ("algoperf", "deepobs", "nmtlc", "taskset")
-TASKS = {
-    "algoperf": (
-        *("criteo1tb", "criteo1tb_embed_init", "imagenet_resnet"),
-        *("imagenet_resnet_large_bn_init", "librispeech_deepspeech", "ogbg"),
-        "ogbg_model_size",
-    ),
-    "deepobs": ("cifar100_allcnnc", "fmnist_2c2d", "mnist_vae", "tolstoi_char_rnn"),
-    "nmtlc": ("finetune_fr-en", "scratch_en-ja", "scratch_ru-en", "scratch_so-en"),
-    "taskset": (
-        *("imdb_patch128_LSTM128_avg_bs64", "imdb_patch128_LSTM128_bs64"),
-        *("imdb_patch32_GRU128_bs128", "imdb_patch32_IRNN64_relu_avg_bs128"),
-        *("imdb_patch32_LSTM128_E128_bs128", "imdb_patch32_VRNN64_tanh_avg_bs128"),
-    ),
-}
-"""The public tasks, on which the reference's figures were measured."""
-ORDERS = 30
-
-REFERENCE = {
-    DEFAULT: Row(0.220, 0.010, (0.494, 0.037, 0.073, 0.277)),
-    SIMPLE: Row(0.239, 0.012, (0.488, 0.036, 0.086, 0.347)),
-    GATED: Row(0.232, 0.011, (0.489, 0.037, 0.079, 0.323)),
-    "epsilon-greedy": Row(0.255, 0.011, (0.493, 0.060, 0.090, 0.375)),
-    "successive-halving-4": Row(0.275, 0.009, (0.602, 0.044, 0.082, 0.372)),
-    "successive-halving-3": Row(0.279, 0.009, (0.611, 0.044, 0.085, 0.377)),
-    "asha-4": Row(0.283, 0.011, (0.609, 0.046, 0.082, 0.395)),
-    "asha-3": Row(0.285, 0.011, (0.599, 0.050, 0.093, 0.400)),
-    "cure-ucb": Row(0.325, 0.011, (0.735, 0.066, 0.092, 0.406)),
-    "hyperband": Row(0.330, 0.012, (0.581, 0.090, 0.142, 0.506)),
-    "random-search": Row(0.451, 0.020, (0.466, 0.277, 0.316, 0.743)),
-}
-
-MEAN_BAR, UNKNOWN_BAR, PARALLEL_BAR = 0.220, 0.245, 1.05
-WON_BAR, P_BAR = 0.75, 0.05
-DECISION_BARS = {200: 5.0, 2_000: 50.0}
 RIVALS = (
-    *("successive-halving-4", "successive-halving-3", "asha-4", "asha-3"),
-    *("hyperband", "epsilon-greedy"),
+    *("asha-3", "asha-4", "successive-halving-3", "successive-halving-4"),
+    *("hyperband", "epsilon-greedy", "cure-ucb", "random-search", "dyhpo"),
+)
+IN_FULL = "random-search"
+MARGIN, WON, P_VALUE = 0.03, 0.7, 0.01
+AT_A_BUDGET, OF_A_FAMILY = 0.01, 0.04
+LATE_FAMILIES = ("grokking", "rl")
+IN_VAIN, MULTIPLE = 0.25, 10
+DECISION_BARS = {200: 5.0, 2_000: 50.0}
+CONDITIONS = (
+    *map(noisy_name, NOISES),
+    *map(parallel_name, JOBS),
+    *(UNKNOWN, SECONDS),
 )
 
 
-def bars(played: Mapping[str, Played], times: Sequence[Decisions]) -> Iterator[dict]:
+def bars(
+    played: Mapping[str, Played], times: Sequence[Decisions]
+) -> Iterator[dict[str, str]]:
     """Yield a row per bar: what was measured, and whether it holds."""
     clean = played[CLEAN]
-    if as_reference(clean):
-        yield from reproduced(clean)
-    yield below("mean regret without noise", clean, MEAN_BAR)
-    for noise in NOISES:
-        yield not_above_the_best(noise, played[noisy_name(noise)])
-    for rival in RIVALS:
+    if (public := reference.public(clean)) is not None:
+        yield from reference.reproduced(public)
+    yield ahead(clean)
+    for rival in rivals(clean):
         yield better(clean, rival)
-    yield below("mean regret, budget unknown", played[UNKNOWN], UNKNOWN_BAR, exact=True)
-    four = played[parallel_name(4)]
-    yield parallel(clean.where(four.part), four)
+    yield from at_each_budget(clean)
+    yield from of_each_family(clean)
+    for condition in CONDITIONS:
+        if condition in played:
+            yield level(condition, played[condition])
+    if MULTIPLE in clean.part.multiples:
+        yield not_in_vain(clean)
     for time in times:
         if time.method == DEFAULT:
             yield in_time(time)
 
 
-def as_reference(played: Played) -> bool:
-    """Return whether these are the tasks and the orders of the reference."""
-    tasks = sorted((task.family, task.name) for task in played.part.tasks)
-    same = sorted((family, name) for family, of in TASKS.items() for name in of)
-    return tasks == same and played.part.seeds == range(ORDERS)
+def rivals(played: Played) -> list[str]:
+    """Return the baselines that were played."""
+    return [name for name in RIVALS if name in played.names]
 
 
-def reproduced(played: Played) -> Iterator[dict]:
-    """Yield whether the reference's means come out, within their own intervals."""
-    for name, row in REFERENCE.items():
-        mine = ours(played, name)
-        if mine is not None:
-            bar = f"reproduced: {name} {row.mean:.3f} ± {row.half:.3f}"
-            holds = abs(mine.mean - row.mean) <= row.half
-            yield bar_row(bar, with_half(mine), holds)
+def ahead(played: Played) -> dict[str, str]:
+    """Check the default's mean against the best baseline's."""
+    means = {
+        name: float(overall(played.of(name), played.families).mean())
+        for name in (DEFAULT, *rivals(played))
+    }
+    bar = f"{DEFAULT}: mean at least {MARGIN:g} below the best baseline"
+    return compared(bar, means, -MARGIN)
 
 
-def reference_table(played: Played) -> str:
-    """Return our means per family beside the reference's."""
-    lines = []
-    for name, row in REFERENCE.items():
-        mine = ours(played, name)
-        if mine is None:
-            continue
-        regret = played.of(name)
-        line = {"method": name, "mean": f"{mine.mean:.3f} / {row.mean:.3f}"}
-        for family, theirs in zip(FAMILIES, row.families, strict=True):
-            own = per_task(regret[played.families == family]).mean()
-            line[family] = f"{own:.3f} / {theirs:.3f}"
-        lines.append(line)
-    return report.table(lines)
+def at_each_budget(played: Played) -> Iterator[dict[str, str]]:
+    """Check the default at every budget."""
+    means = {
+        name: balanced(played.of(name), played.families).mean(axis=-1)
+        for name in (DEFAULT, *rivals(played))
+    }
+    for b, multiple in enumerate(played.part.multiples):
+        bar = f"{DEFAULT}: at {multiple}x at most {AT_A_BUDGET:g} above the best"
+        yield compared(bar, picked(means, b), AT_A_BUDGET)
 
 
-def ours(played: Played, name: str) -> Interval | None:
-    """Return our mean for a row of the reference; None if we have no such method."""
-    if name not in played.names:
-        return None
-    return over_seeds(overall(played.of(name), played.families))
+def of_each_family(played: Played) -> Iterator[dict[str, str]]:
+    """Check the default in every family."""
+    names = (DEFAULT, *rivals(played))
+    for family in np.unique(played.families):
+        own = played.families == family
+        means = {name: float(per_task(played.of(name)[own]).mean()) for name in names}
+        bar = f"{DEFAULT}: {family}, at most {OF_A_FAMILY:g} above the best"
+        yield compared(bar, means, OF_A_FAMILY)
+        if family in LATE_FAMILIES and IN_FULL in means:
+            two = {name: means[name] for name in (DEFAULT, IN_FULL)}
+            yield compared(f"{DEFAULT}: {family}, not above random in full", two, 0.0)
 
 
-def below(what: str, played: Played, bar: float, *, exact: bool = False) -> dict:
-    """Check the default's mean; unless exact, the bar is widened by its interval."""
-    mean = over_seeds(overall(played.of(DEFAULT), played.families))
-    allowed = bar if exact else bar + mean.high - mean.mean
-    text = f"{DEFAULT}: {what} at most {bar:.3f}" + ("" if exact else " + its interval")
-    budgets = played.part.multiples
-    if tuple(budgets) != MULTIPLES:
-        text += f" (here at {', '.join(f'{multiple}x' for multiple in budgets)} alone)"
-    return bar_row(text, with_half(mean), mean.mean <= allowed)
+def picked(means: Mapping[str, NDArray[np.float64]], i: int) -> dict[str, float]:
+    """Return one figure of every method."""
+    return {name: float(values[i]) for name, values in means.items()}
 
 
-def not_above_the_best(noise: float, played: Played) -> dict:
-    """Check the default against the best baseline under noise, order by order."""
-    regret = {name: overall(played.of(name), played.families) for name in played.names}
-    baselines = [method.name for method in methods.BASELINES]
-    best = min(baselines, key=lambda name: float(regret[name].mean()))
-    more = over_seeds(regret[DEFAULT] - regret[best])
-    measured = (
-        f"{regret[DEFAULT].mean():.3f}, {best} {regret[best].mean():.3f}: "
-        f"{more.mean:+.3f} ± {more.high - more.mean:.3f}"
-    )
-    bar = f"{DEFAULT}: noise {noise:g}, not above the best baseline beyond the interval"
-    return bar_row(bar, measured, more.low <= 0.0)
+def compared(bar: str, means: Mapping[str, float], allowed: float) -> dict[str, str]:
+    """Check that the default is at most so much above the lowest of the others."""
+    best = min((name for name in means if name != DEFAULT), key=lambda n: means[n])
+    more = means[DEFAULT] - means[best]
+    measured = f"{means[DEFAULT]:.3f}, {best} {means[best]:.3f}: {more:+.3f}"
+    return bar_row(bar, measured, more <= allowed)
 
 
-def better(played: Played, rival: str) -> dict:
+def better(played: Played, rival: str) -> dict[str, str]:
     """Check that the default wins most tasks against a rival, beyond chance."""
     found = paired(played.of(DEFAULT), played.of(rival), played.families)
-    bar = f"{DEFAULT}: better than {rival} on {WON_BAR:.0%} of the tasks, p < {P_BAR:g}"
+    bar = f"{DEFAULT}: better than {rival} on {WON:.0%} of the tasks, p < {P_VALUE:g}"
     measured = f"{found.won:.0%}, p = {found.p_value:.2g}"
-    return bar_row(bar, measured, found.won >= WON_BAR and found.p_value < P_BAR)
+    return bar_row(bar, measured, found.won >= WON and found.p_value < P_VALUE)
 
 
-def parallel(one: Played, four: Played) -> dict:
-    """Check what four jobs in flight cost the default, on the same orders."""
-    means = [overall(part.of(DEFAULT), part.families).mean() for part in (one, four)]
-    bar = f"{DEFAULT}: with 4 jobs in flight at most {PARALLEL_BAR - 1:.0%} worse"
-    measured = f"{means[0]:.3f} with one, {means[1]:.3f} with 4"
-    return bar_row(bar, measured, bool(means[1] <= PARALLEL_BAR * means[0]))
+def level(condition: str, played: Played) -> dict[str, str]:
+    """Check the default against the best baseline of a condition, order by order."""
+    regret = {
+        name: overall(played.of(name), played.families)
+        for name in (DEFAULT, *rivals(played))
+    }
+    best = min(rivals(played), key=lambda name: float(regret[name].mean()))
+    more = over_seeds(regret[DEFAULT] - regret[best])
+    half = "" if math.isnan(more.low) else f" ± {more.high - more.mean:.3f}"
+    measured = (
+        f"{regret[DEFAULT].mean():.3f}, {best} {regret[best].mean():.3f}: "
+        f"{more.mean:+.3f}{half}"
+    )
+    bar = f"{DEFAULT}: {condition}, not above the best baseline beyond the interval"
+    lowest = more.mean if math.isnan(more.low) else more.low  # of one order
+    return bar_row(bar, measured, lowest <= 0.0)
 
 
-def in_time(time: Decisions) -> dict:
+def not_in_vain(played: Played) -> dict[str, str]:
+    """Check how many of the default's epochs beat nothing any more."""
+    of_default = played.field("in_vain")[played.names.index(DEFAULT)]
+    shares = balanced(of_default, played.families).mean(axis=-1)
+    share = float(shares[played.part.multiples.index(MULTIPLE)])
+    bar = f"{DEFAULT}: at {MULTIPLE}x at most {IN_VAIN:.0%} of later epochs in vain"
+    return bar_row(bar, f"{share:.0%}", share <= IN_VAIN)
+
+
+def in_time(time: Decisions) -> dict[str, str]:
     """Check the time of a decision."""
     bar = DECISION_BARS[time.n_arms]
     text = f"{DEFAULT}: {bar:g} ms per decision among {time.n_arms:,} arms"
     return bar_row(text, f"{time.mean:.2f} ms", time.mean <= bar)
-
-
-def with_half(mean: Interval) -> str:
-    """Return a mean and half its interval, in words."""
-    if math.isnan(mean.high):  # of one order
-        return f"{mean.mean:.3f}"
-    return f"{mean.mean:.3f} ± {mean.high - mean.mean:.3f}"
-
-
-def bar_row(bar: str, measured: str, holds: bool) -> dict[str, str]:
-    """Return a row of the table of bars."""
-    verdict = "holds" if holds else "does not hold"
-    return {"bar": bar, "measured": measured, "verdict": verdict}

@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import (
     BANDITS,
+    BASELINES,
     DEFAULT,
     ORACLE,
     Method,
     ablations,
-    everyone,
+    shipped,
 )
 from benchmarks.hpo.parts import CLEAN, NOISES, Played, noisy_name
 from benchmarks.hpo.replay import Setting, own_epochs, scheduled
@@ -207,4 +208,4 @@ def allocations(
 def shown_allocations() -> list[Method]:
     """Return the methods whose allocations are drawn."""
     names = (DEFAULT, *ALLOCATIONS)
-    return [one for one in everyone() if one.name in names]
+    return [one for one in (*shipped(), *BASELINES, *BANDITS) if one.name in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from risingsearch.scheduling.proposers import GaussianProcessProposer
 ORACLE = "oracle"
 DEFAULT = "auto"
 SIMPLE, GATED = "screened-damped-slope", "gated-damped-slope"
+PROPOSING = "gated-damped-slope, proposals"
 
 
 class Method(NamedTuple):
@@ -75,13 +76,23 @@ BANDITS = (
 )
 
 
-def own() -> list[Method]:
-    """Return ``auto``, which proposes arms, and the two rules that it builds on."""
+def shipped() -> list[Method]:
+    """Return the default as it is."""
+    return [Method(DEFAULT, DEFAULT, proposer=GaussianProcessProposer)]
+
+
+def settings() -> list[Method]:
+    """Return the settings of the default among which ``left_out`` chooses."""
     return [
-        Method(DEFAULT, DEFAULT, proposer=GaussianProcessProposer),
-        Method(SIMPLE, SIMPLE),
-        Method(GATED, GATED),
+        Method(f"gate={gate:g}, eps={eps:g}", GATED, {"gate": gate, "eps": eps})
+        for gate in (0.5, 0.8, 0.9)
+        for eps in (0.125, 0.25, 0.5)
     ]
+
+
+def own(default: Sequence[Method]) -> list[Method]:
+    """Return the default in its settings, and two simpler rules of our own."""
+    return [*default, Method(SIMPLE, SIMPLE), Method(GATED, GATED)]
 
 
 def ablations() -> list[Method]:
@@ -100,22 +111,27 @@ def ablations() -> list[Method]:
     ]
 
 
-def everyone() -> list[Method]:
+def everyone(default: Sequence[Method]) -> list[Method]:
     """Return all methods that search by epochs, and the oracle."""
+    late = Method(PROPOSING, GATED, {"late_arms": True}, None, GaussianProcessProposer)
     oracle = Method(ORACLE, ORACLE)
-    return [*own(), *BASELINES, *BANDITS, *ablations(), oracle]
+    return [*own(default), late, *BASELINES, *BANDITS, *ablations(), oracle]
 
 
-def without_horizon() -> list[Method]:
+def in_conditions(default: Sequence[Method]) -> list[Method]:
+    """Return the methods that are compared under conditions that take longer."""
+    return [*own(default), *BASELINES, BANDITS[0]]
+
+
+def without_horizon(default: Sequence[Method]) -> list[Method]:
     """Return the methods that can go on with a budget that grows."""
     return [
         method
-        for method in (*own(), *BASELINES)
+        for method in (*own(default), *BASELINES)
         if method.arms_per_budget is None and not method.plans_rounds
     ]
 
 
-def by_cost() -> list[Method]:
+def by_cost(default: Sequence[Method]) -> list[Method]:
     """Return the methods that can spend a budget in seconds."""
-    methods = (*own(), *BASELINES, *BANDITS)
-    return [method for method in methods if not method.plans_rounds]
+    return [method for method in in_conditions(default) if not method.plans_rounds]

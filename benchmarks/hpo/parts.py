@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from multiprocessing import get_context
 from typing import NamedTuple
 
@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 
 from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import (
-    BANDITS,
-    BASELINES,
-    DEFAULT,
     Method,
     by_cost,
     everyone,
-    own,
+    in_conditions,
+    settings,
     without_horizon,
 )
 from benchmarks.hpo.replay import Outcome, Setting, search
@@ -36,12 +34,13 @@ REAL, LCDB, SURROGATE = "real", "LCDB", "LCBench surrogate"
 GROUPS = {"lcdb": LCDB, "lcbench_surrogate": SURROGATE}
 """Families that make a group of their own; all others are the real ones."""
 
-CLEAN, PARALLEL, UNKNOWN, SECONDS = "clean", "parallel", "unknown", "seconds"
+CLEAN, SETTINGS, UNKNOWN, SECONDS = "clean", "settings", "unknown", "seconds"
 
 
 class Scale(NamedTuple):
     """How much is measured."""
 
+    per_family: int | None  # of the real tasks; None: all of them
     seeds: int  # on the real tasks
     noisy_seeds: int
     other_seeds: int  # on the other groups
@@ -52,9 +51,9 @@ class Scale(NamedTuple):
 
 
 SCALES = {
-    "quick": Scale(2, 1, 1, 1, 1, (1, 5), 8),
-    "default": Scale(10, 4, 3, 3, 2, (1, 5, 20), 4),
-    "full": Scale(30, 5, 3, 3, 1, MULTIPLES, 2),
+    "quick": Scale(1, 2, 1, 1, 1, 1, (1, 5), 8),
+    "default": Scale(None, 10, 4, 3, 3, 2, (1, 5, 20), 4),
+    "full": Scale(None, 20, 5, 3, 3, 3, MULTIPLES, 2),
 }
 
 
@@ -124,37 +123,50 @@ def group(tasks: Sequence[Task], name: str) -> list[Task]:
     return [task for task in tasks if GROUPS.get(task.family, REAL) == name]
 
 
-def parts(tasks: Sequence[Task], scale: Scale, seed: int) -> Iterator[Part]:
-    """Yield all parts for which there are tasks."""
-    rivals = [*own(), *BASELINES, BANDITS[0]]
-    real = group(tasks, REAL) or tasks
-    seeds, noisy, other, live, timed_seeds = (
-        range(seed, seed + n) for n in scale[: Scale._fields.index("live_multiples")]
-    )
-    yield Part(CLEAN, real, everyone(), Setting(), MULTIPLES, seeds)
+def real_ones(tasks: Sequence[Task], scale: Scale) -> Sequence[Task]:
+    """Return the first real tasks of every family; where there is none, all tasks."""
+    families: dict[str, list[Task]] = {}
+    for task in group(tasks, REAL):
+        families.setdefault(task.family, []).append(task)
+    first = (own[: scale.per_family] for own in families.values())
+    return list(chain.from_iterable(first)) or tasks
+
+
+def settings_part(tasks: Sequence[Task], scale: Scale, seed: int) -> Part:
+    """Return the part in which the settings of the default are compared."""
+    seeds = range(seed, seed + scale.seeds)
+    real = real_ones(tasks, scale)
+    return Part(SETTINGS, real, settings(), Setting(), MULTIPLES, seeds)
+
+
+def parts(
+    tasks: Sequence[Task], scale: Scale, seed: int, default: Sequence[Method]
+) -> Iterator[Part]:
+    """Yield all parts for which there are tasks, with these settings of the default."""
+    rivals, growing = in_conditions(default), without_horizon(default)
+    real, few = real_ones(tasks, scale), scale.live_multiples
+
+    def orders(n: int) -> range:
+        return range(seed, seed + n)
+
+    clean = everyone(default)
+    yield Part(CLEAN, real, clean, Setting(), MULTIPLES, orders(scale.seeds))
+    noisy, live = orders(scale.noisy_seeds), orders(scale.live_seeds)
     for noise in NOISES:
         setting = Setting(noise=noise)
         yield Part(noisy_name(noise), real, rivals, setting, MULTIPLES, noisy)
     for name in (LCDB, SURROGATE):
         if (others := group(tasks, name)[:: scale.every]) and real is not tasks:
+            other = orders(scale.other_seeds)
             yield Part(name, others, rivals, Setting(), MULTIPLES, other)
     for n_jobs in JOBS:
         setting = Setting(n_jobs=n_jobs)
-        name = parallel_name(n_jobs)
-        yield Part(name, real, parallel(), setting, scale.live_multiples, live)
-    setting = Setting(known=False)
-    growing = without_horizon()
-    yield Part(UNKNOWN, real, growing, setting, scale.live_multiples, live)
-    if timed := [task for task in tasks if task.cost is not None][:: scale.every]:
+        yield Part(parallel_name(n_jobs), real, rivals, setting, few, live)
+    yield Part(UNKNOWN, real, growing, Setting(known=False), few, live)
+    if timed := [task for task in real if task.cost is not None]:
         setting = Setting(unit="seconds")
-        live_multiples = scale.live_multiples
-        yield Part(SECONDS, timed, by_cost(), setting, live_multiples, timed_seeds)
-
-
-def parallel() -> list[Method]:
-    """Return the methods that are compared with jobs in flight."""
-    names = (DEFAULT, "successive-halving-4", "asha-3", "hyperband", "epsilon-greedy")
-    return [one for one in everyone() if one.name in names]
+        seconds = orders(scale.timed_seeds)
+        yield Part(SECONDS, timed, by_cost(default), setting, few, seconds)
 
 
 def noisy_name(noise: float) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.hpo.bars import with_half
 from benchmarks.hpo.decision_times import Decisions
 from benchmarks.hpo.methods import DEFAULT
 from benchmarks.hpo.parts import Played
 from benchmarks.hpo.replay import Outcome
 from benchmarks.hpo.statistics import (
+    Interval,
     balanced,
     cell_ranks,
     mean_known,
@@ -138,6 +139,19 @@ def by_budget(played: Played, regret: NDArray[np.float64]) -> dict[str, str]:
 def three(value: float) -> str:
     """Return a regret with three digits."""
     return f"{value:.3f}"
+
+
+def with_half(mean: Interval) -> str:
+    """Return a mean and half its interval, in words."""
+    if math.isnan(mean.high):  # of one order
+        return f"{mean.mean:.3f}"
+    return f"{mean.mean:.3f} ± {mean.high - mean.mean:.3f}"
+
+
+def bar_row(bar: str, measured: str, holds: bool) -> dict[str, str]:
+    """Return a row of the table of bars."""
+    verdict = "holds" if holds else "does not hold"
+    return {"bar": bar, "measured": measured, "verdict": verdict}
 
 
 def rows(name: str, played: Played) -> Iterator[dict[str, Any]]:

@@ -27,8 +27,9 @@ from benchmarks.adapters.optuna.studies import (
     Studied,
     study,
 )
-from benchmarks.hpo import bars
+from benchmarks.hpo import reference
 from benchmarks.hpo.statistics import balanced, over_seeds, overall, per_task
+from benchmarks.hpo.tables import with_half
 from benchmarks.hpo.tasks import Task, load_tasks
 from benchmarks.shared import figures, report
 from benchmarks.shared.figures import Look
@@ -84,7 +85,8 @@ def public(tasks: Sequence[Task]) -> list[Task]:
     return [
         task
         for task in tasks
-        if task.features is not None and task.name in bars.TASKS.get(task.family, ())
+        if task.features is not None
+        and task.name in reference.TASKS.get(task.family, ())
     ]
 
 
@@ -136,7 +138,7 @@ def _means(
         yield {
             "method": name,
             **{f"{m} R": f"{by_budget[i]:.3f}" for i, m in enumerate(MULTIPLES)},
-            "mean": bars.with_half(over_seeds(overall(own, families))),
+            "mean": with_half(over_seeds(overall(own, families))),
             **{
                 family: f"{per_task(own[families == family]).mean():.3f}"
                 for family in np.unique(families)

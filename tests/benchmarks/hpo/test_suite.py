@@ -1,16 +1,26 @@
 import csv
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.hpo import bars, methods, parts, replay, suite
+from benchmarks.hpo import (
+    bars,
+    left_out,
+    methods,
+    parts,
+    reference,
+    replay,
+    suite,
+)
 from benchmarks.hpo.decision_times import Decisions
 from benchmarks.hpo.methods import Method
-from benchmarks.hpo.parts import Part, Played
+from benchmarks.hpo.parts import MULTIPLES, Part, Played
 from benchmarks.hpo.replay import Outcome, Setting
 from benchmarks.hpo.tasks import make_task
+from risingsearch.errors import InvalidParameterError
 from risingsearch.simulation import simulate
 
 
@@ -25,18 +35,19 @@ def tasks():
     table = curves(0)
     made = [
         make_task(family, name, table, cost=np.ones((40, 6)))
-        for family, names in bars.TASKS.items()
+        for family, names in reference.TASKS.items()
         for name in names
     ]
     return [*made, make_task("lcdb", "x", table)]
 
 
-def played(tasks, regret, seeds=range(30)):
+def played(tasks, regret, seeds=range(30), multiples=(1, 2)):
     """Return a part in which methods have these mean regrets, the same everywhere."""
     rng = np.random.default_rng(0)
     made = [Method(name, "auto") for name in regret]
-    part = Part("clean", tasks, made, Setting(), (1, 2), seeds)
-    outcomes = np.zeros((len(regret), len(tasks), 2, len(seeds), len(Outcome._fields)))
+    part = Part("clean", tasks, made, Setting(), multiples, seeds)
+    shape = len(regret), len(tasks), len(multiples), len(seeds)
+    outcomes = np.zeros((*shape, len(Outcome._fields)))
     noise = rng.uniform(-0.01, 0.01, outcomes.shape[1:-1])
     for m, mean in enumerate(regret.values()):
         outcomes[m, ..., 0] = mean + noise + rng.uniform(-1e-3, 1e-3, noise.shape)
@@ -44,19 +55,26 @@ def played(tasks, regret, seeds=range(30)):
 
 
 def test_parts_cover_what_there_is(tasks):
-    full = parts.SCALES["full"]
-    plan = {part.name: part for part in parts.parts(tasks, full, 0)}
+    full, default = parts.SCALES["full"], methods.shipped()
+    plan = {part.name: part for part in parts.parts(tasks, full, 0, default)}
     assert list(plan) == [
         *("clean", "noise 0.01", "noise 0.03", "LCDB", "4 in flight", "16 in flight"),
         *("unknown", "seconds"),
     ]
     assert len(plan["clean"].tasks) == 21
-    assert plan["clean"].seeds == range(30)
+    assert plan["clean"].seeds == range(20)
     assert [task.family for task in plan["LCDB"].tasks] == ["lcdb"]
     assert all(not method.plans_rounds for method in plan["seconds"].methods)
-    only = {part.name: part for part in parts.parts(tasks[-1:], full, 0)}
+    only = {part.name: part for part in parts.parts(tasks[-1:], full, 0, default)}
     assert len(only["clean"].tasks) == 1
     assert "LCDB" not in only
+
+
+def test_a_small_scale_takes_a_task_per_family(tasks):
+    part = parts.settings_part(tasks, parts.SCALES["quick"], 3)
+    assert [task.family for task in part.tasks] == list(reference.FAMILIES)
+    assert part.seeds == range(3, 5)
+    assert part.methods == methods.settings()
 
 
 def test_a_part_gives_what_another_has_too(tasks):
@@ -70,56 +88,95 @@ def test_a_part_gives_what_another_has_too(tasks):
 
 
 def test_methods_have_names_of_their_own():
-    names = [method.name for method in methods.everyone()]
+    every = [*methods.everyone(methods.shipped()), *methods.settings()]
+    names = [method.name for method in every]
     assert len(set(names)) == len(names)
 
 
-class TestBars:
-    def verdicts(self, rows):
-        return {row["bar"]: row["verdict"] for row in rows}
+def verdicts(rows):
+    return {row["bar"]: row["verdict"] for row in rows}
 
-    def test_the_reference_is_compared_on_its_own_tasks_alone(self, tasks):
-        regret = {name: row.mean for name, row in bars.REFERENCE.items()}
-        same = played(tasks[:-1], regret)
-        assert bars.as_reference(same)
-        assert not bars.as_reference(played(tasks, regret))
-        assert not bars.as_reference(played(tasks[:-1], regret, range(10)))
-        found = self.verdicts(bars.reproduced(same))
-        assert set(found.values()) == {"holds"}
-        line = bars.reference_table(same).splitlines()[2]
+
+class TestReference:
+    REGRET: ClassVar = {name: row.mean for name, row in reference.REFERENCE.items()}
+
+    def test_it_is_compared_on_its_own_tasks_alone(self, tasks):
+        found = reference.public(played(tasks, self.REGRET, multiples=MULTIPLES))
+        assert len(found.part.tasks) == 21
+        assert found.outcomes.shape[1] == 21
+        assert set(verdicts(reference.reproduced(found)).values()) == {"holds"}
+        line = reference.reference_table(found).splitlines()[2]
         assert "0.220 / 0.220" in line
         assert "/ 0.277" in line
-        off = self.verdicts(
-            bars.reproduced(played(tasks[:-1], regret | {"asha-3": 0.25}))
-        )
-        assert [bar for bar, holds in off.items() if holds != "holds"] == [
+
+    def test_it_is_not_without_all_of_them_or_with_few_orders(self, tasks):
+        few = played(tasks, self.REGRET, range(10), multiples=MULTIPLES)
+        assert reference.public(few) is None
+        assert reference.public(played(tasks, self.REGRET)) is None
+        one_less = played(tasks[1:], self.REGRET, multiples=MULTIPLES)
+        assert reference.public(one_less) is None
+
+    def test_what_is_off_is_not_reproduced(self, tasks):
+        off = played(tasks, self.REGRET | {"asha-3": 0.25}, multiples=MULTIPLES)
+        found = verdicts(reference.reproduced(reference.public(off)))
+        assert [bar for bar, holds in found.items() if holds != "holds"] == [
             "reproduced: asha-3 0.285 ± 0.011"
         ]
 
+
+class TestBars:
     @pytest.mark.parametrize(
-        ("mean", "holds"), [(0.205, "holds"), (0.30, "does not hold")]
+        ("mean", "holds"), [(0.215, "holds"), (0.225, "does not hold")]
     )
-    def test_the_default_against_the_bar_and_the_rivals(self, mean, holds, tasks):
+    def test_the_mean_is_held_against_the_best_baseline(self, mean, holds, tasks):
         part = played(tasks, {"auto": mean, "asha-3": 0.27, "epsilon-greedy": 0.25})
-        below = bars.below("mean", part, 0.22)
-        assert below["verdict"] == holds
-        assert "(here at 1x, 2x alone)" in below["bar"]
+        found = bars.ahead(part)
+        assert found["verdict"] == holds
+        assert "epsilon-greedy 0.250" in found["measured"]
+
+    def test_other_methods_are_no_baselines(self, tasks):
+        part = played(tasks, {"auto": 0.2, "oracle": 0.01, "hyperband": 0.3})
+        assert bars.ahead(part)["verdict"] == "holds"
+
+    @pytest.mark.parametrize(
+        ("mean", "holds"), [(0.26, "holds"), (0.28, "does not hold")]
+    )
+    def test_most_tasks_are_to_be_won(self, mean, holds, tasks):
+        part = played(tasks, {"auto": mean, "asha-3": 0.27})
         assert bars.better(part, "asha-3")["verdict"] == holds
 
-    def test_noise_allows_for_the_interval_of_the_difference(self, tasks):
-        names = [method.name for method in methods.BASELINES]
-        level = dict.fromkeys(names, 0.4)
+    def test_every_budget_counts(self, tasks):
+        part = played(tasks, {"auto": 0.2, "asha-3": 0.2})
+        part.outcomes[0, :, 1, :, 0] += 0.02
+        found = verdicts(bars.at_each_budget(part))
+        assert list(found.values()) == ["holds", "does not hold"]
+
+    def test_every_family_counts_and_some_beside_random_in_full(self, tasks):
+        rl = make_task("rl", "x", curves(0))
+        part = played([*tasks, rl], {"auto": 0.2, "random-search": 0.2})
+        part.outcomes[0, -1, ..., 0] += 0.02
+        part.outcomes[0, 0, ..., 0] += 1.0
+        found = verdicts(bars.of_each_family(part))
+        assert [bar for bar, holds in found.items() if holds != "holds"] == [
+            "auto: algoperf, at most 0.04 above the best",
+            "auto: rl, not above random in full",
+        ]
+
+    def test_a_condition_allows_for_the_interval_of_the_difference(self, tasks):
+        level = dict.fromkeys(bars.RIVALS, 0.4)
         close = played(tasks, {"auto": 0.4} | level)
         worse = played(tasks, {"auto": 0.41} | level)
-        verdict = bars.not_above_the_best
-        assert verdict(0.01, worse)["verdict"] == "does not hold"
-        assert "not above the best baseline" in verdict(0.01, close)["bar"]
+        assert bars.level("noise 0.01", worse)["verdict"] == "does not hold"
+        found = bars.level("noise 0.01", close)
+        assert "noise 0.01, not above the best baseline" in found["bar"]
 
-    def test_four_jobs_may_cost_five_percent(self, tasks):
-        one = played(tasks, {"auto": 0.2})
-        for mean, holds in ((0.208, "holds"), (0.215, "does not hold")):
-            four = played(tasks, {"auto": mean})
-            assert bars.parallel(one, four)["verdict"] == holds
+    def test_epochs_in_vain_are_counted_at_ten_times(self, tasks):
+        part = played(tasks, {"auto": 0.2, "asha-3": 0.2}, multiples=MULTIPLES)
+        share = part.field("in_vain")
+        share[0, :, 3] = 0.26
+        assert bars.not_in_vain(part)["verdict"] == "does not hold"
+        share[0, :, 3] = 0.24
+        assert bars.not_in_vain(part)["verdict"] == "holds"
 
     def test_decisions_have_a_limit(self):
         assert bars.in_time(Decisions("auto", 200, 4.9, 9.0))["verdict"] == "holds"
@@ -127,8 +184,61 @@ class TestBars:
         assert slow["verdict"] == "does not hold"
 
 
-def test_the_whole_suite_at_a_small_scale(tmp_path, monkeypatch, capsys):
-    much = parts.Scale(2, 2, 2, 2, 2, (1, 2), 1)
+class TestLeftOut:
+    @pytest.fixture
+    def settings(self, tasks):
+        """Return two settings; the second is best on algoperf alone, by far."""
+        part = played(tasks, {"a": 0.3, "b": 0.35, "asha-3": 0.5})
+        part.outcomes[1, part.families == "algoperf", ..., 0] -= 0.3
+        made = part.part._replace(methods=part.part.methods[:2])
+        return Played(made, part.outcomes[:2]), part
+
+    def test_a_family_has_no_say_in_its_own_setting(self, settings):
+        chosen = left_out.choose(settings[0])
+        assert chosen.n_tried == 2
+        assert chosen.everywhere.name == "b"
+        assert chosen.without["algoperf"].name == "a"
+        assert {chosen.without[name].name for name in ("deepobs", "taskset")} == {"b"}
+        assert [one.name for one in chosen.distinct] == ["b", "a"]
+
+    def test_each_family_has_the_figures_of_what_was_chosen_without_it(self, settings):
+        chosen = left_out.choose(settings[0])
+        found = chosen.as_default(settings[1])
+        assert found.names == ["auto", "auto, in-sample", "asha-3"]
+        a, b = settings[1].of("a"), settings[1].of("b")
+        own = found.families == "algoperf"
+        assert np.array_equal(found.of("auto")[own], a[own])
+        assert np.array_equal(found.of("auto")[~own], b[~own])
+        assert np.array_equal(found.of("auto, in-sample"), b)
+
+    def test_a_family_without_a_say_has_the_setting_chosen_on_all(self, settings):
+        chosen = left_out.choose(settings[0])
+        del chosen.without["taskset"]
+        found = chosen.as_default(settings[1])
+        own = found.families == "taskset"
+        assert np.array_equal(found.of("auto")[own], settings[1].of("b")[own])
+
+    def test_the_tables_show_both_beside_the_baselines(self, settings):
+        chosen = left_out.choose(settings[0])
+        found = chosen.as_default(settings[1])
+        line = left_out.by_family(chosen, found).splitlines()[2]
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        assert cells[:2] == ["algoperf", "a"]
+        assert [float(cell) for cell in cells[2:]] == pytest.approx(
+            [0.05, 0.3, 0.5], abs=2e-3
+        )
+        *_, mean = left_out.by_budget(found).splitlines()
+        assert mean.split("|")[1].strip() == "mean"
+
+    def test_one_family_is_too_few(self, tasks):
+        with pytest.raises(InvalidParameterError, match="at least 2 families"):
+            left_out.choose(played(tasks[:2], {"a": 0.3}))
+
+
+@pytest.fixture
+def run_small(tmp_path, monkeypatch, capsys):
+    """Return a function that runs the suite on a few small tables."""
+    much = parts.Scale(None, 2, 2, 2, 2, 2, (1, 2), 1)
     monkeypatch.setattr(suite, "SCALES", {"quick": much})
     monkeypatch.setattr(parts, "MULTIPLES", (1, 2))
     monkeypatch.setattr(methods, "BANDITS", methods.BANDITS[:1])
@@ -139,11 +249,21 @@ def test_the_whole_suite_at_a_small_scale(tmp_path, monkeypatch, capsys):
         path.parent.mkdir(exist_ok=True)
         np.savez(path, valid=curves(k), cost=np.ones((40, 6)))
     data = ["--data-dir", str(tmp_path), "--jobs", "1"]
-    main(["hpo", "--quick", "--out", str(tmp_path / "out"), *data])
-    out = tmp_path / "out" / "hpo"
-    text = (out / "summary.md").read_text()
+
+    def run(*options):
+        main(["hpo", "--quick", "--out", str(tmp_path / "out"), *data, *options])
+        out = tmp_path / "out" / "hpo"
+        text = (out / "summary.md").read_text()
+        assert text in capsys.readouterr().out
+        return out, text
+
+    return run
+
+
+def test_the_whole_suite_at_a_small_scale(run_small):
+    out, text = run_small()
     assert "Ours / the reference's" not in text
-    assert text in capsys.readouterr().out
+    assert "in-sample: they flatter it" in text
     for title in ("The bars", "Without noise", "Noise 0.03", "LCDB", "Jobs in flight"):
         assert f"## {title}\n" in text
     for name in ("regret", "ranks", "families", "allocation"):
@@ -153,6 +273,18 @@ def test_the_whole_suite_at_a_small_scale(tmp_path, monkeypatch, capsys):
         rows = list(csv.DictReader(file))
     assert {row["part"] for row in rows} >= {"clean", "unknown", "seconds", "LCDB"}
     assert all(0.0 <= float(row["regret"]) <= 1.0 for row in rows if row["regret"])
+
+
+def test_the_whole_suite_with_families_left_out(run_small, monkeypatch):
+    few = methods.settings()[:3]
+    monkeypatch.setattr(parts, "settings", lambda: few)
+    out, text = run_small("--leave-family-out")
+    assert "3 settings were tried" in text
+    assert "## In-sample and left out\n" in text
+    with (out / "results.csv").open() as file:
+        names = {row["method"] for row in csv.DictReader(file)}
+    assert names >= {"auto", "auto, in-sample", "asha-3"}
+    assert not names & {one.name for one in few}
 
 
 def test_processes_find_the_same(tasks):

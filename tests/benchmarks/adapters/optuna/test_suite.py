@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.adapters.optuna import studies, suite
 from benchmarks.adapters.optuna.studies import METHODS, OURS, study
-from benchmarks.hpo import bars
+from benchmarks.hpo import reference
 from benchmarks.hpo.tasks import make_task
 
 
@@ -34,7 +34,7 @@ def test_ours_pauses_and_revives():
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(suite, "load_tasks", lambda data_dir: [a_task(), a_task("x")])
-    monkeypatch.setitem(bars.TASKS, "deepobs", ("mnist_vae",))
+    monkeypatch.setitem(reference.TASKS, "deepobs", ("mnist_vae",))
     suite.run(tmp_path, scale="quick", seed=0, jobs=1)
     with (tmp_path / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
