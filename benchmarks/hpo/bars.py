@@ -146,7 +146,7 @@ def not_in_vain(played: Played) -> dict[str, str]:
     of_default = played.field("in_vain")[played.names.index(DEFAULT)]
     shares = balanced(of_default, played.families).mean(axis=-1)
     share = float(shares[played.part.multiples.index(MULTIPLE)])
-    bar = f"{DEFAULT}: at {MULTIPLE}x at most {IN_VAIN:.0%} of later epochs in vain"
+    bar = f"{DEFAULT}: at {MULTIPLE}x at most {IN_VAIN:.0%} of the epochs in vain"
     return bar_row(bar, f"{share:.0%}", share <= IN_VAIN)
 
 

@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
     pauses: int  # times that another arm went on before the last one had ended
     opened: int
     used: float  # share of the budget
-    in_vain: float  # share of later epochs, ``spent_in_vain``
+    in_vain: float  # share of the epochs, ``spent_in_vain``
     idle: float = 0.0  # share of the workers' time
 
 
@@ -281,20 +281,18 @@ def own_epochs(arms: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spent_in_vain(arms: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
-    """Return which share of later epochs went to arms that beat nothing any more.
+    """Return which share of the epochs went to arms that beat nothing any more.
 
-    Later epochs are those of an arm that had two or more already. One is in vain if its
-    arm, from then on, never exceeds the best score that any arm had before.
+    The first two epochs of an arm are its looks, and count for nothing. A later one is
+    in vain if its arm, from then on, never exceeds the best score that any had before.
 
     >>> spent_in_vain(np.zeros(6, dtype=int), np.array([0.1, 0.4, 0.3, 0.5, 0.5, 0.2]))
-    0.5
+    0.3333333333333333
     """
-    later = own_epochs(arms) >= 2
-    if not later.any():
-        return 0.0
     best_before = np.maximum.accumulate(np.append(-math.inf, scores[:-1]))
     from_then_on = np.empty_like(scores)
     for arm in np.unique(arms):
         own = np.flatnonzero(arms == arm)
         from_then_on[own] = np.maximum.accumulate(scores[own][::-1])[::-1]
-    return float(np.mean(from_then_on[later] <= best_before[later]))
+    later = own_epochs(arms) >= 2
+    return float(np.mean(later & (from_then_on <= best_before)))

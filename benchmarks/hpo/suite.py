@@ -158,9 +158,9 @@ def clean_parts(clean: Played) -> Iterator[str]:
     yield (
         f"What the searches do, at {budgets}: share of the epochs that the picked "
         "configuration got, changes from one that could train on to another, "
-        "configurations opened, share of the budget used. In vain: of the epochs of "
-        "configurations that had two or more already, the share after which theirs "
-        "never exceeds the best score that any had before."
+        "configurations opened, share of the budget used. In vain: share of the epochs "
+        "of configurations that had two or more already, and that from then on never "
+        "exceed the best score that any had before."
     )
     yield tables.behaviour(clean)
 
