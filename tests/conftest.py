@@ -1,7 +1,12 @@
+import signal
+
 import numpy as np
 import pytest
 
 from risingsearch.policies import POLICIES, policy_info
+
+# In the background a shell has Ctrl-C ignored, here and in all that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NEEDED = {
     "reward_range": (-3.0, 3.0),

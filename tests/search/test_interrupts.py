@@ -20,7 +20,7 @@ from risingsearch.search.search import RisingSearch
 PACKAGE = Path(risingsearch.__file__).parent
 TRACED = tuple(str(PACKAGE / room) for room in ("scheduling", "search", "storage"))
 CANDIDATES = [{"top": 0.5 + arm / 10} for arm in range(4)]
-BUDGET = 8
+BUDGET = 5
 N_CHUNKS = 4
 
 
@@ -35,16 +35,15 @@ class Tracer:
     def __init__(self, line=None, nth=0):
         self.lines = Counter()
         self.line, self.nth = line, nth
-        self.hit = False
+        self.files = TRACED if line is None else (line.file,)
 
     def __call__(self, frame, event, argument):
-        if not frame.f_code.co_filename.startswith(TRACED):
+        if not frame.f_code.co_filename.startswith(self.files):
             return None
         if event == "line":
             line = Line(frame.f_code.co_filename, frame.f_lineno)
             self.lines[line] += 1
             if line == self.line and self.lines[line] == self.nth:
-                self.hit = True
                 raise KeyboardInterrupt
         return self
 

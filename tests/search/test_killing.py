@@ -23,10 +23,11 @@ def test_killed_at_every_write_it_ends_the_same(tmp_path, n_workers):
     expected, *cases = map(json.loads, done.stdout.splitlines())
     assert not expected["killed"]
     assert not expected["trained_again"]
+    assert {"failed", "finished", "paused"} <= set(expected["arms"])
     killed = [case for case in cases if case["killed"]]
     assert len(killed) == len(cases) - 1 >= 200
     for case in killed:
-        for name in ("history", "best", "state", "calls", "epochs"):
+        for name in ("history", "best", "state", "arms", "calls", "epochs"):
             assert case[name] == expected[name]
         again = Counter(map(tuple, case["trained_again"]))
         assert not again.keys() & set(map(tuple, case["told"]))
