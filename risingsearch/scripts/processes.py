@@ -28,8 +28,8 @@ PATIENCE = 10.0
 UNSURE = 1.0
 """Seconds for which a process may show no environment because it starts a program."""
 POLL_EVERY = 0.005
-ENV_END = 48
-"""Where the environment ends, among the fields after the name in /proc/PID/stat."""
+ENV_START = 47
+"""Where its environment starts, and in the next field ends, in /proc/PID/stat."""
 
 
 def new_token() -> str:
@@ -107,36 +107,45 @@ def variable_of(process: psutil.Process, name: str) -> str:
 
 def _carriers(token: str) -> Iterator[psutil.Process]:
     """Yield the processes that carry a token."""
-    word = token.encode()
     deadline = time.monotonic() + UNSURE
     for pid in psutil.pids():
-        while (environment := _environment(pid)) is None:
-            if time.monotonic() > deadline:
-                break
-            time.sleep(POLL_EVERY)
-        if environment and word in environment:
+        if token in _tokens(pid, deadline):
             with suppress(psutil.NoSuchProcess):
                 process = psutil.Process(pid)  # from here on it is this one or none
-                tokens = variable_of(process, TOKENS).split()
-                if token in tokens and is_alive(process):
+                if token in _tokens(pid, deadline) and is_alive(process):
                     yield process
+
+
+def _tokens(pid: int, deadline: float) -> list[str]:
+    """Return the tokens of a process, once it shows them or that it has none."""
+    while (environment := _environment(pid)) is None:
+        if time.monotonic() > deadline:
+            return []
+        time.sleep(POLL_EVERY)
+    name = f"{TOKENS}=".encode()
+    for variable in environment.split(b"\0"):
+        if variable.startswith(name):
+            return variable.removeprefix(name).decode(errors="replace").split()
+    return []
 
 
 def _environment(pid: int) -> bytes | None:
     """Return what is in a process's environment; b"" where it cannot be read.
 
-    None stands for one that has no environment yet: it is about to run a program.
+    None stands for one that shows none yet: it is about to run a program. A chain of
+    programs may show none at several looks in a row.
     """
     if not sys.platform.startswith("linux"):
         with suppress(psutil.Error):
-            return variable_of(psutil.Process(pid), TOKENS).encode()
+            return f"{TOKENS}={variable_of(psutil.Process(pid), TOKENS)}".encode()
         return b""
     try:  # psutil takes five times as long
         if environment := _content(f"/proc/{pid}/environ"):
             return environment
-        _, _, fields = _content(f"/proc/{pid}/stat").rpartition(b")")
-        if int(fields.split()[ENV_END]):  # it is there now, or is really empty
-            return _content(f"/proc/{pid}/environ")
+        fields = _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        start, end = map(int, fields[ENV_START : ENV_START + 2])
+        if start == end > 0 and fields[0] not in b"RD":
+            return b""  # it has none, and is not about to be given one
         os.readlink(f"/proc/{pid}/exe")  # zombies and the system's threads have none
     except OSError:
         return b""

@@ -1,8 +1,11 @@
 """Whatever a job has started is found by its token, and nothing else is."""
 
+import math
 import os
 import subprocess
 import sys
+from itertools import count
+from shutil import which
 
 import psutil
 import pytest
@@ -96,20 +99,32 @@ def test_one_that_is_about_to_run_a_program_is_looked_at_again(monkeypatch, slee
     assert process.wait() == -9
 
 
-def test_one_that_has_just_begun_a_program_is_not_overlooked(monkeypatch, sleeper):
-    """Its environment is there between the first look at it and the second."""
+@pytest.mark.parametrize("looks", [{0}, {1}, {0, 1}, {1, 2, 3}], ids=str)
+def test_one_that_runs_program_after_program_is_not_overlooked(
+    monkeypatch, sleeper, looks
+):
+    """Its environment is not there at some of the looks at it."""
     token = new_token()
     process = sleeper(variables_with(token))
-    content, left = processes._content, iter([b""])
+    content, number = processes._content, count()
 
-    def late(path):
-        if path == f"/proc/{process.pid}/environ":
-            return next(left, content(path))
+    def now_and_then(path):
+        if path == f"/proc/{process.pid}/environ" and next(number) in looks:
+            return b""
         return content(path)
 
-    monkeypatch.setattr(processes, "_content", late)
+    monkeypatch.setattr(processes, "_content", now_and_then)
     end_all(token)
     assert process.wait() == -9
+
+
+def test_one_without_an_environment_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(processes, "UNSURE", math.inf)
+    process = subprocess.Popen([which("sleep"), "600"], env={})
+    end_all(new_token())
+    assert process.poll() is None
+    process.kill()
+    process.wait()
 
 
 def test_one_that_does_not_end_is_named(monkeypatch, sleeper):
