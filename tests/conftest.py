@@ -1,12 +1,17 @@
+import os
 import signal
+
+# The tests run side by side: a library with a thread per core would keep them waiting.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
 
 from risingsearch.policies import POLICIES, policy_info
 
-# In the background a shell has Ctrl-C ignored, here and in all that is started here.
+# In the background, or under nohup, they are ignored, and in all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 NEEDED = {
     "reward_range": (-3.0, 3.0),
