@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from risingsearch.curves.base import NEVER, fresh, pull_limits
+from risingsearch.curves.noise import Noise, make_noise, noisy
 from risingsearch.curves.recorded import CurveTable
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, PolicyError
@@ -17,13 +18,13 @@ from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.simulation import engine
 from risingsearch.simulation.engine import loop_for, play
 
-ROUNDS = 20_000
+ROUNDS = 10_000
 
 
 def rising():
     """Five concave arms with Gaussian noise."""
     n = np.arange(1, ROUNDS + 1)
-    half = np.array([50.0, 400.0, 1500.0, 4000.0, 9000.0])[:, None]
+    half = np.array([25.0, 200.0, 750.0, 2000.0, 4500.0])[:, None]
     end = np.array([0.5, 0.6, 0.7, 0.85, 0.95])[:, None]
     return CurveTable.create(end * n / (n + half), 0.05, "best-arm")
 
@@ -31,30 +32,85 @@ def rising():
 def rotting():
     """Four falling arms of different lengths, with Bernoulli rewards."""
     n = np.arange(1, ROUNDS + 1)
-    means = np.exp(-n / np.array([800.0, 3000.0, 9000.0, 30_000.0])[:, None])
-    means[1, 6000:] = np.nan
-    means[2, 9000:] = np.nan
+    means = np.exp(-n / np.array([400.0, 1500.0, 4500.0, 15_000.0])[:, None])
+    means[1, 3000:] = np.nan
+    means[2, 4500:] = np.nan
     return CurveTable.create(means, "bernoulli", "greedy")
+
+
+ARRIVALS = [1, 1, 1500, 1]
+DEPARTURES = [NEVER, NEVER, NEVER, 3500]
+KNOTS = [1, 2500, 6000, ROUNDS]
+DRIFT = [
+    [0.2, 0.5, 0.6, 0.9],
+    [0.7, 0.4, 0.6, 0.9],
+    [0.1, 0.8, 0.5, 0.9],
+    [0.6, 0.6, 0.4, 0.9],
+]
 
 
 def restless():
     """Four drifting arms, of which one comes late and one leaves early."""
     return DriftingMeans.create(
-        rounds=[1, 5000, 12_000, ROUNDS],
-        means=[
-            [0.2, 0.5, 0.6, 0.9],
-            [0.7, 0.4, 0.6, 0.9],
-            [0.1, 0.8, 0.5, 0.9],
-            [0.6, 0.6, 0.4, 0.9],
-        ],
+        rounds=KNOTS,
+        means=DRIFT,
         deviations=[0.1, 0.2, 0.3, 0.1],
         between="linear",
-        arrivals=[1, 1, 3000, 1],
-        departures=[NEVER, NEVER, NEVER, 7000],
+        arrivals=ARRIVALS,
+        departures=DEPARTURES,
     )
 
 
+class Scene(NamedTuple):
+    """All three in one class, for which a policy is compiled once."""
+
+    risen: np.ndarray  # (n_arms, ROUNDS), means by pull
+    drifted: np.ndarray  # (n_arms, ROUNDS), what is added by round
+    pulls: np.ndarray
+    noise: Noise
+    arrivals: np.ndarray
+    departures: np.ndarray
+    withheld: np.ndarray
+
+    @classmethod
+    def of_table(cls, table):
+        still = np.zeros((table.n_arms, ROUNDS))
+        always = np.full(table.n_arms, 1), np.full(table.n_arms, NEVER)
+        return cls(table.means, still, table.pulls, table.noise, *always, None)
+
+    @classmethod
+    def of_drift(cls):
+        rounds = np.arange(1, ROUNDS + 1)
+        drift = np.array(
+            [np.interp(rounds, KNOTS, means) for means in zip(*DRIFT, strict=True)]
+        )
+        limits = np.full(len(drift), ROUNDS)
+        seasons = np.array(ARRIVALS), np.array(DEPARTURES)
+        noise = make_noise("gaussian", 0.2)
+        return cls(np.zeros_like(drift), drift, limits, noise, *seasons, None)
+
+    @property
+    def n_arms(self):
+        return len(self.pulls)
+
+    def fresh(self):
+        return self._replace(withheld=np.zeros_like(self.pulls))
+
+    def mean(self, arm, n, t):
+        return self.risen[arm, n - 1] + self.drifted[arm, t - 1]
+
+    def draw(self, mean, arm, n, t, rng):
+        return noisy(self.noise, mean, 1.0, rng)
+
+    presence = DriftingMeans.presence
+
+
 ENVIRONMENTS = {"rising": rising(), "rotting": rotting(), "restless": restless()}
+SCENES = {
+    "rising": Scene.of_table(rising()),
+    "rotting": Scene.of_table(rotting()),
+    "restless": Scene.of_drift(),
+}
 
 
 def run(loop, policy, environment, rounds=ROUNDS, checkpoints=(), seed=3):
@@ -90,9 +146,9 @@ def run(loop, policy, environment, rounds=ROUNDS, checkpoints=(), seed=3):
     }
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=list(ENVIRONMENTS))
-@pytest.mark.parametrize("name", [info.name for info in list_policies()])
-def test_compiled_and_interpreted_runs_are_identical(name, environment):
+def check_identical(name, environment):
+    """Play a policy either way, and compare all that it leaves behind."""
+
     def make():
         return make_policy(name, environment.n_arms, ROUNDS)
 
@@ -103,6 +159,19 @@ def test_compiled_and_interpreted_runs_are_identical(name, environment):
     assert compiled["played"] == compiled["pulls"].sum() > 0
     for part, value in interpreted.items():
         np.testing.assert_equal(compiled[part], value, err_msg=part)
+
+
+@pytest.mark.parametrize("scene", SCENES.values(), ids=list(SCENES))
+@pytest.mark.parametrize("name", [info.name for info in list_policies()])
+def test_compiled_and_interpreted_runs_are_identical(name, scene):
+    check_identical(name, scene)
+
+
+# be alone uses all that an environment offers.
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=list(ENVIRONMENTS))
+@pytest.mark.parametrize("name", ["be", "cure-ucb"])
+def test_environments_of_the_package_are_compiled_to_the_same_bits(name, environment):
+    check_identical(name, environment)
 
 
 class OneByOne(NamedTuple):
