@@ -5,14 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SEEDS = 15
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("killing")
+def killed_sweeps(folder):
+    """Return what came of every sweep that was to be killed."""
     command = [sys.executable, str(Path(__file__).with_name("killing.py")), folder]
     seeds = [str(seed) for seed in range(SEEDS)]
     done = subprocess.run(
@@ -21,25 +18,16 @@ def cases(tmp_path_factory):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_sweeps_are_killed(cases):
+# One test, because several may run in several processes, each with sweeps of its own.
+def test_killed_anywhere_they_leave_nothing_running_and_train_nothing_twice(tmp_path):
+    cases = killed_sweeps(tmp_path)
     assert len(cases) == SEEDS
     assert sum(case["killed"] for case in cases) > SEEDS / 2
     assert any(case["told"] for case in cases)
-
-
-def test_no_script_of_before_runs_when_the_next_one_starts(cases):
+    # No script of before runs when the next one starts, and nothing at the end.
     assert [case["survivors"] for case in cases] == [[]] * SEEDS
-
-
-def test_nothing_runs_at_the_end(cases):
     assert [case["left"] + case["markers"] for case in cases] == [[]] * SEEDS
-
-
-def test_no_epoch_that_was_told_is_trained_again(cases):
     for case in cases:
         assert not [epoch for epoch in case["trained_again"] if epoch in case["told"]]
-
-
-def test_every_sweep_comes_to_the_same_end(cases):
     assert len(cases[0]["history"]) == 8
     assert all(case["history"] == cases[0]["history"] for case in cases)
