@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from risingsearch.scheduling.proposers import GaussianProcessProposer
 ORACLE = "oracle"
 DEFAULT = "auto"
 SIMPLE, GATED = "screened-damped-slope", "gated-damped-slope"
+TRUSTED = "trusted-damped-slope"
 PROPOSING = "gated-damped-slope, proposals"
 
 
@@ -82,17 +84,24 @@ def shipped() -> list[Method]:
 
 
 def settings() -> list[Method]:
-    """Return the settings of the default among which ``left_out`` chooses."""
+    """Return the settings among which ``left_out`` chooses."""
+    shares = ("trust", "opening_share", "promoted_share")
+    grid = product((0.8, 0.85, 0.9), (0.3, 0.4, 0.5), (0.25, 0.33, 0.5))
     return [
-        Method(f"gate={gate:g}, eps={eps:g}", GATED, {"gate": gate, "eps": eps})
-        for gate in (0.5, 0.8, 0.9)
-        for eps in (0.125, 0.25, 0.5)
+        Method(
+            ", ".join(
+                f"{name}={value:g}" for name, value in zip(shares, one, strict=True)
+            ),
+            TRUSTED,
+            dict(zip(shares, one, strict=True)),
+        )
+        for one in grid
     ]
 
 
 def own(default: Sequence[Method]) -> list[Method]:
-    """Return the default in its settings, and two simpler rules of our own."""
-    return [*default, Method(SIMPLE, SIMPLE), Method(GATED, GATED)]
+    """Return the default in its settings, and the other rules of our own."""
+    return [*default, *(Method(name, name) for name in (SIMPLE, GATED, TRUSTED))]
 
 
 def ablations() -> list[Method]:

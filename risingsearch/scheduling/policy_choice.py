@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from risingsearch.arms import Budget
 from risingsearch.checks import checked_int, shown
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import recommended_arms, resolve_policy
+from risingsearch.errors import InvalidParameterError, unknown_name
+from risingsearch.policies import policy_info, recommended_arms, resolve_policy
 from risingsearch.scheduling.budgets import EpochBudget, open_budget
+
+WITH_PROPOSALS = "gated-damped-slope"
+"""What ``"auto"`` is where configurations can be proposed and there is a choice."""
 
 
 class PolicyChoice(NamedTuple):
     """The policy of a search, and the number of arms that suits it."""
 
     name: str
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # those given, and those that "auto" adds
     n_opened: int  # arms that the budget is best spread over
     n_candidates: int  # arms to choose these from: more where some are proposed
     opens_all: bool = False  # of the arms that there are, so none need be proposed
 
     @property
-    def proposes(self) -> bool:
-        """Whether some of the arms that are opened are proposed."""
-        return self.n_candidates > self.n_opened
+    def keeps_late_arms(self) -> bool:
+        """Whether arms are kept for later, for configurations that are proposed."""
+        return bool(self.parameters.get("late_arms"))
 
 
 def choose_policy(
@@ -40,32 +45,40 @@ def choose_policy(
     """Return the policy that a name stands for in a search.
 
     Every name but ``"auto"`` stands for itself. ``"auto"`` is ``cure-ucb`` for the
-    largest sum of scores and ``trusted-damped-slope`` for the best model, with more
-    candidates than the budget opens where configurations can be proposed.
+    largest sum of scores. For the best model it is ``gated-damped-slope`` with
+    ``late_arms`` where configurations can be proposed and there are more arms than the
+    budget opens, else ``screened-damped-slope``. The parameters apply to the policy so
+    chosen, and giving a default changes nothing; another value of one that only one of
+    the two has chooses that one.
 
     Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
     whether it can be proposed which configuration is opened.
 
     Examples
     --------
-    >>> choose_policy("auto", budget=270, max_epochs=27)[2:4]
-    (108, 270)
-    >>> choose_policy("auto", budget=270, max_epochs=27, n_arms=60).opens_all
-    True
+    >>> choose_policy("auto", budget=270, max_epochs=27)[1:4]
+    ({'late_arms': True}, 108, 270)
+    >>> choose_policy("auto", budget=270, max_epochs=27, n_arms=60).name
+    'screened-damped-slope'
     """
     given = checked_params(parameters)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
     name = resolve_policy(policy, objective)
-    n_opened = recommended_arms(name, horizon, limit, **given)
-    chosen = PolicyChoice(name, given, n_opened, n_opened)
-    if policy != "auto" or objective != "best" or not proposals:
+    if policy != "auto" or objective != "best":
+        return _sized(name, horizon, limit, given)
+    plain, late = policy_info(name).parameters, policy_info(WITH_PROPOSALS).parameters
+    own = _without_defaults(given, plain | late)
+    for parameter in own:
+        if parameter not in plain | late:
+            raise unknown_name("parameter of auto:", parameter, plain | late)
+    if own.keys() & plain.keys() - late.keys():
+        return _sized(name, horizon, limit, own)
+    chosen = _sized(WITH_PROPOSALS, horizon, limit, own, late_arms=True)
+    if proposals and (n_arms is None or n_arms > chosen.n_opened):
         return chosen
-    if n_arms is not None and n_arms <= n_opened:
-        return chosen._replace(opens_all=True)
-    everything = given | {"opening_share": 1.0}
-    return chosen._replace(
-        n_candidates=recommended_arms(name, horizon, limit, **everything)
-    )
+    if own.keys() & late.keys() - plain.keys():
+        return _sized(WITH_PROPOSALS, horizon, limit, own)
+    return _sized(name, horizon, limit, own)._replace(opens_all=proposals)
 
 
 def horizon_and_limit(
@@ -120,3 +133,25 @@ def recommended_candidates(
         policy, budget, max_epochs, objective=objective, parameters=policy_params
     )
     return chosen.n_candidates
+
+
+def _sized(
+    name: str, horizon: int, limit: int, given: dict[str, Any], **added: Any
+) -> PolicyChoice:
+    parameters = added | given
+    return PolicyChoice(
+        name,
+        parameters,
+        recommended_arms(name, horizon, limit, **given),
+        recommended_arms(name, horizon, limit, **parameters),
+    )
+
+
+def _without_defaults(
+    given: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in given.items()
+        if not (key in defaults and np.array_equal(value, defaults[key]))
+    }

@@ -98,10 +98,10 @@ class Arguments:
     def _features(self) -> Features | None:
         """What a proposer "auto" knows of the candidates; None where there is none."""
         wanted = self._given["proposer"] == "auto" and self._given["shuffle"]
-        return encoded(self.candidates) if wanted and self._proposes() else None
+        return encoded(self.candidates) if wanted and self._keeps_late_arms() else None
 
-    def _proposes(self) -> bool:
-        """Whether ``policy="auto"`` opens some arms with proposed configurations."""
+    def _keeps_late_arms(self) -> bool:
+        """Whether ``policy="auto"`` keeps arms for later, to be proposed."""
         given = self._given
         if not isinstance(given["policy"], str) or given["policy"] != "auto":
             return False
@@ -112,7 +112,7 @@ class Arguments:
             len(self.candidates),
             objective=given["objective"],
             parameters=given["policy_params"],
-        ).proposes
+        ).keeps_late_arms
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
         """Return what the journal of a new search begins with, as JSON values.
