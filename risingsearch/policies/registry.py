@@ -214,11 +214,11 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     name: entry.policy.create for name, entry in _ENTRIES.items()
 }
 
-_AUTO = {"best": "screened-damped-slope", "sum": "cure-ucb"}
+_AUTO = {"best": "trusted-damped-slope", "sum": "cure-ucb"}
 
 
 def resolve_policy(name: str, objective: str = "best") -> str:
-    """Return the registered name that ``name`` stands for where nothing is proposed.
+    """Return the registered name that ``name`` stands for.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def resolve_policy(name: str, objective: str = "best") -> str:
     Examples
     --------
     >>> resolve_policy("auto"), resolve_policy("auto", "sum")
-    ('screened-damped-slope', 'cure-ucb')
+    ('trusted-damped-slope', 'cure-ucb')
     """
     checked_choice("objective", objective, tuple(_AUTO))
     if name == "auto":
@@ -364,7 +364,7 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     Examples
     --------
     >>> recommended_arms("auto", horizon=270, max_pulls=27)
-    81
+    108
     """
     make_policy(name, 1, horizon, max_pulls, **parameters)  # raises what is wrong
     policy = _ENTRIES[resolve_policy(name)].policy

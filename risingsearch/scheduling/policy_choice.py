@@ -9,27 +9,29 @@ import numpy as np
 
 from risingsearch.arms import Budget
 from risingsearch.checks import checked_int, shown
-from risingsearch.errors import InvalidParameterError, unknown_name
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import policy_info, recommended_arms, resolve_policy
 from risingsearch.scheduling.budgets import EpochBudget, open_budget
 
-WITH_PROPOSALS = "gated-damped-slope"
-"""What ``"auto"`` is where configurations can be proposed and there is a choice."""
+FIRST_AUTO = "first-auto"
+"""What ``"auto"`` was in run directories and states that do not say what it is."""
+FIRST_RULES = ("screened-damped-slope", "gated-damped-slope")
+"""What that chose from; the second where configurations could be proposed."""
 
 
 class PolicyChoice(NamedTuple):
     """The policy of a search, and the number of arms that suits it."""
 
     name: str
-    parameters: dict[str, Any]  # those given, and those that "auto" adds
+    parameters: dict[str, Any]
     n_opened: int  # arms that the budget is best spread over
     n_candidates: int  # arms to choose these from: more where some are proposed
     opens_all: bool = False  # of the arms that there are, so none need be proposed
 
     @property
-    def keeps_late_arms(self) -> bool:
-        """Whether arms are kept for later, for configurations that are proposed."""
-        return bool(self.parameters.get("late_arms"))
+    def proposes(self) -> bool:
+        """Whether some of the arms that are opened are proposed."""
+        return self.n_candidates > self.n_opened
 
 
 def choose_policy(
@@ -45,40 +47,54 @@ def choose_policy(
     """Return the policy that a name stands for in a search.
 
     Every name but ``"auto"`` stands for itself. ``"auto"`` is ``cure-ucb`` for the
-    largest sum of scores. For the best model it is ``gated-damped-slope`` with
-    ``late_arms`` where configurations can be proposed and there are more arms than the
-    budget opens, else ``screened-damped-slope``. The parameters apply to the policy so
-    chosen, and giving a default changes nothing; another value of one that only one of
-    the two has chooses that one.
+    largest sum of scores and ``trusted-damped-slope`` for the best model, with more
+    candidates than the budget opens where configurations can be proposed.
 
     Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
     whether it can be proposed which configuration is opened.
 
     Examples
     --------
-    >>> choose_policy("auto", budget=270, max_epochs=27)[1:4]
-    ({'late_arms': True}, 108, 270)
-    >>> choose_policy("auto", budget=270, max_epochs=27, n_arms=60).name
-    'screened-damped-slope'
+    >>> choose_policy("auto", budget=270, max_epochs=27)[2:4]
+    (108, 270)
+    >>> choose_policy("auto", budget=270, max_epochs=27, n_arms=60).opens_all
+    True
     """
     given = checked_params(parameters)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
-    name = resolve_policy(policy, objective)
-    if policy != "auto" or objective != "best":
-        return _sized(name, horizon, limit, given)
-    plain, late = policy_info(name).parameters, policy_info(WITH_PROPOSALS).parameters
+    if policy == FIRST_AUTO and objective == "best":
+        return _first_auto(horizon, limit, n_arms, given, proposals)
+    is_auto = policy in ("auto", FIRST_AUTO)
+    name = resolve_policy("auto" if is_auto else policy, objective)
+    chosen = _sized(name, horizon, limit, given)
+    if not (is_auto and objective == "best" and proposals):
+        return chosen
+    if n_arms is not None and n_arms <= chosen.n_opened:
+        return chosen._replace(opens_all=True)
+    everything = given | {"opening_share": 1.0}
+    return chosen._replace(
+        n_candidates=recommended_arms(name, horizon, limit, **everything)
+    )
+
+
+def _first_auto(
+    horizon: int, limit: int, n_arms: int | None, given: dict[str, Any], proposals: bool
+) -> PolicyChoice:
+    """Return what ``"auto"`` was: the gated rule where there is a choice of arms.
+
+    A parameter that only one of the two rules has chose that one.
+    """
+    screened, gated = FIRST_RULES
+    plain, late = policy_info(screened).parameters, policy_info(gated).parameters
     own = _without_defaults(given, plain | late)
-    for parameter in own:
-        if parameter not in plain | late:
-            raise unknown_name("parameter of auto:", parameter, plain | late)
     if own.keys() & plain.keys() - late.keys():
-        return _sized(name, horizon, limit, own)
-    chosen = _sized(WITH_PROPOSALS, horizon, limit, own, late_arms=True)
+        return _sized(screened, horizon, limit, own)
+    chosen = _sized(gated, horizon, limit, own, late_arms=True)
     if proposals and (n_arms is None or n_arms > chosen.n_opened):
         return chosen
     if own.keys() & late.keys() - plain.keys():
-        return _sized(WITH_PROPOSALS, horizon, limit, own)
-    return _sized(name, horizon, limit, own)._replace(opens_all=proposals)
+        return _sized(gated, horizon, limit, own)
+    return _sized(screened, horizon, limit, own)._replace(opens_all=proposals)
 
 
 def horizon_and_limit(

@@ -29,7 +29,12 @@ from risingsearch.scheduling.budgets import open_budget
 from risingsearch.scheduling.decisions import Choice, Decider
 from risingsearch.scheduling.jobs import Decision, Jobs, Result, checked_scores
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
-from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
+from risingsearch.scheduling.policy_choice import (
+    FIRST_AUTO,
+    FIRST_RULES,
+    choose_policy,
+    horizon_and_limit,
+)
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import SavedState, check_identity
@@ -52,9 +57,8 @@ class Scheduler(SchedulerView):
         A registered name (see ``list_policies``), a factory
         ``(n_arms, horizon, max_pulls, **policy_params) -> policy``, or a policy, which
         is copied.
-        ``"auto"`` is ``screened-damped-slope`` for ``objective="best"``
-        (``gated-damped-slope`` where it asks a ``proposer``), and ``cure-ucb`` for
-        ``objective="sum"``; see ``choose_policy``.
+        ``"auto"`` is ``trusted-damped-slope`` for ``objective="best"`` and
+        ``cure-ucb`` for ``objective="sum"``; see ``choose_policy``.
     n_arms : int
         Arms that may be opened, at least 1; more than the budget can try is fine.
     budget : int or Budget
@@ -160,17 +164,16 @@ class Scheduler(SchedulerView):
         self.max_failures = given.max_failures
         self._budget = open_budget(given.budget, given.n_arms)
         self._rng = np.random.default_rng(checked_seed(seed))
-        params = dict(given.policy_params or {})
+        self._proposer = self._given_proposer = proposer
+        self._name = ""
         if isinstance(policy, str):
-            policy, params, proposer = self._chosen(policy, proposer)
-        self._proposer = proposer
-        self._compose(policy, params)
+            self._compose_named(policy)
+        else:
+            self._compose(policy, dict(given.policy_params or {}))
 
-    def _chosen(
-        self, policy: str, proposer: Proposer | None
-    ) -> tuple[str, dict[str, Any], Proposer | None]:
-        """Return what the name of a policy stands for, and whom it asks."""
-        given = self._arguments
+    def _compose_named(self, policy: str) -> None:
+        """Put the parts together for what the name of a policy stands for."""
+        given, proposer = self._arguments, self._given_proposer
         chosen = choose_policy(
             policy,
             given.budget,
@@ -180,7 +183,9 @@ class Scheduler(SchedulerView):
             parameters=given.policy_params,
             proposals=proposer is not None,
         )
-        return chosen.name, chosen.parameters, None if chosen.opens_all else proposer
+        self._name = policy
+        self._proposer = None if chosen.opens_all else proposer
+        self._compose(chosen.name, chosen.parameters)
 
     def _compose(
         self, policy: str | Callable[..., Policy] | Policy, params: dict[str, Any]
@@ -479,19 +484,31 @@ class Scheduler(SchedulerView):
             If the state is damaged, of another version or of another search; the
             message names the argument that differs. Nothing changes.
         """
-        before = self.state_dict()
+        before, name = self.state_dict(), self._name
         try:
+            self._understand(state)
             check_identity(state, self._identity())
             self._load(state)
         except StateError:
-            self._load(before)
+            self._load(before, name)
             raise
         except Exception as error:
-            self._load(before)
+            self._load(before, name)
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise StateError(msg) from error
 
-    def _load(self, state: dict[str, Any]) -> None:
+    def _understand(self, state: dict[str, Any]) -> None:
+        """Let ``"auto"`` stand for what it stood for in a state."""
+        if self._name in ("auto", FIRST_AUTO):
+            is_first = state.get("search", {}).get("policy") in FIRST_RULES
+            self._rename(FIRST_AUTO if is_first else "auto")
+
+    def _rename(self, name: str) -> None:
+        if name != self._name:
+            self._compose_named(name)
+
+    def _load(self, state: dict[str, Any], name: str | None = None) -> None:
+        self._rename(self._name if name is None else name)
         self._budget.load_state_dict(state["ledger"])
         if self.max_epochs is None:
             self._records.max_epochs = int(self.budget)

@@ -16,8 +16,9 @@ from risingsearch.arms import Budget
 from risingsearch.checks import check_nesting, checked_seed, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
+from risingsearch.policies import resolve_policy
 from risingsearch.scheduling.candidates import Features, encoded
-from risingsearch.scheduling.policy_choice import choose_policy
+from risingsearch.scheduling.policy_choice import FIRST_AUTO, choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -98,21 +99,21 @@ class Arguments:
     def _features(self) -> Features | None:
         """What a proposer "auto" knows of the candidates; None where there is none."""
         wanted = self._given["proposer"] == "auto" and self._given["shuffle"]
-        return encoded(self.candidates) if wanted and self._keeps_late_arms() else None
+        return encoded(self.candidates) if wanted and self._proposes() else None
 
-    def _keeps_late_arms(self) -> bool:
-        """Whether ``policy="auto"`` keeps arms for later, to be proposed."""
+    def _proposes(self) -> bool:
+        """Whether ``policy="auto"`` opens some arms with proposed configurations."""
         given = self._given
-        if not isinstance(given["policy"], str) or given["policy"] != "auto":
+        if given["policy"] not in ("auto", FIRST_AUTO):
             return False
         return choose_policy(
-            "auto",
+            given["policy"],
             given["budget"],
             given["max_epochs"],
             len(self.candidates),
             objective=given["objective"],
             parameters=given["policy_params"],
-        ).keeps_late_arms
+        ).proposes
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
         """Return what the journal of a new search begins with, as JSON values.
@@ -128,6 +129,8 @@ class Arguments:
             "entropy": seeds.entropy,
             "candidates": pickled,
         }
+        if self._given["policy"] == "auto":
+            header["auto"] = resolve_policy("auto", self._given["objective"])
         if pickled is not None:
             features = self._features
             every = np.arange(len(self.candidates))
@@ -167,7 +170,9 @@ def settings_of(
     shown = [_shown(params) for params in candidates]
     settings: dict[str, Any] = {"candidates": shown}
     for name, value in arguments.items():
-        if name in ("policy", "proposer") and not isinstance(value, str | None):
+        if name == "policy" and value == FIRST_AUTO:
+            settings[name] = "auto"
+        elif name in ("policy", "proposer") and not isinstance(value, str | None):
             owner = value if hasattr(value, "__qualname__") else type(value)
             settings[name] = _named(f"{owner.__module__}.{owner.__qualname__}")
         elif isinstance(value, Budget):
@@ -250,7 +255,13 @@ def _arguments_in_json(
             arguments[name] = Budget(**value)
         else:
             arguments[name] = from_json(value)
+    arguments["policy"] = saved_policy(header, arguments["policy"])
     return arguments
+
+
+def saved_policy(header: Mapping[str, Any], policy: Any) -> Any:
+    """Return a policy as a saved search means it: what "auto" is has changed."""
+    return FIRST_AUTO if policy == "auto" and "auto" not in header else policy
 
 
 def first_difference(

@@ -24,6 +24,7 @@ from risingsearch.search.arguments import (
     Arguments,
     Seeds,
     arguments_of,
+    saved_policy,
     shown_arguments,
 )
 from risingsearch.search.loop import Loop
@@ -44,6 +45,7 @@ from risingsearch.search.workers import (
 from risingsearch.storage.permissions import check_only_own
 from risingsearch.storage.run_directory import (
     RunDirectory,
+    holds_search,
     no_collection,
     saved_entropy,
     saved_header,
@@ -187,6 +189,8 @@ class RisingSearch:
         identity: Mapping[str, Any] | None = None,
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
+        if run_dir is not None and holds_search(Path(run_dir)):
+            given["policy"] = saved_policy(saved_header(Path(run_dir)), policy)
         workers = workers_of(executor)
         given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, order)
         arguments = Arguments(

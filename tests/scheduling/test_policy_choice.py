@@ -1,85 +1,69 @@
 """Which policy a search runs, with which parameters, over how many arms."""
 
-import math
-
-import numpy as np
 import pytest
 
 from risingsearch import Budget, Scheduler, list_policies
 from risingsearch.errors import InvalidParameterError, UnknownNameError
 from risingsearch.scheduling.policy_choice import (
+    FIRST_AUTO,
     choose_policy,
     recommended_candidates,
 )
 
 GATED, SCREENED = "gated-damped-slope", "screened-damped-slope"
+TRUSTED = "trusted-damped-slope"
 
 
-def chosen(n_arms=None, **options):
-    return choose_policy("auto", 270, 27, n_arms, **options)
+def chosen(n_arms=None, policy="auto", **options):
+    return choose_policy(policy, 270, 27, n_arms, **options)
 
 
 @pytest.mark.parametrize("n_arms", [None, 109, 1000])
-def test_auto_keeps_arms_for_proposals_where_there_is_a_choice(n_arms):
-    assert chosen(n_arms) == (GATED, {"late_arms": True}, 108, 270, False)
+def test_auto_has_more_candidates_than_it_opens_where_there_is_a_choice(n_arms):
+    assert chosen(n_arms) == (TRUSTED, {}, 108, 270, False)
+    assert chosen(n_arms).proposes
 
 
-def test_auto_screens_all_arms_where_there_is_none():
-    assert chosen(108).name == chosen(109, proposals=False).name == SCREENED
-    assert chosen(108).opens_all
-    assert chosen(108).n_opened == chosen(108).n_candidates == 81
+def test_auto_opens_all_arms_where_there_is_none():
+    assert chosen(108) == (TRUSTED, {}, 108, 108, True)
+    assert chosen(109, proposals=False) == (TRUSTED, {}, 108, 108, False)
+    assert not chosen(108).proposes
+    assert not chosen(109, proposals=False).proposes
 
 
 def test_auto_for_the_sum_of_scores():
     assert chosen(109, objective="sum").name == "cure-ucb"
+    assert chosen(109, FIRST_AUTO, objective="sum").name == "cure-ucb"
 
 
-@pytest.mark.parametrize("n_arms", [None, 60, 109])
-@pytest.mark.parametrize(
-    "default",
-    [
-        {"eps": 0.25},
-        {"reward_range": (-math.inf, math.inf)},
-        {"reward_range": np.array([-math.inf, math.inf])},
-        {"screening_share": 0.3},
-        {"eps": 0.25, "promoted_share": 0.5},
-        {"gate": 0.8, "late_arms": False},
-    ],
-)
-def test_giving_a_default_changes_nothing(n_arms, default):
-    plain, given = chosen(n_arms), chosen(n_arms, parameters=default)
-    assert given._replace(parameters={}) == plain._replace(parameters={})
-    late = {name: given.parameters.get(name) for name in plain.parameters}
-    assert late == plain.parameters
+def test_parameters_apply_to_the_policy_that_auto_stands_for():
+    given = {"trust": 0.9, "opening_share": 0.2}
+    assert chosen(parameters=given) == (TRUSTED, given, 54, 270, False)
+    with pytest.raises(UnknownNameError, match="'trusd'; did you mean 'trust'"):
+        chosen(parameters={"trusd": 0.9})
+    with pytest.raises(UnknownNameError, match="'gate'"):
+        chosen(parameters={"gate": 0.9})
 
 
-def test_parameters_apply_to_the_policy_that_auto_chooses():
-    late = {"late_arms": True}
-    assert chosen(parameters={"eps": 0.1})[:2] == (GATED, late | {"eps": 0.1})
-    assert chosen(60, parameters={"eps": 0.1})[:2] == (SCREENED, {"eps": 0.1})
-    assert chosen(parameters={"gate": 0.9})[:2] == (GATED, late | {"gate": 0.9})
-
-
-@pytest.mark.parametrize("n_arms", [60, 109])
-@pytest.mark.parametrize(
-    ("wrong", "right"), [("gat", "gate"), ("screenig_share", "screening_share")]
-)
-def test_an_unknown_parameter_is_named_with_the_closest_of_both(n_arms, wrong, right):
-    with pytest.raises(
-        UnknownNameError, match=f"parameter of auto: '{wrong}'; did you mean '{right}'"
-    ):
-        chosen(n_arms, parameters={wrong: 0.9})
-
-
-def test_a_parameter_of_the_gate_alone_chooses_it():
+@pytest.mark.parametrize("n_arms", [None, 109, 1000])
+def test_auto_was_the_gated_rule_where_there_is_a_choice(n_arms):
+    assert chosen(n_arms, FIRST_AUTO) == (GATED, {"late_arms": True}, 108, 270, False)
     gate = {"gate": 0.9}
-    assert chosen(60, parameters=gate)[:2] == (GATED, gate)
-    assert chosen(proposals=False, parameters=gate)[:2] == (GATED, gate)
+    assert chosen(60, FIRST_AUTO, parameters=gate)[:2] == (GATED, gate)
 
 
-def test_a_parameter_of_the_screening_alone_chooses_it():
+def test_auto_was_the_screening_where_there_is_none():
+    assert chosen(108, FIRST_AUTO) == (SCREENED, {}, 81, 81, True)
+    assert chosen(109, FIRST_AUTO, proposals=False).name == SCREENED
     share = {"screening_share": 0.1}
-    assert chosen(parameters=share) == (SCREENED, share, 27, 27, False)
+    assert chosen(None, FIRST_AUTO, parameters=share) == (
+        SCREENED,
+        share,
+        27,
+        27,
+        False,
+    )
+    assert chosen(60, FIRST_AUTO, parameters={"eps": 0.25}).parameters == {}
 
 
 def test_every_other_name_stands_for_itself():
@@ -89,7 +73,8 @@ def test_every_other_name_stands_for_itself():
 
 
 def test_a_budget_that_is_not_in_epochs_trains_all_arms_in_full():
-    assert choose_policy("auto", Budget(seconds=60), 27, 10).name == SCREENED
+    chosen = choose_policy("auto", Budget(seconds=60), 27, 10)
+    assert (chosen.name, chosen.opens_all) == (TRUSTED, True)
     with pytest.raises(InvalidParameterError, match="in seconds needs max_epochs"):
         choose_policy("auto", Budget(seconds=60), None, 10)
 
@@ -101,19 +86,26 @@ class LastUnopened:
         return int(unopened[-1])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"objective": "sum"},
-        {"policy_params": {"screening_share": 0.1}},
-        {"policy_params": {"screening_share": 0.1}, "objective": "best"},
-    ],
-)
-def test_a_proposer_is_asked_whatever_else_is_given(options):
+def test_a_proposer_is_asked_for_the_sum_of_scores_too():
     scheduler = Scheduler(
-        "auto", 41, 100, 50, proposer=LastUnopened(), seed=0, **options
+        "auto", 41, 100, 50, proposer=LastUnopened(), seed=0, objective="sum"
     )
     assert scheduler.ask().arm == 40
+
+
+def test_a_proposer_is_asked_with_parameters_of_the_policy_too():
+    scheduler = Scheduler(
+        "auto",
+        n_arms=1_000,
+        budget=200,
+        max_epochs=20,
+        policy_params={"trust": -1.0},
+        proposer=LastUnopened(),
+        seed=0,
+    )
+    while (job := scheduler.ask()) is not None:
+        scheduler.tell(job, [job.arm / 1_000] * job.n_epochs)
+    assert scheduler.best_arm == 999
 
 
 @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
@@ -127,8 +119,9 @@ def test_every_policy_has_a_rule_that_can_spend_the_budget(policy, budget, max_e
 def test_the_rule_of_the_default():
     assert recommended_candidates("auto", "best", 270, 27, None) == 270
     assert recommended_candidates("auto", "best", 270, 120, None) == 135
-    params = {"screening_share": 0.1}
-    assert recommended_candidates("auto", "best", 270, 27, params) == 27
+    params = {"opening_share": 0.1}
+    assert recommended_candidates("auto", "best", 270, 27, params) == 270
+    assert recommended_candidates("screened-damped-slope", "best", 270, 27, {}) == 81
     assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 270
 
 

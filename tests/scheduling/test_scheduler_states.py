@@ -289,3 +289,29 @@ def test_a_damaged_state_changes_nothing() -> None:
         with pytest.raises(StateError):
             scheduler.load_state_dict(damaged)
         assert scheduler.state_dict() == before
+
+
+def test_auto_goes_on_as_what_it_was_when_a_state_was_saved():
+    sizes = {"n_arms": 30, "budget": 60, "max_epochs": 6, "seed": 1}
+    first = Scheduler("screened-damped-slope", **sizes)
+    for _ in range(10):
+        job = first.ask()
+        first.tell(job, [job.arm / 30] * job.n_epochs)
+    scheduler = Scheduler("auto", **sizes)
+    assert scheduler.policy_name == "trusted-damped-slope"
+    scheduler.load_state_dict(first.state_dict())
+    assert scheduler.policy_name == "screened-damped-slope"
+    assert scheduler.ask() == first.ask()
+
+
+def test_a_state_that_is_refused_leaves_auto_as_it_is():
+    sizes = {"n_arms": 30, "budget": 60, "max_epochs": 6, "seed": 1}
+    state = Scheduler("screened-damped-slope", **sizes, slice=2).state_dict()
+    scheduler = Scheduler("auto", **sizes)
+    job = scheduler.ask()
+    scheduler.tell(job, [0.5] * job.n_epochs)
+    before = scheduler.state_dict()
+    with pytest.raises(StateError, match="slice"):
+        scheduler.load_state_dict(state)
+    assert scheduler.policy_name == "trusted-damped-slope"
+    assert scheduler.state_dict() == before

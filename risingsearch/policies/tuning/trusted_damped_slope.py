@@ -38,7 +38,7 @@ NORMAL_SCORES = np.array(
 class TrustedDampedSlope(NamedTuple):
     r"""Learn from this search what an early score is worth, and look as long as that.
 
-    Made for tuning: it wants the best model at the end of the budget. With
+    The default for tuning: it wants the best model at the end of the budget. With
     ``r1 = max(1, R // 50)``, *rungs* are ``r1, 2 r1, 4 r1, ...`` pulls of an arm.
 
     *Trust.* All arms together tell how much a score is worth: ``c`` is the correlation
