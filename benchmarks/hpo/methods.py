@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.hpo import dyhpo
 from benchmarks.hpo.draws import Search
 from risingsearch.policies import policy_info, resolve_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer
@@ -38,8 +39,9 @@ class Method(NamedTuple):
         Makes the ``Scheduler``'s proposer from the features of all configurations, in
         the order in which they may be opened; then all of them may be opened.
     play : callable, optional
-        Searches by itself, without a policy of the library: returns the configuration
-        of every epoch of a search with this budget.
+        Searches by itself, without a policy of the library, and from the features:
+        returns the configuration of every epoch of a search with this budget, or None
+        if that fails.
     """
 
     name: str
@@ -47,7 +49,7 @@ class Method(NamedTuple):
     params: dict[str, Any] = {}  # noqa: RUF012 - never changed
     arms_per_budget: float | None = None
     proposer: Callable[[NDArray[np.float64]], Any] | None = None
-    play: Callable[[Search, int], NDArray[np.int64]] | None = None
+    play: Callable[[Search, int], NDArray[np.int64] | None] | None = None
 
     @property
     def plans_rounds(self) -> bool:
@@ -68,6 +70,7 @@ BASELINES = (
     Method("median-stopping", "median-stopping"),
     Method("random-search", "random-search"),
 )
+DYHPO = Method("dyhpo", "dyhpo", play=dyhpo.play)
 BANDITS = (
     Method("cure-ucb", "cure-ucb", {"sigma": 0.0}, OTHER_ARMS),
     Method("r-ed-ucb", "r-ed-ucb", {"sigma": 0.01}, OTHER_ARMS),
@@ -124,7 +127,7 @@ def everyone(default: Sequence[Method]) -> list[Method]:
     """Return all methods that search by epochs, and the oracle."""
     late = Method(PROPOSING, GATED, {"late_arms": True}, None, GaussianProcessProposer)
     oracle = Method(ORACLE, ORACLE)
-    return [*own(default), late, *BASELINES, *BANDITS, *ablations(), oracle]
+    return [*own(default), late, *BASELINES, DYHPO, *BANDITS, *ablations(), oracle]
 
 
 def in_conditions(default: Sequence[Method]) -> list[Method]:

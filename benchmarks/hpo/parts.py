@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from benchmarks.hpo.draws import draw_search
 from benchmarks.hpo.methods import (
+    BASELINES,
+    DYHPO,
     Method,
     by_cost,
     everyone,
@@ -35,6 +37,8 @@ GROUPS = {"lcdb": LCDB, "lcbench_surrogate": SURROGATE}
 """Families that make a group of their own; all others are the real ones."""
 
 CLEAN, SETTINGS, UNKNOWN, SECONDS = "clean", "settings", "unknown", "seconds"
+TOOLS = "other tools"
+TOOL_SEEDS = 2
 
 
 class Scale(NamedTuple):
@@ -51,7 +55,7 @@ class Scale(NamedTuple):
 
 
 SCALES = {
-    "quick": Scale(1, 2, 1, 1, 1, 1, (1, 5), 8),
+    "quick": Scale(1, 1, 1, 1, 1, 1, (1, 5), 8),
     "default": Scale(None, 10, 4, 3, 3, 2, (1, 5, 20), 4),
     "full": Scale(None, 20, 5, 3, 3, 3, MULTIPLES, 2),
 }
@@ -149,7 +153,7 @@ def parts(
     def orders(n: int) -> range:
         return range(seed, seed + n)
 
-    clean = everyone(default)
+    clean = able(everyone(default), real)
     yield Part(CLEAN, real, clean, Setting(), MULTIPLES, orders(scale.seeds))
     noisy, live = orders(scale.noisy_seeds), orders(scale.live_seeds)
     for noise in NOISES:
@@ -167,6 +171,24 @@ def parts(
         setting = Setting(unit="seconds")
         seconds = orders(scale.timed_seeds)
         yield Part(SECONDS, timed, by_cost(default), setting, few, seconds)
+
+
+def able(methods: Sequence[Method], tasks: Sequence[Task]) -> list[Method]:
+    """Return the methods that can search all tasks: some need features."""
+    described = all(task.features is not None for task in tasks)
+    return [method for method in methods if described or method.play is None]
+
+
+def tools_parts(
+    tasks: Sequence[Task], seed: int, default: Sequence[Method], tools: Sequence[Method]
+) -> Iterator[Part]:
+    """Yield the part of other tools, which take long: few tasks, budgets and orders."""
+    scale = SCALES["quick"]
+    real = [one for one in real_ones(tasks, scale) if one.features is not None]
+    if real and tools:
+        methods = [*default, *BASELINES, DYHPO, *tools]
+        seeds = range(seed, seed + TOOL_SEEDS)
+        yield Part(TOOLS, real, methods, Setting(), scale.live_multiples, seeds)
 
 
 def noisy_name(noise: float) -> str:

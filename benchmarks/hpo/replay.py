@@ -75,7 +75,7 @@ def search(
 ) -> Outcome | None:
     """Return what a method makes of ``multiple * R`` epochs.
 
-    None where the table does not hold that many.
+    None where the table does not hold that many, or another tool fails.
     """
     task = run.task
     budget = round(multiple * task.max_epochs)
@@ -84,7 +84,8 @@ def search(
     if method.policy == ORACLE:
         return oracle(run, budget)
     if method.play is not None:
-        return judge(run, method.play(run, budget), budget)
+        trained = method.play(run, budget)
+        return None if trained is None else judge(run, trained, budget)
     if setting.compiled and not proposes(method, task):
         return judge(run, simulated(run, method, budget), budget)
     arms, idle = scheduled(run, method, budget, setting)

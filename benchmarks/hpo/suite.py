@@ -18,7 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.hpo import bars, figures, left_out, methods, reference, tables
+from benchmarks.hpo import (
+    bars,
+    figures,
+    left_out,
+    methods,
+    reference,
+    tables,
+    tools,
+)
 from benchmarks.hpo.decision_times import Decisions, measure
 from benchmarks.hpo.draws import FIRST_SEED
 from benchmarks.hpo.parts import (
@@ -30,6 +38,7 @@ from benchmarks.hpo.parts import (
     SECONDS,
     SETTINGS,
     SURROGATE,
+    TOOLS,
     UNKNOWN,
     Played,
     noisy_name,
@@ -37,6 +46,7 @@ from benchmarks.hpo.parts import (
     parts,
     play,
     settings_part,
+    tools_parts,
 )
 from benchmarks.hpo.tasks import Task, load_tasks
 from benchmarks.shared import report
@@ -71,7 +81,12 @@ def run(
         tried = play([settings_part(tasks, size, seed)], jobs)
         chosen = left_out.choose(tried[SETTINGS])
         default = chosen.distinct
-    played = play(list(parts(tasks, size, seed, default)), jobs)
+    plan = list(parts(tasks, size, seed, default))
+    absent: list[str] = []
+    if scale == "full":
+        found, absent = tools.installed(out / "environments")
+        plan += tools_parts(tasks, seed, default, found)
+    played = play(plan, jobs)
     if chosen is not None:
         played = {name: chosen.as_default(part) for name, part in played.items()}
     rows = [row for name, part in played.items() for row in tables.rows(name, part)]
@@ -87,6 +102,7 @@ def run(
             *left_out_parts(chosen, played[CLEAN]),
             *clean_parts(played[CLEAN]),
             *other_parts(played),
+            *absent,
             "## Decision time",
             tables.decisions(times),
             *figure_parts(played, tasks, out),
@@ -130,7 +146,11 @@ def setting(clean: Played) -> str:
             "changed. No policy is told where a curve ends before its limit R. The "
             "oracle knows all curves and opens configurations one by one, an epoch "
             "each, up to the one that gets the rest of the budget: no search that "
-            "opens them in this order can do better.",
+            "opens them in this order can do better. `dyhpo` is DyHPO's rule, rebuilt: "
+            "one Gaussian process over configuration and epoch, and one epoch at a "
+            "time where it expects the largest improvement, among all configurations. "
+            "It is left out where a task's configurations are not recorded, and under "
+            "all other conditions.",
         ]
     )
 
@@ -194,6 +214,16 @@ def other_parts(played: Mapping[str, Played]) -> Iterator[str]:
             "rounds beforehand cannot do that."
         )
         yield tables.regrets(played[SECONDS])
+    if TOOLS in played:
+        yield "## Other tools"
+        yield (
+            "Optuna's TPE with Hyperband, and Syne Tune's MOBSTER and DyHPO, on the "
+            "first task of every family; every configuration of a table is a "
+            "candidate. TPE suggests features, and the nearest configuration that is "
+            "new trains; what it trains a second time is lost."
+        )
+        yield tables.regrets(played[TOOLS])
+        yield tables.against(played[TOOLS])
 
 
 def figure_parts(

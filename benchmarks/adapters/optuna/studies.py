@@ -79,6 +79,7 @@ class Replayed:
         self.task = task
         self.budget = budget
         self.best: list[float] = []  # after each epoch
+        self.trained: list[tuple[int, int]] = []  # row and its epoch, of each
         self._row: dict[int, int] = {}  # of an arm
         assert task.features is not None
         self._features = task.features
@@ -92,6 +93,7 @@ class Replayed:
         curve = self.task.curves[row, : self.task.lengths[row]]
         for epoch in range(arm.from_epoch, len(curve)):
             score = float(curve[epoch])
+            self.trained.append((row, epoch))
             self.best.append(max([score, *self.best[-1:]]))
             trial.report(score, epoch)
             if len(self.best) == self.budget:
@@ -127,16 +129,21 @@ class Studied(NamedTuple):
 
 def study(method: str, task: Task, multiple: int, seed: int) -> Studied:
     """Run one study with a budget of so many times ``R``."""
-    setup, limit = METHODS[method], task.max_epochs
-    budget = multiple * limit
+    replayed, trials = replay(method, task, multiple * task.max_epochs, seed)
+    return Studied(replayed.regrets(), len(replayed.best), trials)
+
+
+def replay(method: str, task: Task, budget: int, seed: int) -> tuple[Replayed, int]:
+    """Run one study; return what it trained, and its number of trials."""
+    setup = METHODS[method]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         made = optuna.create_study(
             study_name=f"seed {seed}",  # Hyperband draws brackets from the name
             direction="maximize",
             sampler=setup.sampler(task, budget, seed),
-            pruner=setup.pruner(limit),
+            pruner=setup.pruner(task.max_epochs),
         )
     replayed = Replayed(task, budget)
     made.optimize(replayed)
-    return Studied(replayed.regrets(), len(replayed.best), len(made.trials))
+    return replayed, len(made.trials)
