@@ -68,7 +68,7 @@ class RisingSampler(BaseSampler):
         nothing stops it.
     policy : str, default "auto"
         A registered name, see ``risingsearch.list_policies``; ``"auto"`` is
-        ``gated-damped-slope``, with arms kept for when more is known.
+        ``trusted-damped-slope``.
     policy_params : dict, optional
         Parameters of the policy.
     base : BaseSampler, optional

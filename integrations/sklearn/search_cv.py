@@ -73,9 +73,8 @@ class RisingSearchCV(
         of such spaces, or a list of configurations with their values.
     policy : str, callable or policy, default="auto"
         Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
-        for tuning, ``screened-damped-slope``, or ``gated-damped-slope`` where there are
-        more candidates than the budget opens: then a model of what was seen proposes
-        which of them are.
+        for tuning, ``trusted-damped-slope``; where there are more candidates than the
+        budget opens, a model of what was seen proposes every second one.
     budget : int or Budget
         Epochs over all configurations, at least one per candidate; or
         ``Budget(seconds=...)``. An epoch trains and scores every fold once.

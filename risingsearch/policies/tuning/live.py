@@ -34,7 +34,7 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
     PRIOR_PAIRS,
     TrustedDampedSlope,
     corrected,
-    new_arm,
+    next_look,
     normal_score,
     opened,
     promote,
@@ -176,8 +176,10 @@ class _Trusted:
         arm = _first(free & (n < look))
         if arm != WAIT:
             return arm
-        unopened = _first(free & (look == 0) & (n == 0))
-        arm = new_arm(policy, unopened, _sum(policy.horizon) / len(n))
+        unopened = _first(free & (n == 0))
+        ended = free & (n > 0) & (n == look) & ~policy.promoted
+        seen = _highest(policy.average, ended) if unopened == WAIT else WAIT
+        arm = next_look(policy, unopened, seen, _sum(policy.horizon) / len(n))
         if arm != WAIT:
             return arm
         arm = _highest_end(policy, policy.slope, t)

@@ -54,7 +54,8 @@ class TrustedDampedSlope(NamedTuple):
     lasts ``r1`` pulls; below, the j-th lasts ``r1`` times the largest power of 4 that
     divides j, up to 16 (a base-4 Luby sequence): these arms were chosen by no score, so
     they tell what early scores hide. An arm among the best ``promoted_share`` at the
-    end of its look gets as many pulls again at once.
+    end of its look gets as many pulls again at once; with few arms, whose looks leave
+    some of the share, so do the others, the best first.
 
     *Damped slope.* Then the arm is trained that will end highest if its recent slope
     flattens as in ``ScreenedDampedSlope``, a quarter of its pulls at a time.
@@ -263,23 +264,42 @@ def arm_to_look_at(policy: TrustedDampedSlope) -> int:
     """
     horizon = 0.0
     unopened = WAIT
+    seen = WAIT
     for i in range(len(policy.pulls)):
         horizon += policy.horizon[i]
         if policy.available[i]:
-            if policy.pulls[i] < policy.look[i]:
+            n = policy.pulls[i]
+            if n < policy.look[i]:
                 return i
-            if unopened == WAIT and policy.look[i] == 0 and policy.pulls[i] == 0:
-                unopened = i
-    return new_arm(policy, unopened, horizon / len(policy.pulls))
+            if n == 0:
+                unopened = i if unopened == WAIT else unopened
+            elif (
+                n == policy.look[i]
+                and not policy.promoted[i]
+                and (seen == WAIT or policy.average[i] > policy.average[seen])
+            ):
+                seen = i
+    return next_look(policy, unopened, seen, horizon / len(policy.pulls))
 
 
-def new_arm(policy: TrustedDampedSlope, unopened: int, horizon: float) -> int:
-    """Return the unopened arm, its look planned, if opening is due, or ``WAIT``."""
+def next_look(
+    policy: TrustedDampedSlope, unopened: int, seen: int, horizon: float
+) -> int:
+    """Return the arm that is looked at next, its look planned, or ``WAIT``.
+
+    That is the unopened arm. Where there is none, what is left for looks doubles those
+    that are over, from the best arm on, which is ``seen``.
+    """
     r1 = policy.first_rung
     share = policy.opening_share * horizon
     spent = policy.n_look_pulls[0]
-    if unopened == WAIT or spent >= max(2.0 * r1, share):
+    if spent >= max(2.0 * r1, share):
         return WAIT
+    if unopened == WAIT:
+        if seen != WAIT:
+            policy.n_look_pulls[0] += policy.look[seen]
+            double_look(policy, seen)
+        return seen
     n = r1
     if policy.step_correlation[0] < policy.trust:
         policy.n_long_looks[0] += 1
@@ -412,8 +432,13 @@ def promote(policy: TrustedDampedSlope, arm: int, n_better: int, n_there: int) -
     """Double a look that is over, once, if the arm is among the best of its rung."""
     ended = policy.pulls[arm] == policy.look[arm] and not policy.promoted[arm]
     if ended and n_better < policy.promoted_share * n_there:
-        policy.promoted[arm] = True
-        policy.look[arm] = 2 * policy.look[arm]
+        double_look(policy, arm)
+
+
+def double_look(policy: TrustedDampedSlope, arm: int) -> None:
+    """Give an arm as many pulls again as its look had."""
+    policy.promoted[arm] = True
+    policy.look[arm] = 2 * policy.look[arm]
 
 
 def pooled_correlation(policy: TrustedDampedSlope) -> float:

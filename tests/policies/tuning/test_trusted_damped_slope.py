@@ -43,6 +43,7 @@ class DirectSearch:
         self.arms = []
         self.spent = dict.fromkeys(self.rungs, 0)
         self.n_long = 0
+        self.looks = {}  # of the arms that have not been promoted
 
     def train(self, arm, n_epochs):
         for _ in range(n_epochs):
@@ -96,11 +97,12 @@ class DirectSearch:
         if self.looked > 0 and self.looked + n / 2 > 0.4 * self.T:
             n = self.r1
         self.looked += n
+        self.looks[arm] = n
         self.train(arm, n)
         there = [i for i in range(self.n_arms) if len(self.seen[i]) >= n]
         better = sum(self.recent(i, n) > self.recent(arm, n) for i in there)
         if n in self.rungs and better < 0.33 * len(there):
-            self.train(arm, n)
+            self.train(arm, self.looks.pop(arm))
 
     def best_of(self, arms):
         return min(arms, key=lambda i: (-self.end(i), len(self.seen[i]), i))
@@ -113,6 +115,12 @@ class DirectSearch:
             if opened < self.n_arms and (due or not live):
                 opened += 1
                 self.look_at(opened - 1)
+                continue
+            ended = [i for i in live if len(self.seen[i]) == self.looks.get(i)]
+            if due and ended:
+                arm = max(ended, key=self.recent)
+                self.looked += self.looks[arm]
+                self.train(arm, self.looks.pop(arm))
                 continue
             if not live:
                 break
