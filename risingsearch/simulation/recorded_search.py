@@ -3,7 +3,7 @@
 >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
 >>> found = search_recorded(curves, ["auto", "random-search"], [10, 50], n_runs=20)
 >>> found.policies
-['screened-damped-slope', 'random-search']
+['trusted-damped-slope', 'random-search']
 >>> found.score.mean(axis=-1)
 array([[0.952, 0.942],
        [0.971, 0.967]])

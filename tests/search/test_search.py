@@ -227,7 +227,7 @@ class TestProposers:
 
     @pytest.mark.parametrize(
         "options",
-        [{"objective": "sum"}, {"policy_params": {"screening_share": 0.1}}],
+        [{"objective": "sum"}, {"policy": "screened-damped-slope"}],
     )
     def test_only_a_default_that_keeps_arms_for_it_asks_a_model(self, options):
         asked = [self.searched(**options)["arm"], self.searched()["arm"]]
@@ -245,13 +245,13 @@ class TestProposers:
             plain["recent_average"], nan_ok=True
         )
         assert other[-1]["recent_average"] != plain[-1]["recent_average"]
-        assert {"rank_correlation"} <= other[-1].keys() & plain[-1].keys()
+        assert {"step_correlation"} <= other[-1].keys() & plain[-1].keys()
 
     @pytest.mark.parametrize(
         "options",
         [
             {"objective": "sum"},
-            {"policy_params": {"screening_share": 0.1}},
+            {"policy": "screened-damped-slope"},
             {"policy_params": {"eps": 0.1}},
         ],
     )

@@ -73,7 +73,7 @@ def test_budgets_are_multiples_of_the_longest_curve(curves):
 
 def test_the_default_policies_are_those_for_epochs(curves):
     found = search(curves, EPOCH_SCHEDULERS, [40], n_runs=1)
-    assert found.policies == ["screened-damped-slope", *EPOCH_SCHEDULERS[1:]]
+    assert found.policies == ["trusted-damped-slope", *EPOCH_SCHEDULERS[1:]]
     assert found.score.shape == (1, 8, 1)
     assert np.all(found.score <= found.best)
 

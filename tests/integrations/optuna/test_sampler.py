@@ -43,14 +43,12 @@ def test_giving_a_default_of_auto_changes_nothing(objective, make_study, params)
 
 
 def test_the_policy_that_runs_is_the_one_that_says_how_many_arms(objective, make_study):
-    share = {"screening_share": 0.05}
+    share = {"opening_share": 0.05}
     study = make_study(budget=200, policy_params=share)
     study.optimize(objective)
-    screened = make_study(
-        budget=200, policy="screened-damped-slope", policy_params=share
-    )
-    screened.optimize(objective)
-    assert len(rising.arm_results(study)) == len(rising.arm_results(screened)) == 10
+    named = make_study(budget=200, policy="trusted-damped-slope", policy_params=share)
+    named.optimize(objective)
+    assert len(rising.arm_results(study)) == len(rising.arm_results(named)) == 10
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])

@@ -187,7 +187,7 @@ class TestSpaces:
         given = rising(SGDClassifier(), space, policy_params={"eps": 0.25}).fit(X, Y)
         assert given.n_candidates_ == plain.n_candidates_
         assert given.history_["arm"] == plain.history_["arm"]
-        assert "rank_correlation" in given.history_[-1]  # of the gated policy
+        assert "step_correlation" in given.history_[-1]
 
 
 class TestSplits:
