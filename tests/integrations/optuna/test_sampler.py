@@ -32,7 +32,7 @@ def test_the_budget_is_spent_to_the_last_epoch(objective, make_study):
     assert set(objective.trained.values()) == {1}
 
 
-@pytest.mark.parametrize("params", [{"eps": 0.25}, {"gate": 0.8}])
+@pytest.mark.parametrize("params", [{"eps": 0.25}, {"trust": 0.85}])
 def test_giving_a_default_of_auto_changes_nothing(objective, make_study, params):
     def opened(**options):
         study = make_study(budget=60, seed=0, **options)
