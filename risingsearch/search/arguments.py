@@ -253,9 +253,10 @@ def _arguments_in_json(
             arguments[name] = given[name]
         elif name == "budget" and isinstance(value, dict):
             arguments[name] = Budget(**value)
+        elif name == "policy":
+            arguments[name] = saved_policy(header, value)
         else:
             arguments[name] = from_json(value)
-    arguments["policy"] = saved_policy(header, arguments["policy"])
     return arguments
 
 

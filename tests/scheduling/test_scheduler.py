@@ -166,7 +166,7 @@ def test_a_registered_factory_is_treated_as_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("objective", "name"), [("best", "screened-damped-slope"), ("sum", "cure-ucb")]
+    ("objective", "name"), [("best", "trusted-damped-slope"), ("sum", "cure-ucb")]
 )
 def test_auto_stands_for_the_policy_of_the_objective(objective: str, name: str) -> None:
     scheduler = Scheduler(n_arms=4, budget=30, objective=objective)

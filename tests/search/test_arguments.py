@@ -11,6 +11,7 @@ import pytest
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.stationary.baselines import RoundRobin
+from risingsearch.scheduling.policy_choice import FIRST_AUTO
 from risingsearch.search.arguments import (
     arguments_of,
     first_difference,
@@ -33,6 +34,7 @@ def on_disk(candidates, given=None, **arguments):
     header = {
         "settings": settings,
         "candidates": pickled_candidates(settings, candidates),
+        "auto": "trusted-damped-slope",
     }
     header = json.loads(json.dumps(header, allow_nan=False))
     return arguments_of(header, given or {})
@@ -54,6 +56,13 @@ def test_arguments_come_back_as_they_were(arguments):
     back = on_disk(PLAIN, **arguments)
     assert back == {"candidates": PLAIN, **arguments}
     assert repr(back) == repr({"candidates": PLAIN, **arguments})
+
+
+def test_auto_comes_back_as_what_it_was_where_nothing_says_what_it_is():
+    header = {"settings": settings_of(PLAIN, {"policy": "auto"}), "candidates": None}
+    was = arguments_of(header, {})
+    assert was["policy"] == FIRST_AUTO
+    assert settings_of(PLAIN, {"policy": FIRST_AUTO})["policy"] == "auto"
 
 
 def calls_to_start(n_candidates, run_dir):
