@@ -127,9 +127,9 @@ class Scheduler(SchedulerView):
     ...     epochs = range(job.from_epoch + 1, job.from_epoch + job.n_epochs + 1)
     ...     scheduler.tell(job, [1 - 1 / (epoch + job.arm + 1) for epoch in epochs])
     >>> [(arm.epochs, arm.status) for arm in scheduler.explain()]
-    [(3, 'paused'), (5, 'finished'), (0, 'unopened')]
+    [(2, 'paused'), (2, 'paused'), (4, 'paused')]
     >>> scheduler.best_arm, scheduler.best_epoch, round(scheduler.best_score, 3)
-    (1, 5, 0.857)
+    (2, 4, 0.857)
     """
 
     def __init__(

@@ -5,8 +5,8 @@
 >>> found.policies
 ['trusted-damped-slope', 'random-search']
 >>> found.score.mean(axis=-1)
-array([[0.952, 0.942],
-       [0.971, 0.967]])
+array([[0.956, 0.942],
+       [0.974, 0.967]])
 """
 
 from __future__ import annotations
