@@ -29,6 +29,7 @@ WAITING = {
     "rising-bandits-cash",
     "screened-damped-slope",
     "successive-halving",
+    "trusted-damped-slope",
     "ucb-improved",
 }
 NEVER_WAITING = [name for name in INFOS if name not in WAITING]
