@@ -26,7 +26,7 @@ from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import read
 
-BUDGET, EXTRA = 38, 8
+BUDGET, EXTRA = 42, 8
 CANDIDATES = [
     {"arm": i, "top": 0.5 + 0.4 * math.sin(7 * i), "speed": 1 + i % 4}
     for i in range(12)

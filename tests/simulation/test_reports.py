@@ -45,7 +45,7 @@ class TestEnvironments:
     def test_the_rows_are_those_of_compare(self, interpreted):
         report = environment_report("ltf", NAMED, [50, 200], 6, 3, 1, {"n_arms": 2})
         pairs = {
-            "screened-damped-slope(eps=0.5)": ("screened-damped-slope", {"eps": 0.5}),
+            "trusted-damped-slope(eps=0.5)": ("trusted-damped-slope", {"eps": 0.5}),
             "random": "random",
         }
         result = compare(
