@@ -61,10 +61,10 @@ def test_policies_that_may_stop_early_are_marked():
 
 
 def test_auto_depends_on_the_objective():
-    assert resolve_policy("auto") == "screened-damped-slope"
+    assert resolve_policy("auto") == "trusted-damped-slope"
     assert resolve_policy("auto", "sum") == "cure-ucb"
     assert resolve_policy("asha", "sum") == "asha"
-    assert type(make_policy("auto", 2, 5)).__name__ == "ScreenedDampedSlope"
+    assert type(make_policy("auto", 2, 5)).__name__ == "TrustedDampedSlope"
 
 
 def test_an_unknown_objective_is_refused():
@@ -144,4 +144,4 @@ def test_the_recommended_arms_can_use_the_budget_and_each_have_a_round():
 
 
 def test_own_parameters_of_a_rule_are_used_and_others_ignored():
-    assert recommended_arms("auto", 100, 27, screening_share=0.5, eps=0.1) == 50
+    assert recommended_arms("auto", 100, 27, opening_share=0.5, eps=0.1) == 50
