@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
@@ -35,7 +35,7 @@ def sign_of(direction: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a search may spend: exactly one of the three.
+    """What a search may spend: exactly one of the four.
 
     Parameters
     ----------
@@ -45,16 +45,27 @@ class Budget:
         Seconds of training time, summed over all workers.
     cost : float, optional
         Any other cost, in the unit in which ``tell`` reports it.
+    wall_seconds : float, optional
+        Seconds by the clock, however many workers train meanwhile. No worker idles to
+        save epochs, since its time passes anyway.
 
     Examples
     --------
     >>> Budget(seconds=3600)
-    Budget(epochs=None, seconds=3600, cost=None)
+    Budget(epochs=None, seconds=3600, cost=None, wall_seconds=None)
     """
 
     epochs: int | None = None
     seconds: float | None = None
     cost: float | None = None
+    wall_seconds: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the budget as JSON values, as it is written to run directories."""
+        written = asdict(self)
+        if self.wall_seconds is None:  # no release wrote it before it could be given
+            del written["wall_seconds"]
+        return written
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ class Arguments:
         checked_choice("objective", self.objective, ("best", "sum"))
         checked_choice("direction", self.direction, ("maximize", "minimize"))
         if self.order is None:
-            self.order = "completion" if self.n_jobs is None else "ask"
+            by_clock = isinstance(budget, Budget) and budget.wall_seconds is not None
+            self.order = "completion" if self.n_jobs is None or by_clock else "ask"
         checked_choice("order", self.order, ("completion", "ask"))
         if self.n_jobs is None and self.order == "ask":
             self.n_jobs = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,12 @@ class EpochBudget:
         """Return how many epochs of each arm the rest of the budget pays for."""
         left = self.total - self.spent - self.reserved
         return np.full(self.n_arms, left, dtype=np.int64)
+
+    def pulls_left(
+        self, left: NDArray[np.int64], busy: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how many epochs each arm can get, of those it has ``left``."""
+        return left
 
     def horizon(self, rounds: int) -> NDArray[np.float64]:
         """Return the last round, for each arm: the budget itself."""
@@ -120,6 +127,15 @@ class CostBudget:
         epochs = self._epochs_for(left)
         return np.where(epochs < 1.0, 0, np.minimum(epochs, 2.0**62)).astype(np.int64)
 
+    def pulls_left(
+        self, left: NDArray[np.int64], busy: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how many epochs each arm can get, of those it has ``left``.
+
+        What the busy ones get now is reserved already.
+        """
+        return np.where(busy, left, np.minimum(left, self.affordable()))
+
     def horizon(self, rounds: int) -> NDArray[np.float64]:
         """Return the last round of each arm if it alone trained from now on."""
         left = self.total - self.spent - self.reserved
@@ -194,25 +210,103 @@ class CostBudget:
         self.in_flight = {job.id: job for job in jobs}
 
 
-def open_budget(budget: int | Budget, n_arms: int) -> EpochBudget | CostBudget:
-    """Return what keeps a budget.
+class WallClockBudget(CostBudget):
+    """A budget in seconds by the clock, which pass whether a worker trains or not.
+
+    There is no clock here: a job costs the time from its start to its end, so the clock
+    stands where the last job has ended. An epoch of an arm is expected to last as in
+    ``CostBudget``, and no job starts that is expected to end too late. An arm alone can
+    get no more epochs than the time has room for, all workers together as many times
+    that as they are, so what the arms in flight can use is never all there is.
+    """
+
+    def __init__(self, total: float, n_arms: int, n_workers: int | None) -> None:
+        super().__init__(total, n_arms, "wall_seconds")
+        self.n_workers = n_workers or 1
+        self.now = 0.0
+        self.started: dict[int, float] = {}  # by job
+
+    @property
+    def spent(self) -> float:
+        """What the clock says."""
+        return self.now
+
+    @property
+    def reserved(self) -> float:
+        """Nothing: the time of a job passes for all workers at once."""
+        return 0.0
+
+    def pulls_left(
+        self, left: NDArray[np.int64], busy: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how many epochs each arm can get, of those it has ``left``."""
+        return np.minimum(left, self.affordable())
+
+    def horizon(self, rounds: int) -> NDArray[np.float64]:
+        """Return the last round of each arm if all workers trained arms like it."""
+        left = self.n_workers * (self.total - self.spent)
+        return rounds + np.minimum(self._epochs_for(left), 2.0**62)
+
+    def reserve(self, job: Job) -> None:
+        """Record when the job has started, and how many run at once."""
+        super().reserve(job)
+        self.started[job.id] = self.now
+        self.n_workers = max(self.n_workers, len(self.in_flight))
+
+    def settle(
+        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+    ) -> None:
+        """Put the clock to where the job has ended."""
+        if cost is None:
+            cost = float(self.cost_per_epoch()[job.arm]) * job.n_epochs
+        super().settle(job, charged, cost, failed=failed)
+        self.now = max(self.now, self.started.pop(job.id) + cost)
+
+    def facts(self) -> Any:
+        """Return all but the arrays."""
+        return super().facts(), self.n_workers, self.now, dict(self.started)
+
+    def put_back(self, facts: Any) -> None:
+        """Restore what ``facts`` returned."""
+        paid, self.n_workers, self.now, started = facts
+        super().put_back(paid)
+        self.started = dict(started)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the budget as JSON values."""
+        started = [[job, when] for job, when in self.started.items()]
+        own = {"n_workers": self.n_workers, "now": self.now, "started": started}
+        return super().state_dict() | own
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what ``state_dict`` returned."""
+        super().load_state_dict(state)
+        self.n_workers, self.now = state["n_workers"], state["now"]
+        self.started = dict(state["started"])
+
+
+def open_budget(
+    budget: int | Budget, n_arms: int, n_jobs: int | None = None
+) -> EpochBudget | CostBudget:
+    """Return what keeps a budget, for so many jobs in flight.
 
     Raises
     ------
     InvalidParameterError
-        If the budget is none of the three kinds, or not above 0.
+        If the budget is none of the four kinds, or not above 0.
     """
     if not isinstance(budget, Budget):
         return EpochBudget(checked_int("budget", budget, 1), n_arms)
-    given = {
-        unit: getattr(budget, unit)
-        for unit in ("epochs", "seconds", "cost")
-        if getattr(budget, unit) is not None
-    }
+    units = [unit.name for unit in fields(Budget)]
+    given = [unit for unit in units if getattr(budget, unit) is not None]
     if len(given) != 1:
-        msg = f"a Budget has one of epochs, seconds and cost; got {shown(budget)}"
+        kinds = f"{', '.join(units[:-1])} and {units[-1]}"
+        msg = f"a Budget has one of {kinds}; got {shown(budget)}"
         raise InvalidParameterError(msg)
     if budget.epochs is not None:
         return EpochBudget(checked_int("budget", budget.epochs, 1), n_arms)
-    [(unit, total)] = given.items()
-    return CostBudget(checked_float("budget", total, 0.0, open_low=True), n_arms, unit)
+    [unit] = given
+    total = checked_float("budget", getattr(budget, unit), 0.0, open_low=True)
+    if budget.wall_seconds is not None:
+        return WallClockBudget(total, n_arms, n_jobs)
+    return CostBudget(total, n_arms, unit)

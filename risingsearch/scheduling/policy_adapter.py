@@ -122,8 +122,7 @@ class PolicyAdapter:
         affordable = self._budget.affordable()
         live = records.live()
         left = np.where(live, records.max_epochs - records.charged, 0)
-        if self._budget.unit != "epochs":
-            left = np.where(live & ~records.busy, np.minimum(left, affordable), left)
+        left = self._budget.pulls_left(left, records.busy)
         policy.available[:] = (live & ~records.busy & (affordable > 0))[order]
         policy.pulls_left[:] = left[order]
         if hasattr(policy, "horizon"):

@@ -18,7 +18,6 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from risingsearch.arms import Budget, Job
@@ -51,7 +50,7 @@ def ended(arms: Sequence[int], n_asked: int) -> Event:
 
 def extended(budget: int | Budget, n_asked: int) -> Event:
     """Return the event of a larger budget."""
-    added = asdict(budget) if isinstance(budget, Budget) else budget
+    added = budget.to_json() if isinstance(budget, Budget) else budget
     return {"event": "extended", "asked": n_asked, "budget": added}
 
 

@@ -64,7 +64,8 @@ class Scheduler(SchedulerView):
     budget : int or Budget
         Epochs in all, at least 1; or ``Budget(seconds=...)``, ``Budget(cost=...)``:
         then the horizon of an arm is what is left, divided by the arm's own measured
-        cost per epoch.
+        cost per epoch. With ``Budget(wall_seconds=...)`` that is the time left, times
+        ``n_jobs`` (by default, as many as have been in flight at once).
     max_epochs : int, optional
         Epochs one arm can use at most. By default the whole budget; a budget that is
         not in epochs needs it.
@@ -80,10 +81,10 @@ class Scheduler(SchedulerView):
     seed : int, optional
         Seed of all draws, at least 0.
     order : {"completion", "ask"}, optional
-        With several jobs in flight: ``"completion"`` (the default without ``n_jobs``)
-        never lets a worker wait, unless the policy waits for the last results of a rung
-        or a sweep, and the same order of tells gives the same run; ``"ask"`` (the
-        default with ``n_jobs``) gives the same run whatever
+        With several jobs in flight: ``"completion"`` (the default without ``n_jobs``,
+        and under ``wall_seconds``) never lets a worker wait, unless the policy waits
+        for the last results of a rung or a sweep, and the same order of tells gives the
+        same run; ``"ask"`` (the default with ``n_jobs``) gives the same run whatever
         finishes first, because decision ``k`` sees exactly the results of decisions
         ``1 .. k - n_jobs`` (of the next ones too, one by one, where nothing can start
         without them).
@@ -162,7 +163,7 @@ class Scheduler(SchedulerView):
         self.direction, self.score_range = given.direction, given.score_range
         self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
         self.max_failures = given.max_failures
-        self._budget = open_budget(given.budget, given.n_arms)
+        self._budget = open_budget(given.budget, given.n_arms, given.n_jobs)
         self._rng = np.random.default_rng(checked_seed(seed))
         self._proposer = self._given_proposer = proposer
         self._name = ""
@@ -323,7 +324,8 @@ class Scheduler(SchedulerView):
             One score per epoch. Fewer than asked for: the arm ended by itself, and the
             rest of its reservation returns to the budget.
         cost : float, optional
-            What the job has cost; needed under a budget that is not in epochs.
+            What the job has cost; needed under a budget that is not in epochs. Under
+            one in ``wall_seconds``, the time since ``ask`` returned the job.
         ended : bool, default True
             What fewer scores mean: False says that the job was cut short and the arm
             can go on.

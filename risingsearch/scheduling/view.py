@@ -47,7 +47,7 @@ class SchedulerView(ABC):
 
     @property
     def unit(self) -> str:
-        """The unit of the budget: "epochs", "seconds" or "cost"."""
+        """The unit of the budget: "epochs", "seconds", "cost" or "wall_seconds"."""
         return self._budget.unit
 
     @property

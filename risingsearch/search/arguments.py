@@ -6,7 +6,6 @@ import base64
 import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -176,7 +175,7 @@ def settings_of(
             owner = value if hasattr(value, "__qualname__") else type(value)
             settings[name] = _named(f"{owner.__module__}.{owner.__qualname__}")
         elif isinstance(value, Budget):
-            settings[name] = asdict(value)
+            settings[name] = value.to_json()
         else:
             try:
                 settings[name] = as_json(value)

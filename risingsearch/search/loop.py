@@ -13,6 +13,7 @@ from risingsearch.search.interrupts import finished_first, first_interrupt
 from risingsearch.search.progress import Progress
 from risingsearch.search.record import Record
 from risingsearch.search.trainable import Outcome, Task
+from risingsearch.search.wall_clock import WallClock
 from risingsearch.search.workers import Workers
 
 SIGNAL_DELAY = 1.0
@@ -38,6 +39,7 @@ class Loop:
         self._stopping = False
         self._record = record
         self._scheduler = record.scheduler
+        self._clock = WallClock(record.scheduler)
         self._workers = workers
         self._in_process = in_process
         self._seed_of = seed_of
@@ -50,6 +52,7 @@ class Loop:
         ``on_report`` gets the report of every job, once it is recorded.
         """
         self._stopping = self.interrupted = False
+        self._clock.go_on()
         with (
             first_interrupt(self._interrupt if self._in_process else None),
             Progress(self._scheduler, enabled=self._progress) as progress,
@@ -69,6 +72,9 @@ class Loop:
     def stop(self) -> None:
         """End ``run`` once the jobs in flight are back."""
         self._stopping = True
+
+    def _is_cut_short(self) -> bool:
+        return self.interrupted or self._clock.is_over()
 
     def _interrupt(self) -> None:
         self._stopping = self.interrupted = True
@@ -116,7 +122,7 @@ class Loop:
         )
         task = record.retained.resumed(task)
         if self._in_process:
-            task = task._replace(interrupted=lambda: self.interrupted)
+            task = task._replace(interrupted=self._is_cut_short)
         try:
             future = self._workers.train(record.trainable, task)
         except SetupError:
@@ -124,6 +130,7 @@ class Loop:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
+        self._clock.start(job)
 
     def _next_done(self) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job; of several, the one asked for first.
@@ -158,6 +165,7 @@ class Loop:
     ) -> None:
         job = self._futures[future]
         with finished_first():
+            outcome = self._clock.charged(job, outcome)
             self._record.save(job, outcome, keep_live=self._in_process)
             del self._futures[future]
 

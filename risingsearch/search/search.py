@@ -86,7 +86,8 @@ class RisingSearch:
         ``candidates.encode`` can tell them apart; None keeps the order, and so does
         ``shuffle=False``.
     budget : int or Budget
-        Epochs over all arms, or ``Budget(seconds=...)`` of training time.
+        Epochs over all arms, ``Budget(seconds=...)`` of training time, or
+        ``Budget(wall_seconds=...)`` from the start of ``run`` to its end.
     max_epochs : int, optional
         Epochs one arm can use at most; by default the whole budget.
     executor : concurrent.futures.Executor, optional

@@ -11,7 +11,12 @@ import pytest
 
 from risingsearch.arms import Budget, Job
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.budgets import CostBudget, EpochBudget, open_budget
+from risingsearch.scheduling.budgets import (
+    CostBudget,
+    EpochBudget,
+    WallClockBudget,
+    open_budget,
+)
 
 
 def job(id: int, arm: int = 0, n_epochs: int = 1) -> Job:
@@ -34,7 +39,7 @@ def test_whole_numbers_are_epochs(budget: Any) -> None:
     assert type(spending.total) is int
 
 
-@pytest.mark.parametrize("unit", ["seconds", "cost"])
+@pytest.mark.parametrize("unit", ["seconds", "cost", "wall_seconds"])
 def test_other_units_are_measured(unit: str) -> None:
     spending = open_budget(Budget(**{unit: 60}), n_arms=3)
     assert isinstance(spending, CostBudget)
@@ -59,10 +64,13 @@ def test_other_units_are_measured(unit: str) -> None:
         (Budget(seconds=math.inf), "budget must be a finite number above 0; got inf"),
         (Budget(cost=math.nan), "budget must be a finite number above 0; got nan"),
         (Budget(cost="1"), "budget must be a finite number above 0; got '1'"),  # type: ignore[arg-type]
-        (Budget(), "a Budget has one of epochs, seconds and cost; got Budget"),
+        (
+            Budget(),
+            "a Budget has one of epochs, seconds, cost and wall_seconds; got Budget",
+        ),
         (
             Budget(epochs=3, cost=1),
-            "a Budget has one of epochs, seconds and cost; got Budget",
+            "a Budget has one of epochs, seconds, cost and wall_seconds; got Budget",
         ),
     ],
 )
@@ -96,7 +104,7 @@ def test_the_horizon_in_epochs_is_the_budget() -> None:
     ("extra", "message"),
     [
         (Budget(seconds=5), "the budget is in epochs: extend it by a whole number"),
-        (Budget(), "a Budget has one of epochs, seconds and cost"),
+        (Budget(), "a Budget has one of epochs, seconds, cost and wall_seconds"),
         (0, "budget must be a whole number of at least 1; got 0"),
         (1.5, "budget must be a whole number of at least 1; got 1.5"),
     ],
@@ -203,7 +211,10 @@ def test_an_overdrawn_budget_affords_nothing() -> None:
         (Budget(cost=5), "this search has a budget in seconds; extend it by"),
         (Budget(), "this search has a budget in seconds; extend it by"),
         (Budget(seconds=-1), "budget must be a finite number above 0; got -1"),
-        (Budget(seconds=1, cost=1), "a Budget has one of epochs, seconds and cost"),
+        (
+            Budget(seconds=1, cost=1),
+            "a Budget has one of epochs, seconds, cost and wall_seconds",
+        ),
     ],
 )
 def test_seconds_are_extended_by_seconds(extra: Any, message: str) -> None:
@@ -216,10 +227,55 @@ def test_seconds_are_extended_by_seconds(extra: Any, message: str) -> None:
     assert spending.total == 12.0
 
 
+# --------------------------------------------------------------------------- wall clock
+
+
+def test_the_clock_stands_where_the_last_job_has_ended() -> None:
+    spending = WallClockBudget(100.0, 3, n_workers=2)
+    for k in range(2):
+        spending.reserve(job(k, arm=k))
+    spending.settle(job(0, arm=0), charged=1, cost=4.0)
+    assert (spending.spent, spending.reserved) == (4.0, 0.0)
+    spending.reserve(job(2, arm=2, n_epochs=2))  # begins at 4
+    spending.settle(job(1, arm=1), charged=1, cost=10.0)
+    assert spending.spent == 10.0
+    spending.settle(job(2, arm=2, n_epochs=2), charged=2, cost=3.0)
+    assert spending.spent == 10.0  # it ended at 7
+    assert spending.cost_per_epoch().tolist() == [4.0, 10.0, 1.5]
+
+
+def test_one_arm_has_the_time_left_and_all_workers_together_so_often_that() -> None:
+    spending = WallClockBudget(100.0, 2, n_workers=4)
+    spending.reserve(job(0))
+    spending.settle(job(0), charged=1, cost=10.0)
+    assert spending.affordable().tolist() == [9, 9]
+    assert spending.horizon(1).tolist() == [1 + 4 * 9.0] * 2
+    busy = np.array([True, False])
+    assert spending.pulls_left(np.array([50, 3]), busy).tolist() == [9, 3]
+
+
+def test_as_many_workers_as_were_ever_in_flight() -> None:
+    spending = WallClockBudget(100.0, 3, n_workers=None)
+    for k in range(3):
+        spending.reserve(job(k, arm=k))
+    for k in range(3):
+        spending.settle(job(k, arm=k), charged=1, cost=1.0)
+    assert spending.horizon(0).tolist() == [3 * 99.0] * 3
+
+
+def test_a_failure_takes_the_time_that_was_expected_where_none_is_told() -> None:
+    spending = WallClockBudget(100.0, 1, n_workers=1)
+    spending.reserve(job(0))
+    spending.settle(job(0), charged=1, cost=6.0)
+    spending.reserve(job(1, n_epochs=2))
+    spending.settle(job(1, n_epochs=2), charged=2, cost=None, failed=True)
+    assert spending.spent == 18.0
+
+
 # ------------------------------------------------------------------------- saved states
 
 
-@pytest.mark.parametrize("budget", [20, Budget(cost=20)])
+@pytest.mark.parametrize("budget", [20, Budget(cost=20), Budget(wall_seconds=20)])
 def test_a_saved_spending_goes_on_where_it_was(budget: Any) -> None:
     spending = open_budget(budget, 3)
     spending.reserve(job(0, arm=0, n_epochs=2))

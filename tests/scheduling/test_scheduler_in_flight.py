@@ -19,7 +19,7 @@ from scheduler_runs import (
     scripted,
 )
 
-from risingsearch.arms import Job
+from risingsearch.arms import Budget, Job
 from risingsearch.policies import WAIT, make_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -206,3 +206,56 @@ def test_flush_in_completion_order_has_nothing_to_do() -> None:
     before = saved(scheduler)
     scheduler.flush()
     assert saved(scheduler) == before
+
+
+# ------------------------------------------------------------------ time by the clock
+
+
+def until(seconds: float, scheduler: Scheduler, n_jobs: int) -> int:
+    """Train on a virtual clock, an epoch a second; return how often nothing started."""
+    n_idle, ends = 0, []
+    while True:
+        now = min(end for end, _, _ in ends) if ends else 0.0
+        for end in [end for end in ends if end[0] == now]:
+            ends.remove(end)
+            scheduler.tell(end[2], scores_of(end[2]), cost=now - end[1])
+        if now >= seconds:
+            return n_idle
+        while len(ends) < n_jobs:
+            job = scheduler.ask()
+            if job is None:
+                n_idle += n_jobs - len(ends)
+                break
+            ends.append((now + job.n_epochs, now, job))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4, 16])
+def test_no_worker_idles_where_time_is_the_budget(n_jobs: int) -> None:
+    scheduler = Scheduler(
+        n_arms=200, budget=Budget(wall_seconds=40.0), max_epochs=20, n_jobs=n_jobs
+    )
+    assert until(40.0, scheduler, n_jobs) == 0
+    assert scheduler.done
+    assert scheduler.n_epochs == n_jobs * 40
+    assert scheduler.spent == 40.0
+
+
+def test_a_saved_scheduler_knows_what_the_clock_says() -> None:
+    given = {
+        "n_arms": 50,
+        "budget": Budget(wall_seconds=30.0),
+        "max_epochs": 10,
+        "n_jobs": 2,
+        "order": "completion",
+        "seed": 0,
+    }
+    scheduler, restored = Scheduler(**given), Scheduler(**given)
+    first, second = ask(scheduler), ask(scheduler)
+    scheduler.tell(first, scores_of(first), cost=2.0)
+    restored.load_state_dict(saved(scheduler))
+    for each in (scheduler, restored):
+        third = ask(each)
+        each.tell(second, scores_of(second), cost=3.5)
+        each.tell(third, scores_of(third), cost=4.0)
+    assert restored.spent == scheduler.spent == 6.0
+    assert restored.ask() == scheduler.ask()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch import Scheduler
-from risingsearch.arms import Job
+from risingsearch.arms import Budget, Job
 
 MAX_EPOCHS = 81
 SLOW_SHARE, SLOWNESS = 0.05, 3.0
@@ -91,6 +91,7 @@ class Run(NamedTuple):
     n_epochs: int  # charged
     finished: bool  # False: cut off
     regret: float  # of the best arm found, 0 to 1
+    busy: float  # share of training until a budget by the clock has one epoch left
 
     def share(self, part: float) -> float:
         """Return a part of the workers' time, from 0 to 1."""
@@ -159,7 +160,10 @@ class Cluster:
         speed = np.exp(self._rng.normal(0.0, spread / 2, n_workers))
         if spread:
             speed[self._rng.random(n_workers) < SLOW_SHARE] *= SLOWNESS
-        self._epoch_seconds = epoch_seconds * speed
+        self._seconds_of = epoch_seconds * speed
+        self._epoch_seconds = epoch_seconds
+        by_clock = scheduler.unit == "wall_seconds"
+        self._deadline = scheduler.budget if by_clock else math.inf
         self._most_seconds = math.inf
         self._now = 0.0  # of the controller: its last request is answered
         self._controller = self._slowest = 0.0
@@ -168,6 +172,7 @@ class Cluster:
         self._refused: deque[int] = deque()  # they got no job
         self._events: list[tuple[float, int, int, _Trained | None]] = []
         self._jobs: list[tuple[float, float]] = []  # from when to when
+        self._asked: dict[int, float] = {}  # by job, on the clock of the budget
         self._repairs: list[tuple[float, float]] = []
         self._waits: list[tuple[float, float]] = []  # for the controller
         self._n_events = 0
@@ -185,7 +190,7 @@ class Cluster:
                 self._repairs.append((when, when + REPAIR_SECONDS))
                 self._push(when + REPAIR_SECONDS, worker, None)
             if trained is not None:
-                self._answer(self._record, trained)
+                self._answer(self._record, trained, when)
             self._assign_jobs()
         return self._summary()
 
@@ -209,11 +214,15 @@ class Cluster:
         return self._cpu >= self._most_seconds and bool(self._jobs)
 
     def _start(self, worker: int, job: Job) -> None:
-        lengths = self._epoch_seconds[worker] * np.exp(
+        self._asked[job.id] = self.scheduler.spent
+        lengths = self._seconds_of[worker] * np.exp(
             self._rng.normal(0.0, self.spread, job.n_epochs)
         )
         lost = self._rng.random(job.n_epochs) < self.failure_rate
-        n_whole, took = job.n_epochs, float(lengths.sum())
+        begins = self._now + np.cumsum(lengths) - lengths
+        n_begun = max(1, int((begins < self._deadline).sum()))
+        lengths, lost = lengths[:n_begun], lost[:n_begun]
+        n_whole, took = n_begun, float(lengths.sum())
         if lost.any():
             n_whole = int(lost.argmax())
             share = self._rng.random()
@@ -223,11 +232,13 @@ class Cluster:
         self._jobs.append((self._now, self._now + took))
         self._push(self._now + took, worker, _Trained(job, scores, bool(lost.any())))
 
-    def _record(self, trained: _Trained) -> None:
+    def _record(self, trained: _Trained, when: float) -> None:
+        scheduler, job = self.scheduler, trained.job
+        cost = when - self._asked.pop(job.id) if scheduler.unit != "epochs" else None
         if trained.failed:
-            self.scheduler.fail(trained.job, "the worker is gone", trained.scores)
+            scheduler.fail(job, "the worker is gone", trained.scores, cost)
         else:
-            self.scheduler.tell(trained.job, trained.scores)
+            scheduler.tell(job, trained.scores, cost, ended=False)
 
     def _answer(self, request: Callable[..., Any], *arguments: Any) -> Any:
         """Let the controller answer, and charge its time to the virtual clock."""
@@ -265,7 +276,15 @@ class Cluster:
             n_epochs=at.n_epochs,
             finished=finished,
             regret=self.curves.regret(at.best_arm, at.best_epoch),
+            busy=self._busy(),
         )
+
+    def _busy(self) -> float:
+        until = self._deadline - self._epoch_seconds
+        if math.isinf(until):
+            return math.nan
+        up = self.n_workers * until - _within(self._repairs, until)
+        return _within(self._jobs, until) / up
 
 
 def _within(spans: list[tuple[float, float]], until: float) -> float:
@@ -281,7 +300,7 @@ class _Trained(NamedTuple):
 def search(
     policy: str,
     n_arms: int,
-    budget: int,
+    budget: int | Budget,
     n_workers: int,
     seed: int,
     *,
@@ -296,6 +315,8 @@ def search(
         max_epochs=MAX_EPOCHS,
         seed=seed,
         max_failures=MAX_FAILURES,
+        n_jobs=n_workers,
+        order="completion",
     )
     curves = Curves.draw(n_arms, seed)
     return Cluster(scheduler, curves, n_workers, seed, **conditions).run(most_seconds)

@@ -34,7 +34,7 @@ from benchmarks.shared import figures, report
 from benchmarks.shared.figures import Look
 from benchmarks.shared.results import half_width
 from risingsearch import Scheduler
-from risingsearch.arms import Job, Report
+from risingsearch.arms import Budget, Job, Report
 from risingsearch.search.events import as_event
 from risingsearch.search.trainable import Outcome
 from risingsearch.storage.checkpoints import Key
@@ -51,6 +51,9 @@ ALONE = ("auto", "gated-damped-slope", "asha")
 ARMS = (1000, 10_000, 100_000)
 WORKERS = (1, 10, 100, 1000)
 BAR, BAR_WORKERS = 0.95, 1000
+CLOCK_SECONDS = 2.0 * MAX_EPOCHS
+CLOCK_EPOCHS_PER_ARM = 5
+"""Of the searches that end by the clock: time, and epochs for each of the arms."""
 TOLD_ARMS, TOLD_EPOCHS = 100, 4
 CHECKPOINT_BYTES = 1_000_000
 LOOKS = {
@@ -67,13 +70,30 @@ class Scale(NamedTuple):
     budget: int  # of the search that is timed decision by decision
     seeds: int  # of the searches whose regret is compared
     regret_arms: int
+    clock_workers: tuple[int, ...]  # of the searches that end by the clock
     lines: int  # of the journal
 
 
 SCALES = {
-    "quick": Scale(2.0, budget=300, seeds=3, regret_arms=200, lines=100),
-    "default": Scale(45.0, budget=1000, seeds=10, regret_arms=1000, lines=1000),
-    "full": Scale(900.0, budget=4000, seeds=20, regret_arms=1000, lines=10_000),
+    "quick": Scale(
+        2.0, budget=300, seeds=3, regret_arms=200, clock_workers=(4, 16), lines=100
+    ),
+    "default": Scale(
+        45.0,
+        budget=1000,
+        seeds=10,
+        regret_arms=1000,
+        clock_workers=(4, 16, 100),
+        lines=1000,
+    ),
+    "full": Scale(
+        900.0,
+        budget=4000,
+        seeds=20,
+        regret_arms=1000,
+        clock_workers=(4, 16, 100),
+        lines=10_000,
+    ),
 }
 
 Cell = tuple[str, tuple[int, int]]
@@ -90,6 +110,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
             for policy, n_arms in product(ALONE, ARMS)
         ]
         regret = regrets(pool, effort, seed)
+        by_clock = by_the_clock(pool, effort, seed)
         kept = [
             pool.submit(memory_and_state, policy, n_arms)
             for policy, n_arms in product(POLICIES, ARMS)
@@ -102,6 +123,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
         "cluster": list(cluster_rows(runs)),
         "decisions": costs,
         "asynchrony": list(regret_rows(regret)),
+        "by the clock": list(clock_rows(by_clock)),
         "kept": states,
         "around": writes,
     }
@@ -257,6 +279,47 @@ def regret_rows(found: dict[tuple[str, int], list[Run]]) -> Iterator[Row]:
         }
 
 
+# -------------------------------------------------------------------- time as a budget
+
+
+def by_the_clock(
+    pool: ProcessPoolExecutor, effort: Scale, seed: int
+) -> dict[tuple[str, int], list[Run]]:
+    """Search for so many seconds by the clock, whatever the workers train meanwhile."""
+    futures = {
+        (policy, n_workers): [
+            pool.submit(
+                search,
+                policy,
+                int(n_workers * CLOCK_SECONDS / CLOCK_EPOCHS_PER_ARM),
+                Budget(wall_seconds=CLOCK_SECONDS),
+                n_workers,
+                own,
+                charge=free,
+            )
+            for own in range(seed, seed + effort.seeds)
+        ]
+        for n_workers, policy in product(effort.clock_workers, POLICIES)
+    }
+    return {cell: [f.result() for f in found] for cell, found in futures.items()}
+
+
+def clock_rows(found: dict[tuple[str, int], list[Run]]) -> Iterator[Row]:
+    """Yield the regret when the time is over, and how busy the workers were."""
+    for (policy, n_workers), runs in found.items():
+        own = _regrets(runs)
+        difference = own - _regrets(found["asha", n_workers])
+        yield {
+            "policy": policy,
+            "workers": n_workers,
+            "regret": f"{own.mean():.4f} ± {float(half_width(own)):.4f}",
+            "above asha": f"{difference.mean():+.4f} ± {half_width(difference):.4f}",
+            "busy": _percent(statistics.mean(run.busy for run in runs)),
+            "least busy": _percent(min(run.busy for run in runs)),
+            "seconds": statistics.mean(run.seconds for run in runs),
+        }
+
+
 def _regrets(runs: list[Run]) -> NDArray[np.float64]:
     return np.array([run.regret for run in runs])
 
@@ -384,6 +447,11 @@ def notes(effort: Scale) -> Iterator[str]:
         f"Asynchrony: {effort.regret_arms:,} arms, {5 * effort.regret_arms:,} epochs, "
         f"{effort.seeds} seeds, a controller that costs nothing. Regret is 0 for the "
         "best arm at its end and 1 for the typical one, without noise."
+    )
+    yield (
+        f"By the clock: {CLOCK_SECONDS:g} s, one arm for every {CLOCK_EPOCHS_PER_ARM} "
+        "epochs that the workers can train in it, a controller that costs nothing. "
+        "Busy: share of the workers' time, until one epoch before the end, in training."
     )
     yield "Journal and checkpoints: wall time, on the disk of `--out`; else CPU time."
 
