@@ -12,7 +12,7 @@ from benchmarks.cost.scaling.cluster import (
     free,
     search,
 )
-from risingsearch import Scheduler
+from risingsearch import Budget, Scheduler
 
 
 def a_millisecond(seconds):
@@ -81,6 +81,15 @@ def test_all_time_of_the_workers_is_accounted_for():
     assert sum(run.share(part) for part in parts) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("policy", ["auto", "asha"])
+def test_by_the_clock_workers_are_busy_until_the_last_epoch(policy):
+    budget = Budget(wall_seconds=30.0)
+    run = search(policy, 50, budget, 5, seed=0, charge=free, failure_rate=0.0)
+    assert run.busy == pytest.approx(1.0)
+    assert 29.0 <= run.seconds <= 40.0
+    assert run.n_epochs <= 5 * 40
+
+
 def test_a_search_that_is_cut_off_says_so():
     run = search("auto", 20, 200, 4, seed=0, charge=a_millisecond, most_seconds=0.0)
     assert not run.finished
@@ -91,12 +100,22 @@ def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(suite, "CLUSTERS", ((1, 10), (1000, 20), (2, 2000)))
     monkeypatch.setattr(suite, "ARMS", (100, 200))
     monkeypatch.setattr(suite, "WORKERS", (1, 4))
-    tiny = suite.Scale(0.05, budget=20, seeds=2, regret_arms=10, lines=3)
+    monkeypatch.setattr(suite, "CLOCK_SECONDS", 10.0)
+    tiny = suite.Scale(
+        0.05, budget=20, seeds=2, regret_arms=10, clock_workers=(2,), lines=3
+    )
     monkeypatch.setitem(suite.SCALES, "quick", tiny)
     suite.run(tmp_path, scale="quick", seed=0, jobs=1)
     with (tmp_path / "results.csv").open() as file:
         tables = {row["table"] for row in csv.DictReader(file)}
-    assert tables == {"cluster", "decisions", "asynchrony", "kept", "around"}
+    assert tables == {
+        "cluster",
+        "decisions",
+        "asynchrony",
+        "by the clock",
+        "kept",
+        "around",
+    }
     summary = (tmp_path / "summary.md").read_text()
     assert "asha, 1,000 workers, 20 arms" in summary
     assert summary in capsys.readouterr().out
