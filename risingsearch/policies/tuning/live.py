@@ -33,6 +33,7 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
     PRIOR,
     PRIOR_PAIRS,
     TrustedDampedSlope,
+    becomes_control,
     corrected,
     next_look,
     normal_score,
@@ -182,6 +183,11 @@ class _Trusted:
         arm = next_look(policy, unopened, seen, _sum(policy.horizon) / len(n))
         if arm != WAIT:
             return arm
+        if _is_claimed(policy):
+            return WAIT
+        arm = self._control(t)
+        if arm != WAIT:
+            return arm
         arm = _highest_end(policy, policy.slope, t)
         if arm == WAIT or n[arm] == 0:
             return arm if arm == WAIT else opened(policy, arm, policy.first_rung)
@@ -198,6 +204,19 @@ class _Trusted:
             return
         promote(policy, arm, *self._enter_rung(arm, rung))
         policy.step_correlation[0] = self._pooled_correlation()
+
+    def _control(self, t: int) -> int:
+        policy = self._policy
+        controls = policy.control > 0
+        arm = _first(controls & (policy.pulls_left > 0))
+        if arm != WAIT:
+            return arm if policy.available[arm] else WAIT
+        n = policy.pulls
+        left_behind = policy.available & (n > 0) & (n == policy.look) & ~controls
+        arm = _first(left_behind)
+        n_beaten = int(np.count_nonzero(policy.control == 1))
+        begins = arm != WAIT and becomes_control(policy, arm, n_beaten, t)
+        return arm if begins else WAIT
 
     def _on_least_funded_rung(self, besides: int) -> Bools:
         """Return which available arms are there, but one."""
@@ -257,6 +276,14 @@ _LIVE: dict[type, Any] = {
 }
 
 
+def _is_claimed(
+    policy: ScreenedDampedSlope | GatedDampedSlope | TrustedDampedSlope,
+) -> bool:
+    claimed = int(policy.pulls_left[~policy.available].sum())
+    left = policy.horizon.max(initial=0.0) - int(policy.pulls.sum())
+    return bool(claimed and claimed >= left)
+
+
 def _highest_end(
     policy: ScreenedDampedSlope | GatedDampedSlope | TrustedDampedSlope,
     slope: Floats,
@@ -265,8 +292,7 @@ def _highest_end(
 ) -> int:
     """Return the arm with the highest end, or an unopened one where there is none."""
     free, left = policy.available, policy.pulls_left
-    claimed = int(left[~free].sum())
-    if claimed and claimed >= policy.horizon.max(initial=0.0) - int(policy.pulls.sum()):
+    if _is_claimed(policy):
         return WAIT
     trained = free & (policy.pulls > 0)
     arms = np.flatnonzero(trained if among is None else trained & among)

@@ -57,8 +57,13 @@ class TrustedDampedSlope(NamedTuple):
     end of its look gets as many pulls again at once; with few arms, whose looks leave
     some of the share, so do the others, the best first.
 
-    *Damped slope.* Then the arm is trained that will end highest if its recent slope
-    flattens as in ``ScreenedDampedSlope``, a quarter of its pulls at a time.
+    *Controls.* ``control_share`` of the budget trains arms to their last pull, whatever
+    they score: one at a time, the first to be opened of those that had nothing but
+    their look. They alone can show what blooms late. One that gets the highest reward of
+    all pays for the next. A budget of less than ten full trainings has none.
+
+    *Damped slope.* Otherwise the arm is trained that will end highest if its recent
+    slope flattens as in ``ScreenedDampedSlope``, a quarter of its pulls at a time.
 
     *Who else?* Where that end is not above the highest reward seen, less two standard
     deviations of the arm's noise, the leader has stopped rising. It then takes turns
@@ -95,6 +100,7 @@ class TrustedDampedSlope(NamedTuple):
     trust: float
     opening_share: float
     promoted_share: float
+    control_share: float
     first_rung: int  # r1
     ceiling: float  # highest reward possible
     P: Floats  # (n_arms, max_pulls + 1), sums of the rewards
@@ -102,6 +108,7 @@ class TrustedDampedSlope(NamedTuple):
     slope: Floats  # (n_arms,), s, per pull
     look: Ints  # (n_arms,), pulls of the arm's look; 0 before it is opened
     promoted: Bools  # (n_arms,), the look was doubled
+    control: Ints  # (n_arms,), 1 for a control, 2 for one that had the highest reward
     rung_average: Floats  # (n_rungs * n_arms,), m on each rung; NaN before it
     rung_rank: Ints  # (n_rungs * n_arms,), arms below it there, less those above
     rung_pulls: Ints  # (n_rungs,), spent from each rung to the next
@@ -122,6 +129,7 @@ class TrustedDampedSlope(NamedTuple):
         trust: float = 0.85,
         opening_share: float = 0.4,
         promoted_share: float = 0.33,
+        control_share: float = 0.1,
         reward_range: tuple[float, float] = (-math.inf, math.inf),
     ) -> TrustedDampedSlope:
         """Return a new policy; for the sizes see ``risingsearch.policies.base``.
@@ -136,6 +144,8 @@ class TrustedDampedSlope(NamedTuple):
             Share of the budget for the looks at new arms, above 0 and at most 1.
         promoted_share : float, default 0.33
             Share of the arms of a rung whose look is doubled, above 0 and at most 1.
+        control_share : float, default 0.1
+            Share of the budget for controls, from 0 to 1.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
         """
@@ -152,6 +162,9 @@ class TrustedDampedSlope(NamedTuple):
             promoted_share=checked_float(
                 "promoted_share", promoted_share, 0.0, 1.0, open_low=True
             ),
+            control_share=checked_float(
+                "control_share", control_share, 0.0, 1.0, open_low=False
+            ),
             first_rung=r1,
             ceiling=checked_range("reward_range", reward_range)[1],
             P=prefix_sums(n_arms, horizon, max_pulls),
@@ -159,6 +172,7 @@ class TrustedDampedSlope(NamedTuple):
             slope=np.zeros(n_arms),
             look=np.zeros(n_arms, dtype=np.int64),
             promoted=np.zeros(n_arms, dtype=np.bool_),
+            control=np.zeros(n_arms, dtype=np.int64),
             rung_average=np.full(n_rungs * n_arms, math.nan),
             rung_rank=np.zeros(n_rungs * n_arms, dtype=np.int64),
             rung_pulls=np.zeros(n_rungs, dtype=np.int64),
@@ -177,12 +191,15 @@ class TrustedDampedSlope(NamedTuple):
         return max(2, int(opening_share * horizon / screening_pulls(max_pulls)))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return an arm to look at while one is due, then the highest end."""
+        """Return an arm to look at while one is due, a control, or the highest end."""
         arm = arm_to_look_at(self)
         if arm != WAIT:
             return arm
         if is_claimed(self.available, self.pulls_left, self.pulls, self.horizon):
             return WAIT
+        arm = control_arm(self, t)
+        if arm != WAIT:
+            return arm
         arm = highest_end(self, t)
         if arm == WAIT:
             arm = least_pulled(self.available, self.pulls, 1)
@@ -225,7 +242,8 @@ class TrustedDampedSlope(NamedTuple):
         """Return recent average, expected gain, and what an early score is worth.
 
         ``step_correlation`` is the trust ``c``, and ``compared_arms`` how many pairs of
-        one arm's rungs it was learnt from.
+        one arm's rungs it was learnt from. ``control`` is 1 for an arm that trains
+        whatever it scores, 2 for one that had the highest reward so, and else 0.
         """
         t = int(self.pulls.sum()) + 1
         left = epochs_left(self.pulls_left, self.horizon, arm, t)
@@ -235,6 +253,7 @@ class TrustedDampedSlope(NamedTuple):
             "expected_gain": end_after(self, arm, left) - self.average[arm],
             "step_correlation": self.step_correlation[0],
             "compared_arms": float(n_later),
+            "control": float(self.control[arm]),
         }
 
 
@@ -326,6 +345,40 @@ def luby(j: int) -> int:
     return n
 
 
+def control_arm(policy: TrustedDampedSlope, t: int) -> int:
+    """Return the control, or the arm that becomes one, if it can train; or ``WAIT``."""
+    arm = WAIT
+    n_beaten = 0
+    for i in range(len(policy.pulls)):
+        if policy.control[i] > 0:
+            if policy.pulls_left[i] > 0:
+                return i if policy.available[i] else WAIT
+            n_beaten += policy.control[i] == 1
+        elif arm == WAIT and was_left_behind(policy, i):
+            arm = i
+    return arm if arm != WAIT and becomes_control(policy, arm, n_beaten, t) else WAIT
+
+
+def was_left_behind(policy: TrustedDampedSlope, arm: int) -> bool:
+    """Return whether an available arm has had its look, and nothing since."""
+    n = policy.pulls[arm]
+    return bool(policy.available[arm] and 0 < n == policy.look[arm])
+
+
+def becomes_control(
+    policy: TrustedDampedSlope, arm: int, n_beaten: int, t: int
+) -> bool:
+    """Make an arm a control, after so many that were beaten, if the budget allows."""
+    last = len(policy.P[0]) - 1
+    left = epochs_left(policy.pulls_left, policy.horizon, arm, t)
+    if policy.pulls[arm] + left < last:
+        return False
+    if (n_beaten + 1) * last > policy.control_share * policy.horizon[arm]:
+        return False
+    policy.control[arm] = 1
+    return True
+
+
 def highest_end(
     policy: TrustedDampedSlope, t: int, rung: int = WAIT, besides: int = WAIT
 ) -> int:
@@ -392,6 +445,8 @@ def record(policy: TrustedDampedSlope, arm: int, reward: float) -> int:
     """Record a reward; return the rung that the arm has reached by it, or ``WAIT``."""
     n = append_reward(policy.P, policy.pulls, arm, reward)
     record_slope(policy.P, policy.average, policy.slope, arm, n, policy.eps)
+    if policy.control[arm] == 1 and reward > policy.best[0]:
+        policy.control[arm] = 2
     policy.best[0] = max(policy.best[0], reward)
     policy.last_arm[0] = arm
     r1 = policy.first_rung

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import explain, make_policy, recommended_arms
+from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
 from risingsearch.policies.tuning.live import live
 from risingsearch.policies.tuning.trusted_damped_slope import (
     CELLS,
@@ -32,11 +32,16 @@ def powers_of_two(first, last):
 class DirectSearch:
     """One worker that follows the rules to the letter."""
 
-    def __init__(self, rewards, horizon, trust=0.85):
+    def __init__(self, rewards, horizon, trust=0.85, control_share=0.1):
         self.rewards = rewards
         self.n_arms, self.R = rewards.shape
         self.T = horizon
         self.trust = trust
+        self.control_share = control_share
+        self.control = None
+        self.n_beaten = 0
+        self.controls = set()
+        self.look_of = {}  # with what it was doubled by
         self.r1 = max(1, self.R // 50)
         self.rungs = list(powers_of_two(self.r1, self.R))
         self.seen = [[] for _ in range(self.n_arms)]
@@ -97,12 +102,16 @@ class DirectSearch:
         if self.looked > 0 and self.looked + n / 2 > 0.4 * self.T:
             n = self.r1
         self.looked += n
-        self.looks[arm] = n
+        self.looks[arm] = self.look_of[arm] = n
         self.train(arm, n)
         there = [i for i in range(self.n_arms) if len(self.seen[i]) >= n]
         better = sum(self.recent(i, n) > self.recent(arm, n) for i in there)
         if n in self.rungs and better < 0.33 * len(there):
-            self.train(arm, self.looks.pop(arm))
+            self.double_look(arm)
+
+    def double_look(self, arm):
+        self.look_of[arm] *= 2
+        self.train(arm, self.looks.pop(arm))
 
     def best_of(self, arms):
         return min(arms, key=lambda i: (-self.end(i), len(self.seen[i]), i))
@@ -120,10 +129,18 @@ class DirectSearch:
             if due and ended:
                 arm = max(ended, key=self.recent)
                 self.looked += self.looks[arm]
-                self.train(arm, self.looks.pop(arm))
+                self.double_look(arm)
                 continue
             if not live:
                 break
+            if (arm := self.next_control(live)) is not None:
+                best = max(max(seen) for seen in self.seen if seen)
+                self.train(arm, 1 + len(self.seen[arm]) // 4)
+                self.has_won |= max(self.seen[arm]) > best
+                if len(self.seen[arm]) == self.R:
+                    self.control = None
+                    self.n_beaten += not self.has_won
+                continue
             arm = self.best_of(live)
             n = len(self.seen[arm])
             bends = np.diff(self.seen[arm][max(2, n // 2) - 2 :], n=2)
@@ -137,6 +154,22 @@ class DirectSearch:
             self.train(arm, 1 + len(self.seen[arm]) // 4)
         return self.arms
 
+    def next_control(self, live):
+        if self.control is None:
+            left_behind = [
+                i
+                for i in live
+                if len(self.seen[i]) == self.look_of[i] and i not in self.controls
+            ]
+            paid = (self.n_beaten + 1) * self.R <= self.control_share * self.T
+            if left_behind and paid:
+                rest = self.R - len(self.seen[left_behind[0]])
+                if rest <= self.T - len(self.arms):
+                    self.control = left_behind[0]
+                    self.controls.add(self.control)
+                    self.has_won = False
+        return self.control
+
     def rung_of(self, arm):
         return max(rung for rung in self.rungs if rung <= len(self.seen[arm]))
 
@@ -144,7 +177,10 @@ class DirectSearch:
 @pytest.mark.parametrize("trust", [-1.0, 0.85, 1.0])
 @pytest.mark.parametrize(
     ("n_arms", "max_pulls", "horizon"),
-    [(200, 50, 250), (40, 27, 120), (150, 120, 600), (5, 100, 200), (30, 12, 250)],
+    [
+        *[(200, 50, 250), (40, 27, 120), (150, 120, 600), (5, 100, 200)],
+        *[(30, 12, 250), (60, 27, 600)],
+    ],
 )
 @pytest.mark.parametrize("sd", [0.01, 0.2])
 def test_run_equals_the_direct_rule(
@@ -226,6 +262,64 @@ def test_a_leader_that_has_stopped_rising_takes_turns(play):
     assert arms[-10:] == [1] * 10
 
 
+def late_blooms(n_arms=40, max_pulls=20):
+    n = np.arange(1, max_pulls + 1)
+    early = np.linspace(0.3, 0.6, n_arms)[:, None] * (1 - 1 / (n + 1))
+    return np.where((n == max_pulls) & (np.arange(n_arms) < 20)[:, None], 0.9, early)
+
+
+def test_a_control_trains_to_its_end_and_finds_what_blooms_late(play):
+    rewards = late_blooms()
+    policy = make_policy("trusted-damped-slope", 40, 200, 20)
+    play(policy, rewards, 200)
+    assert policy.best[0] == 0.9
+    assert np.flatnonzero(policy.control).size
+    assert (policy.pulls[policy.control == 2] == 20).all()
+
+
+def test_a_control_that_wins_pays_for_the_next(play):
+    rewards = late_blooms()
+    rewards[:, -1] += np.arange(40) / 1_000  # so that each is better than the last
+    for share, n_controls in ((0.1, 3), (0.05, 0)):
+        policy = make_policy("trusted-damped-slope", 40, 200, 20, control_share=share)
+        play(policy, rewards, 200)
+        assert np.count_nonzero(policy.control == 2) >= n_controls
+
+
+def test_controls_that_are_beaten_are_as_many_as_the_budget_pays_for(play):
+    n = np.arange(1, 21)
+    rewards = np.linspace(0.9, 0.3, 60)[:, None] * (1 - 1 / (n + 1))
+    policy = make_policy("trusted-damped-slope", 60, 800, 20)
+    play(policy, rewards, 800)
+    assert np.count_nonzero(policy.control == 1) == 4
+
+
+@pytest.mark.parametrize(("horizon", "share"), [(199, 0.1), (800, 0.0)])
+def test_without_a_share_for_a_whole_training_there_is_no_control(horizon, share, play):
+    policy = make_policy("trusted-damped-slope", 40, horizon, 20, control_share=share)
+    play(policy, late_blooms(), horizon)
+    assert not policy.control.any()
+
+
+def test_a_control_in_flight_is_left_alone():
+    rng = np.random.default_rng(0)
+    policy = make_policy("trusted-damped-slope", 40, 200, 20)
+    rewards = late_blooms()
+    for t in range(1, 201):
+        arm = policy.select(t, rng)
+        if policy.control.any():
+            break
+        policy.update(t, arm, rewards[arm, policy.pulls[arm]], rng)
+        policy.pulls_left[arm] -= 1
+        policy.available[arm] = policy.pulls_left[arm] > 0
+    assert np.flatnonzero(policy.control).tolist() == [arm]
+    policy.available[arm] = False
+    assert policy.select(t, rng) not in (arm, WAIT)
+    assert np.flatnonzero(policy.control).tolist() == [arm]
+    policy.available[arm] = True
+    assert policy.select(t, rng) == arm
+
+
 def test_noise_is_that_of_the_later_half():
     rng = np.random.default_rng(0)
     policy = TrustedDampedSlope.create(1, 2_000)
@@ -251,7 +345,8 @@ def test_it_explains_what_an_early_score_is_worth(play, concave):
     play(policy, concave(20, 10, 0), 60)
     index = explain(policy, 0)
     assert set(index) == {
-        *("recent_average", "expected_gain", "step_correlation", "compared_arms")
+        *("recent_average", "expected_gain", "step_correlation", "compared_arms"),
+        "control",
     }
     assert index["step_correlation"] == policy.step_correlation[0]
     pairs = sum(np.count_nonzero(policy.pulls >= rung) for rung in (2, 4, 8))
@@ -270,6 +365,7 @@ def test_arms_that_the_budget_opens():
         *(("trust", value) for value in (-1.5, 1.5, math.nan)),
         *(("opening_share", value) for value in (0.0, 1.5)),
         *(("promoted_share", value) for value in (0.0, 1.5)),
+        *(("control_share", value) for value in (-0.1, 1.5)),
         ("eps", 0.6),
     ],
 )
