@@ -252,6 +252,8 @@ def train(
 def judge(run: Search, arms: NDArray[np.int64], budget: int) -> Outcome:
     """Return what came of a search, from the configuration of every epoch."""
     n = len(arms)
+    if n == 0:  # the first epoch has taken longer than there was time
+        return Outcome(1.0, 0.0, pauses=0, opened=0, used=0.0, in_vain=0.0)
     epochs = own_epochs(arms)
     scores = run.seen[arms, epochs]
     picked = int(scores.argmax())

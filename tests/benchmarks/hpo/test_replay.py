@@ -106,6 +106,11 @@ def test_epochs_are_in_vain_once_an_arm_beats_nothing_any_more():
     assert spent_in_vain(np.arange(4), flat) == 0.0
 
 
+def test_a_search_that_saw_nothing_in_time_has_found_nothing(task):
+    nothing = judge(draw_search(task, 0, 0.0), np.array([], dtype=int), 10)
+    assert (nothing.regret, nothing.opened, nothing.used) == (1.0, 0, 0.0)
+
+
 def test_a_method_may_search_by_itself(task):
     def first_in_order(run, budget):
         return np.repeat(run.order, run.lengths)[:budget]
