@@ -1,3 +1,4 @@
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -7,6 +8,12 @@ import pytest
 
 # Worker processes import the helpers beside this file by their own names.
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def no_fsync(monkeypatch):
+    """Let nothing wait for the disk: no machine stops here."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

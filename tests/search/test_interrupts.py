@@ -4,7 +4,6 @@ Each case interrupts one line, once, and runs on. Without a directory the epochs
 flight are charged and their arms given up; with one they are trained again.
 """
 
-import os
 import signal
 import sys
 from collections import Counter
@@ -122,8 +121,7 @@ def decisions(result):
         ("threads", "ask", True),
     ],
 )
-def test_at_every_line(tmp_path, monkeypatch, where, order, kept, chunk):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no machine stops here
+def test_at_every_line(tmp_path, where, order, kept, chunk):
     executor = ThreadPoolExecutor(2) if where == "threads" else None
 
     def searched(name):
