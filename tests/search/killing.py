@@ -1,6 +1,8 @@
-"""Kill a search at every write to its directory, resume it, and print what came of it.
+"""Kill a search at its writes, resume it, and print what came of it.
 
-``python killing.py FOLDER WORKERS`` forks, so that nothing is imported twice.
+Killed are the first and the last write of every place in the source that writes, and
+``N_SAMPLED`` of the others, drawn from a seed. ``python killing.py FOLDER WORKERS``
+forks, so that nothing is imported twice.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ import gc
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 
 import filelock  # noqa: F401 - here, so that no fork imports it again
@@ -27,6 +30,8 @@ from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import read
 
 BUDGET, EXTRA = 42, 8
+N_SAMPLED = 40
+WRITES = ("fsync", "replace", "unlink", "write")
 CANDIDATES = [
     {"arm": i, "top": 0.5 + 0.4 * math.sin(7 * i), "speed": 1 + i % 4}
     for i in range(12)
@@ -89,8 +94,25 @@ def kill_at(number: int) -> None:
 
         return wrapped
 
-    for name in ("fsync", "replace", "unlink", "write"):
+    for name in WRITES:
         setattr(os, name, killing(getattr(os, name)))
+
+
+def note_writes() -> list[str]:
+    """Return a list to which each write from now on adds where it is made."""
+    places = []
+
+    def noting(name, write):
+        def wrapped(*args, **kwargs):
+            stack = traceback.extract_stack(sys._getframe(1), 4)
+            places.append(" ".join([name, *(f"{at.name}:{at.lineno}" for at in stack)]))
+            return write(*args, **kwargs)
+
+        return wrapped
+
+    for name in WRITES:
+        setattr(os, name, noting(name, getattr(os, name)))
+    return places
 
 
 def forked(work) -> bool:
@@ -147,7 +169,11 @@ def case(n_workers: int, number: int | None) -> dict:
     def killed():
         if number is not None:
             kill_at(number)
-        finish(n_workers)
+            finish(n_workers)
+        else:
+            places = note_writes()
+            finish(n_workers)
+            Path("places").write_text(json.dumps(places))
 
     ended = forked(killed)
     before = told()
@@ -166,17 +192,25 @@ def case(n_workers: int, number: int | None) -> dict:
     }
 
 
+def sampled() -> list[int]:
+    """Return the numbers of the writes to be killed at, as the docstring says."""
+    places = json.loads(Path("places").read_text())
+    first = {place: i for i, place in reversed(list(enumerate(places)))}
+    last = {place: i for i, place in enumerate(places)}
+    ends = {0, len(places) - 1, *first.values(), *last.values()}
+    others = sorted(set(range(len(places))) - ends)
+    return sorted([*ends, *random.Random(0).sample(others, N_SAMPLED)])
+
+
 def main() -> None:
     """Print one line of JSON per case: first the search that nobody kills."""
     os.chdir(sys.argv[1])
     n_workers = int(sys.argv[2])
     os.fsync = lambda descriptor: None  # what is written outlives its process
     gc.freeze()  # else every fork copies what it only looks at
-    for number in chain([None], count()):
-        found = case(n_workers, number)
-        print(json.dumps(found), flush=True)
-        if number is not None and not found["killed"]:
-            break
+    print(json.dumps(case(n_workers, None)), flush=True)
+    for number in sampled():
+        print(json.dumps(case(n_workers, number)), flush=True)
 
 
 if __name__ == "__main__":
