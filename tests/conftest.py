@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from risingsearch.policies import POLICIES, policy_info
+from risingsearch.simulation import engine, plan
 
 # In the background, or under nohup, they are ignored, and in all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,3 +30,9 @@ def live_params():
         return {name: NEEDED[name] for name in policy_info(policy).needs}
 
     return params
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Simulate without compiling: sooner where the runs are few, and the same bits."""
+    monkeypatch.setattr(plan, "loop_for", lambda *_: engine.play)

@@ -24,6 +24,7 @@ def no_constant(name):
     raise AssertionError(name)
 
 
+@pytest.mark.usefixtures("interpreted")
 class TestSimulateAnEnvironment:
     def test_a_table_of_policies_per_horizon(self, capsys):
         command = "simulate two-arm --policies round-robin,cure-ucb(sigma=0.1) --runs 3"
@@ -146,6 +147,7 @@ class TestSimulateAnEnvironment:
         assert "seconds to compile" in printed.err
 
 
+@pytest.mark.usefixtures("interpreted")
 class TestSimulateRecordedCurves:
     @pytest.fixture
     def curves(self, empty_folder):

@@ -42,7 +42,7 @@ class TestSinusoid:
         assert short.amplitude == long.amplitude
         assert short.mean(1, 1, 1234) == pytest.approx(long.mean(1, 1, 123_400))
 
-    def test_runs_follow_from_the_seed_whatever_the_threads(self):
+    def test_runs_follow_from_the_seed_whatever_the_threads(self, interpreted):
         def play(jobs):
             study = sinusoid.Study(4, (2000, 5000), (2000,), 7, jobs)
             return study.play(1.0)
