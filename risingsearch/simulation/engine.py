@@ -357,6 +357,9 @@ _STUBS: dict[Any, Any] = {
 }
 """Each with the function that is used where a class has no such method."""
 
+_INNER: Any = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+"""Options of what only compiled code calls: wrappers would be a tenth of the time."""
+
 _STAND_INS = {stub.__name__: stand_in for stub, stand_in in _STUBS.items()}
 
 
@@ -480,7 +483,7 @@ def _taught_numba() -> Any:
         for called in _called(function):
             if called not in known and called not in _STUBS:
                 known.add(called)
-                register_jitable(jitable(called))
+                register_jitable(**_INNER)(jitable(called))
         return function
 
     def resolve(stub: Any) -> None:
@@ -488,13 +491,15 @@ def _taught_numba() -> Any:
             owner_class = owner.instance_class
             return jitable(getattr(owner_class, stub.__name__, _STUBS[stub]))
 
-        overload(stub, strict=False, jit_options={"forceinline": True})(implementation)
+        options = _INNER | {"forceinline": True}
+        overload(stub, strict=False, jit_options=options)(implementation)
 
     for stub in _STUBS:
         resolve(stub)
     jitable(play)
     # A module's global, because a dispatcher in a closure cell defeats the disk cache.
-    globals()["_compiled_play"] = numba.njit(play, nogil=True, _nrt=False)
+    inner_play = numba.njit(play, nogil=True, _nrt=False, **_INNER)
+    globals()["_compiled_play"] = inner_play
     return numba
 
 
