@@ -20,6 +20,11 @@ NEEDED = {
 }
 
 
+def pytest_xdist_auto_num_workers():
+    """Run one worker more than there are cores: many tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def live_params():
     """Return a function: the parameters that a live search must give a policy."""

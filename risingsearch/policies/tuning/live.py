@@ -207,15 +207,14 @@ class _Trusted:
 
     def _control(self, t: int) -> int:
         policy = self._policy
-        controls = policy.control > 0
-        arm = _first(controls & (policy.pulls_left > 0))
+        arm = _first(policy.control & (policy.pulls_left > 0))
         if arm != WAIT:
             return arm if policy.available[arm] else WAIT
         n = policy.pulls
-        left_behind = policy.available & (n > 0) & (n == policy.look) & ~controls
+        left_behind = policy.available & (n > 0) & (n == policy.look) & ~policy.control
         arm = _first(left_behind)
-        n_beaten = int(np.count_nonzero(policy.control == 1))
-        begins = arm != WAIT and becomes_control(policy, arm, n_beaten, t)
+        n_controls = int(np.count_nonzero(policy.control))
+        begins = arm != WAIT and becomes_control(policy, arm, n_controls, t)
         return arm if begins else WAIT
 
     def _on_least_funded_rung(self, besides: int) -> Bools:

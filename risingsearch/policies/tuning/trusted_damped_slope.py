@@ -57,10 +57,10 @@ class TrustedDampedSlope(NamedTuple):
     end of its look gets as many pulls again at once; with few arms, whose looks leave
     some of the share, so do the others, the best first.
 
-    *Controls.* ``control_share`` of the budget trains arms to their last pull, whatever
-    they score: one at a time, the first to be opened of those that had nothing but
-    their look. They alone can show what blooms late. One that gets the highest reward of
-    all pays for the next. A budget of less than ten full trainings has none.
+    *Controls.* Up to ``control_share`` of the budget trains arms to their last pull,
+    whatever they score: one at a time, the first to be opened of those that had nothing
+    but their look. They alone can show what blooms late. A budget of less than ten full
+    trainings has none.
 
     *Damped slope.* Otherwise the arm is trained that will end highest if its recent
     slope flattens as in ``ScreenedDampedSlope``, a quarter of its pulls at a time.
@@ -108,7 +108,7 @@ class TrustedDampedSlope(NamedTuple):
     slope: Floats  # (n_arms,), s, per pull
     look: Ints  # (n_arms,), pulls of the arm's look; 0 before it is opened
     promoted: Bools  # (n_arms,), the look was doubled
-    control: Ints  # (n_arms,), 1 for a control, 2 for one that had the highest reward
+    control: Bools  # (n_arms,), trains to its last pull whatever it scores
     rung_average: Floats  # (n_rungs * n_arms,), m on each rung; NaN before it
     rung_rank: Ints  # (n_rungs * n_arms,), arms below it there, less those above
     rung_pulls: Ints  # (n_rungs,), spent from each rung to the next
@@ -172,7 +172,7 @@ class TrustedDampedSlope(NamedTuple):
             slope=np.zeros(n_arms),
             look=np.zeros(n_arms, dtype=np.int64),
             promoted=np.zeros(n_arms, dtype=np.bool_),
-            control=np.zeros(n_arms, dtype=np.int64),
+            control=np.zeros(n_arms, dtype=np.bool_),
             rung_average=np.full(n_rungs * n_arms, math.nan),
             rung_rank=np.zeros(n_rungs * n_arms, dtype=np.int64),
             rung_pulls=np.zeros(n_rungs, dtype=np.int64),
@@ -243,7 +243,7 @@ class TrustedDampedSlope(NamedTuple):
 
         ``step_correlation`` is the trust ``c``, and ``compared_arms`` how many pairs of
         one arm's rungs it was learnt from. ``control`` is 1 for an arm that trains
-        whatever it scores, 2 for one that had the highest reward so, and else 0.
+        whatever it scores, and else 0.
         """
         t = int(self.pulls.sum()) + 1
         left = epochs_left(self.pulls_left, self.horizon, arm, t)
@@ -348,15 +348,15 @@ def luby(j: int) -> int:
 def control_arm(policy: TrustedDampedSlope, t: int) -> int:
     """Return the control, or the arm that becomes one, if it can train; or ``WAIT``."""
     arm = WAIT
-    n_beaten = 0
+    n_controls = 0
     for i in range(len(policy.pulls)):
-        if policy.control[i] > 0:
+        if policy.control[i]:
             if policy.pulls_left[i] > 0:
                 return i if policy.available[i] else WAIT
-            n_beaten += policy.control[i] == 1
+            n_controls += 1
         elif arm == WAIT and was_left_behind(policy, i):
             arm = i
-    return arm if arm != WAIT and becomes_control(policy, arm, n_beaten, t) else WAIT
+    return arm if arm != WAIT and becomes_control(policy, arm, n_controls, t) else WAIT
 
 
 def was_left_behind(policy: TrustedDampedSlope, arm: int) -> bool:
@@ -366,16 +366,16 @@ def was_left_behind(policy: TrustedDampedSlope, arm: int) -> bool:
 
 
 def becomes_control(
-    policy: TrustedDampedSlope, arm: int, n_beaten: int, t: int
+    policy: TrustedDampedSlope, arm: int, n_controls: int, t: int
 ) -> bool:
-    """Make an arm a control, after so many that were beaten, if the budget allows."""
+    """Make an arm a control, after so many others, if the budget allows."""
     last = len(policy.P[0]) - 1
     left = epochs_left(policy.pulls_left, policy.horizon, arm, t)
     if policy.pulls[arm] + left < last:
         return False
-    if (n_beaten + 1) * last > policy.control_share * policy.horizon[arm]:
+    if (n_controls + 1) * last > policy.control_share * policy.horizon[arm]:
         return False
-    policy.control[arm] = 1
+    policy.control[arm] = True
     return True
 
 
@@ -445,8 +445,6 @@ def record(policy: TrustedDampedSlope, arm: int, reward: float) -> int:
     """Record a reward; return the rung that the arm has reached by it, or ``WAIT``."""
     n = append_reward(policy.P, policy.pulls, arm, reward)
     record_slope(policy.P, policy.average, policy.slope, arm, n, policy.eps)
-    if policy.control[arm] == 1 and reward > policy.best[0]:
-        policy.control[arm] = 2
     policy.best[0] = max(policy.best[0], reward)
     policy.last_arm[0] = arm
     r1 = policy.first_rung
