@@ -10,6 +10,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
+from risingsearch.scheduling.arguments import default_order
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 
@@ -37,12 +38,15 @@ class SearchRun:
         if executor is None and count > 1:
             trainable = SentOnce(folds)
             self._workers = WorkerProcesses(count, trainable)
+        order = "completion"
+        if executor is None:
+            order = default_order(options["budget"], count)
         self.search = RisingSearch(
             trainable,
             candidates,
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
-            order="ask" if executor is None else "completion",
+            order=order,
             **options,
         )
 

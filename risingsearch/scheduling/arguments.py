@@ -21,6 +21,12 @@ from risingsearch.json_values import as_json
 from risingsearch.scheduling.policy_choice import checked_params
 
 
+def default_order(budget: int | Budget, n_jobs: int | None) -> str:
+    """Return the order that repeats a run, unless workers would idle for it in vain."""
+    by_clock = isinstance(budget, Budget) and budget.wall_seconds is not None
+    return "completion" if n_jobs is None or by_clock else "ask"
+
+
 @dataclass(slots=True)
 class Arguments:
     """What a ``Scheduler`` is given besides policy, proposer and seed; see there.
@@ -54,8 +60,7 @@ class Arguments:
         checked_choice("objective", self.objective, ("best", "sum"))
         checked_choice("direction", self.direction, ("maximize", "minimize"))
         if self.order is None:
-            by_clock = isinstance(budget, Budget) and budget.wall_seconds is not None
-            self.order = "completion" if self.n_jobs is None or by_clock else "ask"
+            self.order = default_order(budget, self.n_jobs)
         checked_choice("order", self.order, ("completion", "ask"))
         if self.n_jobs is None and self.order == "ask":
             self.n_jobs = 1

@@ -213,11 +213,11 @@ class CostBudget:
 class WallClockBudget(CostBudget):
     """A budget in seconds by the clock, which pass whether a worker trains or not.
 
-    There is no clock here: a job costs the time from its start to its end, so the clock
-    stands where the last job has ended. An epoch of an arm is expected to last as in
-    ``CostBudget``, and no job starts that is expected to end too late. An arm alone can
-    get no more epochs than the time has room for, all workers together as many times
-    that as they are, so what the arms in flight can use is never all there is.
+    There is no clock here: it stands where the last job came back. An epoch of an arm
+    is expected to last as in ``CostBudget``, and no job starts that is expected to end
+    too late. An arm alone can get no more epochs than the time has room for, all
+    workers together as many times that as they are, so what the arms in flight can use
+    is never all there is.
     """
 
     def __init__(self, total: float, n_arms: int, n_workers: int | None) -> None:
@@ -253,14 +253,17 @@ class WallClockBudget(CostBudget):
         self.started[job.id] = self.now
         self.n_workers = max(self.n_workers, len(self.in_flight))
 
+    def advance(self, job: Job, now: float) -> float:
+        """Put the clock to when the job came back; return how long it was away."""
+        self.now = max(self.now, now)
+        return max(0.0, now - self.started[job.id])
+
     def settle(
         self, job: Job, charged: int, cost: float | None, *, failed: bool = False
     ) -> None:
-        """Put the clock to where the job has ended."""
-        if cost is None:
-            cost = float(self.cost_per_epoch()[job.arm]) * job.n_epochs
+        """Learn how long an epoch of the arm takes."""
         super().settle(job, charged, cost, failed=failed)
-        self.now = max(self.now, self.started.pop(job.id) + cost)
+        del self.started[job.id]
 
     def facts(self) -> Any:
         """Return all but the arrays."""

@@ -106,11 +106,11 @@ def _tell_again(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     if job not in scheduler.in_flight:
         raise not_reproduced(f"{job} is not asked for")
-    cost = event.get("elapsed")
+    cost, now = event.get("elapsed"), event.get("now")
     if "failure" in event:
-        scheduler.fail(job, event["failure"], scores, cost)
+        scheduler.fail(job, event["failure"], scores, cost, now=now)
     else:
-        scheduler.tell(job, scores, cost, ended=event.get("ended", False))
+        scheduler.tell(job, scores, cost, ended=event.get("ended", False), now=now)
 
 
 def not_reproduced(what: str) -> StateError:

@@ -25,7 +25,7 @@ from risingsearch.errors import (
 from risingsearch.policies import Policy
 from risingsearch.scheduling.arguments import Arguments
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import open_budget
+from risingsearch.scheduling.budgets import WallClockBudget, open_budget
 from risingsearch.scheduling.decisions import Choice, Decider
 from risingsearch.scheduling.jobs import Decision, Jobs, Result, checked_scores
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
@@ -313,6 +313,7 @@ class Scheduler(SchedulerView):
         cost: float | None = None,
         *,
         ended: bool = True,
+        now: float | None = None,
     ) -> None:
         """Record what a job brought back.
 
@@ -324,11 +325,15 @@ class Scheduler(SchedulerView):
             One score per epoch. Fewer than asked for: the arm ended by itself, and the
             rest of its reservation returns to the budget.
         cost : float, optional
-            What the job has cost; needed under a budget that is not in epochs. Under
-            one in ``wall_seconds``, the time since ``ask`` returned the job.
+            What the job has cost; needed under a budget in seconds or any cost. Under
+            one in ``wall_seconds``, the seconds of its training, by default all the
+            time since ``ask`` returned it.
         ended : bool, default True
             What fewer scores mean: False says that the job was cut short and the arm
             can go on.
+        now : float, optional
+            Seconds since the search began, by the clock; needed under a budget in
+            ``wall_seconds``, and refused under any other.
 
         Raises
         ------
@@ -336,12 +341,16 @@ class Scheduler(SchedulerView):
             If the job is unknown, was told before or gets too many scores. Nothing
             changes.
         InvalidParameterError
-            If a score is not a number, or the cost is missing. Nothing changes.
+            If a score is not a number, or the cost or the time is missing. Nothing
+            changes.
         """
-        if cost is None and self.unit != "epochs":
+        if self.unit == "wall_seconds" and now is None:
+            msg = f"the budget is in {self.unit}: tell needs now, when {job} came back"
+            raise InvalidParameterError(msg)
+        if cost is None and self.unit not in ("epochs", "wall_seconds"):
             msg = f"the budget is in {self.unit}: tell needs the cost of {job}"
             raise InvalidParameterError(msg)
-        self._tell(job, scores, cost, failure=None, ended=ended)
+        self._tell(job, scores, cost, now, failure=None, ended=ended)
 
     def fail(
         self,
@@ -349,6 +358,8 @@ class Scheduler(SchedulerView):
         reason: object,
         scores: Iterable[float] = (),
         cost: float | None = None,
+        *,
+        now: float | None = None,
     ) -> None:
         """Record that a job failed; all its epochs are charged.
 
@@ -362,6 +373,8 @@ class Scheduler(SchedulerView):
             Scores of the epochs before the failure.
         cost : float, optional
             What the job has cost; by default what was expected.
+        now : float, optional
+            As in ``tell``; without it, the clock stays where it is.
 
         Raises
         ------
@@ -369,7 +382,7 @@ class Scheduler(SchedulerView):
             As ``tell``.
         """
         failure = str(reason) or type(reason).__name__
-        self._tell(job, scores, cost, failure=failure, ended=False)
+        self._tell(job, scores, cost, now, failure=failure, ended=False)
 
     def end(self, arm: int) -> None:
         """Record that an arm has ended by itself, whatever epochs it had left.
@@ -575,6 +588,7 @@ class Scheduler(SchedulerView):
         job: Job,
         scores: float | Iterable[float],
         cost: float | None,
+        now: float | None,
         *,
         failure: str | None,
         ended: bool,
@@ -582,14 +596,25 @@ class Scheduler(SchedulerView):
         result = Result(
             self._jobs.checked(job),
             checked_scores(job, scores),
-            None if cost is None else _checked_cost(cost),
+            None if cost is None else _checked_cost("cost", cost),
             failure,
             ended,
         )
+        clock = None if now is None else self._clock()
+        at = 0.0 if now is None else _checked_cost("now", now)
         with self._event():
+            if clock is not None:
+                away = clock.advance(job, at)
+                result = result._replace(cost=away if cost is None else result.cost)
             self._jobs.tell(result)
             if self.order == "completion":
                 self._record(*self._jobs.result_of(job.id))
+
+    def _clock(self) -> WallClockBudget:
+        if not isinstance(self._budget, WallClockBudget):
+            msg = f"now is for a budget in wall_seconds; this is in {self.unit}"
+            raise InvalidParameterError(msg)
+        return self._budget
 
     @contextmanager
     def _event(self) -> Iterator[None]:
@@ -614,5 +639,5 @@ class Scheduler(SchedulerView):
         self._recorder.record(result, why, self._horizon)
 
 
-def _checked_cost(cost: float) -> float:
-    return checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
+def _checked_cost(name: str, cost: float) -> float:
+    return checked_float(name, cost, 0.0, LARGEST_SCORE, open_low=False)

@@ -28,6 +28,8 @@ def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
         "elapsed": outcome.elapsed,
         "calls": outcome.n_calls,
     }
+    if outcome.now is not None:
+        event["now"] = outcome.now
     if outcome.ended:
         event["ended"] = True
     if outcome.snapshot is not None:
@@ -55,4 +57,5 @@ def outcome_of(event: Event) -> Outcome:
         snapshot=None if best is None else (best, b""),
         n_calls=event["calls"],
         elapsed=event["elapsed"],
+        now=event.get("now"),
     )

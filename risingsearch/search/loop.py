@@ -90,7 +90,7 @@ class Loop:
         while self._futures or not self._stopping:
             job = None
             if not self._stopping and len(self._futures) < self._room():
-                job = unfinished.pop() if unfinished else self._scheduler.ask()
+                job = unfinished.pop() if unfinished else self._next_job()
             progress.show()
             if job is not None:
                 self._submit(job)
@@ -98,6 +98,9 @@ class Loop:
                 break
             elif (done := self._next_done()) is not None:
                 on_report(self._settle(done))
+
+    def _next_job(self) -> Job | None:
+        return None if self._clock.is_over() else self._scheduler.ask()
 
     def _room(self) -> float:
         """Return how many jobs may be in flight, if the scheduler does not know."""
@@ -130,7 +133,6 @@ class Loop:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
-        self._clock.start(job)
 
     def _next_done(self) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job; of several, the one asked for first.
@@ -165,8 +167,8 @@ class Loop:
     ) -> None:
         job = self._futures[future]
         with finished_first():
-            outcome = self._clock.charged(job, outcome)
-            self._record.save(job, outcome, keep_live=self._in_process)
+            stamped = self._clock.stamped(job, outcome)
+            self._record.save(job, stamped, keep_live=self._in_process)
             del self._futures[future]
 
     def _abandon(self) -> None:
@@ -178,7 +180,7 @@ class Loop:
                     self._save(future, future.result())
                 future.cancel()
             self._futures.clear()
-            self._record.give_up(self._scheduler.in_flight)
+            self._record.give_up(self._scheduler.in_flight, self._clock.now)
 
     def _executor_failed(self, error: Exception) -> ExecutorFailedError:
         self._abandon()

@@ -129,13 +129,14 @@ class Record:
         """Take over what a job brought back; the second time, nothing happens."""
         if keep_live or self.directory is None:
             self.retained.keep_live(job.arm, outcome.resume_from)
-        report, seconds = outcome.report, outcome.elapsed
+        report, seconds, now = outcome.report, outcome.elapsed, outcome.now
         if job not in self.scheduler.in_flight:
             pass
         elif report.failure is None:
-            self.scheduler.tell(job, report.scores, seconds, ended=outcome.ended)
+            ended = outcome.ended
+            self.scheduler.tell(job, report.scores, seconds, ended=ended, now=now)
         else:
-            self.scheduler.fail(job, report.failure, report.scores, seconds)
+            self.scheduler.fail(job, report.failure, report.scores, seconds, now=now)
         self._enter(job, outcome)
 
     def _enter(self, job: Job, outcome: Outcome) -> None:
@@ -144,7 +145,7 @@ class Record:
         self._returned.add(job.arm)
         self.retained.record(job, outcome)
 
-    def give_up(self, jobs: Sequence[Job]) -> None:
+    def give_up(self, jobs: Sequence[Job], now: float | None) -> None:
         """Charge jobs that never come back; with a directory they are trained again."""
         if self.directory is not None:
             for job in jobs:
@@ -153,7 +154,7 @@ class Record:
         for job in jobs:
             self._reports[job.id] = Report(job)
             self._returned.add(job.arm)
-            self.scheduler.fail(job, "interrupted")
+            self.scheduler.fail(job, "interrupted", now=now)
         self.flush()
         self.drop_unneeded()
 

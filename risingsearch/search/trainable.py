@@ -156,6 +156,7 @@ class Outcome(NamedTuple):
     n_calls: int  # of train; not those that have only said that the arm has ended
     elapsed: float  # seconds of training, a failed epoch's included
     checkpoint: bytes | None = None  # the state after the last score, to be saved
+    now: float | None = None  # seconds since the search began, if they are its budget
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:

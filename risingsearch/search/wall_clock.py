@@ -10,35 +10,33 @@ from risingsearch.search.trainable import Outcome
 
 
 class WallClock:
-    """Charges jobs the time that passes, and says when it is over.
+    """Says when jobs came back, in seconds since the search has begun.
 
-    It stands still between the runs of a search. Under another budget it does nothing.
+    It stands still between the runs of a search. Under another budget it says nothing.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._counts = scheduler.unit == "wall_seconds"
         self._zero = 0.0
-        self._asked: dict[int, float] = {}  # by job
+        self._returned: dict[int, float] = {}  # by job: said once, whoever asks again
 
     def go_on(self) -> None:
         """Begin, or go on from where the last run of the search has ended."""
-        self._zero = time.monotonic() - self._scheduler.spent
+        last = max([self._scheduler.spent, *self._returned.values()])
+        self._zero = time.monotonic() - last
 
-    def start(self, job: Job) -> None:
-        """Record when a job has started, by what the scheduler knows."""
-        self._asked[job.id] = self._scheduler.spent
+    @property
+    def now(self) -> float | None:
+        """Seconds since the search has begun; None under another budget."""
+        return max(0.0, time.monotonic() - self._zero) if self._counts else None
 
-    def charged(self, job: Job, outcome: Outcome) -> Outcome:
-        """Return the outcome of a job with the time that has passed since its start."""
-        started = self._asked.pop(job.id)
-        if not self._counts:
+    def stamped(self, job: Job, outcome: Outcome) -> Outcome:
+        """Return what a job has brought back, with the time when it did."""
+        if (now := self.now) is None:
             return outcome
-        return outcome._replace(elapsed=max(0.0, self._now() - started))
+        return outcome._replace(now=self._returned.setdefault(job.id, now))
 
     def is_over(self) -> bool:
         """Return whether the time has passed."""
-        return self._counts and self._now() >= self._scheduler.budget
-
-    def _now(self) -> float:
-        return time.monotonic() - self._zero
+        return (now := self.now) is not None and now >= self._scheduler.budget

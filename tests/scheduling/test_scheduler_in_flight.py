@@ -20,6 +20,7 @@ from scheduler_runs import (
 )
 
 from risingsearch.arms import Budget, Job
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, make_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -215,10 +216,10 @@ def until(seconds: float, scheduler: Scheduler, n_jobs: int) -> int:
     """Train on a virtual clock, an epoch a second; return how often nothing started."""
     n_idle, ends = 0, []
     while True:
-        now = min(end for end, _, _ in ends) if ends else 0.0
+        now = min(end for end, _ in ends) if ends else 0.0
         for end in [end for end in ends if end[0] == now]:
             ends.remove(end)
-            scheduler.tell(end[2], scores_of(end[2]), cost=now - end[1])
+            scheduler.tell(end[1], scores_of(end[1]), now=now)
         if now >= seconds:
             return n_idle
         while len(ends) < n_jobs:
@@ -226,7 +227,7 @@ def until(seconds: float, scheduler: Scheduler, n_jobs: int) -> int:
             if job is None:
                 n_idle += n_jobs - len(ends)
                 break
-            ends.append((now + job.n_epochs, now, job))
+            ends.append((now + job.n_epochs, job))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 4, 16])
@@ -251,11 +252,26 @@ def test_a_saved_scheduler_knows_what_the_clock_says() -> None:
     }
     scheduler, restored = Scheduler(**given), Scheduler(**given)
     first, second = ask(scheduler), ask(scheduler)
-    scheduler.tell(first, scores_of(first), cost=2.0)
+    scheduler.tell(first, scores_of(first), now=2.0)
     restored.load_state_dict(saved(scheduler))
     for each in (scheduler, restored):
         third = ask(each)
-        each.tell(second, scores_of(second), cost=3.5)
-        each.tell(third, scores_of(third), cost=4.0)
+        each.tell(second, scores_of(second), cost=1.0, now=3.5)
+        each.tell(third, scores_of(third), now=6.0)
     assert restored.spent == scheduler.spent == 6.0
     assert restored.ask() == scheduler.ask()
+
+
+def test_the_time_is_needed_by_the_clock_and_refused_otherwise() -> None:
+    by_clock = Scheduler(n_arms=3, budget=Budget(wall_seconds=9.0), max_epochs=5)
+    job = ask(by_clock)
+    with pytest.raises(InvalidParameterError, match="tell needs now"):
+        by_clock.tell(job, scores_of(job))
+    with pytest.raises(InvalidParameterError, match="now must be"):
+        by_clock.tell(job, scores_of(job), now=-1.0)
+    assert by_clock.in_flight == (job,)
+    by_epochs = Scheduler(n_arms=3, budget=9)
+    job = ask(by_epochs)
+    with pytest.raises(InvalidParameterError, match="this is in epochs"):
+        by_epochs.tell(job, scores_of(job), now=1.0)
+    by_epochs.tell(job, scores_of(job))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from errno import ENOSPC
+
 import pytest
 
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.search import wall_clock
+from risingsearch.storage.run_directory import RunDirectory
 
 SECONDS = 60.0
 
@@ -58,8 +61,8 @@ def test_time_in_which_nobody_trains_passes_too(clock):
         clock.now += 5.0
 
     result = a_search(clock, callbacks=[rest], slice=1).run()
-    assert clock.now == 1000.0 + 11 * 6.0  # the last job began a second before the end
-    assert result.n_epochs == 11
+    assert clock.now == 1000.0 + SECONDS
+    assert result.n_epochs == 10
 
 
 def test_the_clock_stands_still_until_the_search_is_resumed(clock, tmp_path):
@@ -77,6 +80,58 @@ def test_the_clock_stands_still_until_the_search_is_resumed(clock, tmp_path):
     assert result.n_epochs == SECONDS
     assert clock.now == 11_000.0 + SECONDS
     assert result.curves == a_search(clock).run().curves
+
+
+def test_what_a_worker_takes_to_start_is_no_part_of_an_epoch(clock):
+    def rest(search, report):
+        if search.scheduler.n_epochs == 1:
+            clock.now += 40.0
+
+    result = a_search(clock, callbacks=[rest], slice=1).run()
+    assert clock.now == 1000.0 + SECONDS
+    assert result.n_epochs == 20
+
+
+def test_no_job_starts_once_the_time_is_over(clock):
+    def rest(search, report):
+        clock.now += 500.0
+
+    assert a_search(clock, callbacks=[rest], slice=1).run().n_epochs == 1
+
+
+def test_jobs_of_a_killed_search_move_the_clock_when_they_are_trained_again(
+    clock, tmp_path
+):
+    class KilledError(BaseException):
+        pass
+
+    def killed(search, report):
+        if search.scheduler.n_epochs >= 20:
+            clock.now += 7.0  # what was trained since is lost, and its time too
+            raise KilledError
+
+    search = a_search(clock, run_dir=tmp_path / "run", callbacks=[killed], slice=5)
+    with pytest.raises(KilledError):
+        search.run()
+    begin = clock.now
+    again = a_search(clock, run_dir=tmp_path / "run", slice=5)
+    left = SECONDS - again.scheduler.spent
+    assert again.run().n_epochs == SECONDS
+    assert clock.now == begin + left
+
+
+def test_a_write_that_fails_can_be_made_up_for(clock, tmp_path, monkeypatch):
+    search = a_search(clock, run_dir=tmp_path / "run")
+    append = RunDirectory.append
+
+    def full(directory, event):
+        monkeypatch.setattr(RunDirectory, "append", append)
+        raise OSError(ENOSPC, "no space left")
+
+    monkeypatch.setattr(RunDirectory, "append", full)
+    with pytest.raises(OSError, match="no space"):
+        search.run()
+    assert search.run().n_epochs == SECONDS
 
 
 def test_more_time_goes_on(clock):

@@ -172,7 +172,6 @@ class Cluster:
         self._refused: deque[int] = deque()  # they got no job
         self._events: list[tuple[float, int, int, _Trained | None]] = []
         self._jobs: list[tuple[float, float]] = []  # from when to when
-        self._asked: dict[int, float] = {}  # by job, on the clock of the budget
         self._repairs: list[tuple[float, float]] = []
         self._waits: list[tuple[float, float]] = []  # for the controller
         self._n_events = 0
@@ -214,7 +213,6 @@ class Cluster:
         return self._cpu >= self._most_seconds and bool(self._jobs)
 
     def _start(self, worker: int, job: Job) -> None:
-        self._asked[job.id] = self.scheduler.spent
         lengths = self._seconds_of[worker] * np.exp(
             self._rng.normal(0.0, self.spread, job.n_epochs)
         )
@@ -234,11 +232,11 @@ class Cluster:
 
     def _record(self, trained: _Trained, when: float) -> None:
         scheduler, job = self.scheduler, trained.job
-        cost = when - self._asked.pop(job.id) if scheduler.unit != "epochs" else None
+        now = when if scheduler.unit == "wall_seconds" else None
         if trained.failed:
-            scheduler.fail(job, "the worker is gone", trained.scores, cost)
+            scheduler.fail(job, "the worker is gone", trained.scores, now=now)
         else:
-            scheduler.tell(job, trained.scores, cost, ended=False)
+            scheduler.tell(job, trained.scores, ended=False, now=now)
 
     def _answer(self, request: Callable[..., Any], *arguments: Any) -> Any:
         """Let the controller answer, and charge its time to the virtual clock."""
