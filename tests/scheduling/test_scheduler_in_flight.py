@@ -275,3 +275,19 @@ def test_the_time_is_needed_by_the_clock_and_refused_otherwise() -> None:
     with pytest.raises(InvalidParameterError, match="this is in epochs"):
         by_epochs.tell(job, scores_of(job), now=1.0)
     by_epochs.tell(job, scores_of(job))
+
+
+@pytest.mark.parametrize(
+    ("budget", "n_jobs", "order"),
+    [
+        (9, None, "completion"),
+        (9, 2, "ask"),
+        (Budget(seconds=9.0), 2, "ask"),
+        (Budget(wall_seconds=9.0), 2, "completion"),
+    ],
+)
+def test_runs_are_repeatable_unless_workers_would_idle_for_it_in_vain(
+    budget: int | Budget, n_jobs: int | None, order: str
+) -> None:
+    scheduler = Scheduler(n_arms=3, budget=budget, max_epochs=5, n_jobs=n_jobs)
+    assert scheduler.order == order
