@@ -34,6 +34,10 @@ class ProposalError(RisingSearchError):
     """A proposer named an arm that cannot be opened."""
 
 
+class PriorError(RisingSearchError, ValueError):
+    """An earlier search cannot be read, or nothing can be learnt from it."""
+
+
 class StateError(RisingSearchError):
     """A saved state does not belong to the object that should load it."""
 

@@ -1,0 +1,131 @@
+"""What an earlier search has seen, as data: its runs, and the curve of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.errors import PriorError
+from risingsearch.json_values import as_json, from_json
+
+MOST_RUNS = 300
+"""Runs of an earlier search that are learnt from; of more, as many drawn at random."""
+
+
+@dataclass(frozen=True)
+class EarlierSearch:
+    """The runs of one earlier search, in any number.
+
+    Parameters
+    ----------
+    name : str
+        What reports call it.
+    params : sequence of dict
+        The parameters of every run, at least one run.
+    curves : sequence of ndarray
+        The scores of every run, one per epoch, higher is better; a single one where
+        only the final score is known, none where the run has failed. NaN counts as the
+        worst.
+    max_epochs : int, optional
+        Epochs that a run could have had at most; by default those of the longest.
+    seconds : sequence of float, optional
+        What an epoch of every run took on average; NaN where that is not known.
+
+    Raises
+    ------
+    PriorError
+        If there is no run with a finite score, or the lengths differ.
+
+    Examples
+    --------
+    >>> earlier = EarlierSearch(
+    ...     "last month",
+    ...     params=[{"rate": 0.1}, {"rate": 0.01}],
+    ...     curves=[np.array([0.5, 0.6]), np.array([0.4])],
+    ... )
+    >>> earlier.scores, earlier.epochs, earlier.max_epochs
+    (array([0.6, 0.4]), array([2, 1]), 2)
+    """
+
+    name: str
+    params: Sequence[Mapping[str, Any]]
+    curves: Sequence[NDArray[np.float64]]
+    max_epochs: int = 0
+    seconds: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        n_runs = len(self.params)
+        if len(self.curves) != n_runs or len(self.seconds or self.params) != n_runs:
+            msg = (
+                f"{self.name}: every run needs its parameters, its curve and, if any, "
+                f"its seconds; got {n_runs} runs and {len(self.curves)} curves"
+            )
+            raise PriorError(msg)
+        if not np.isfinite(self.scores).any():
+            msg = (
+                f"{self.name}: none of its {n_runs} runs has a finite score, so nothing "
+                "can be learnt from it: leave it out"
+            )
+            raise PriorError(msg)
+        longest = int(self.epochs.max())
+        object.__setattr__(self, "max_epochs", max(self.max_epochs, longest))
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """The best score of every run, of shape (n_runs,); NaN where it has none."""
+        best = np.full(len(self.curves), math.nan)
+        for i, curve in enumerate(self.curves):
+            finite = curve[np.isfinite(curve)]
+            if len(finite):
+                best[i] = finite.max()
+        return best
+
+    @cached_property
+    def epochs(self) -> NDArray[np.int64]:
+        """Epochs of every run, of shape (n_runs,)."""
+        return np.array([len(curve) for curve in self.curves], dtype=np.int64)
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """The names of all parameters, in the order in which they come up."""
+        return list(dict.fromkeys(name for params in self.params for name in params))
+
+    def sample(self, most: int = MOST_RUNS) -> EarlierSearch:
+        """Return so many of the runs at most, drawn at random, the same every time."""
+        n_runs = len(self.params)
+        if n_runs <= most:
+            return self
+        runs = np.sort(np.random.default_rng(0).permutation(n_runs)[:most])
+        best = int(np.nanargmax(self.scores))
+        if best not in runs:
+            runs[np.searchsorted(runs, best) % most] = best
+        return EarlierSearch(
+            self.name,
+            [self.params[run] for run in runs],
+            [self.curves[run] for run in runs],
+            self.max_epochs,
+            self.seconds and [self.seconds[run] for run in runs],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "name": self.name,
+            "params": as_json([dict(params) for params in self.params]),
+            "curves": as_json([curve.tolist() for curve in self.curves]),
+            "max_epochs": self.max_epochs,
+            "seconds": as_json(self.seconds and list(self.seconds)),
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> EarlierSearch:
+        """Read what ``to_json`` wrote."""
+        curves = [np.array(curve, dtype=float) for curve in from_json(saved["curves"])]
+        params, seconds = from_json(saved["params"]), from_json(saved["seconds"])
+        return cls(saved["name"], params, curves, saved["max_epochs"], seconds)
