@@ -69,8 +69,8 @@ class EarlierSearch:
             raise PriorError(msg)
         if not np.isfinite(self.scores).any():
             msg = (
-                f"{self.name}: none of its {n_runs} runs has a finite score, so nothing "
-                "can be learnt from it: leave it out"
+                f"{self.name}: none of its {n_runs} runs has a finite score, so "
+                "nothing can be learnt from it: leave it out"
             )
             raise PriorError(msg)
         longest = int(self.epochs.max())

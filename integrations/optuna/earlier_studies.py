@@ -1,0 +1,81 @@
+"""The studies in a database, as earlier searches: read, and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import optuna
+import sqlalchemy
+from optuna.storages import RDBStorage
+from optuna.study import Study
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from risingsearch.checks import shown
+from risingsearch.errors import PriorError
+
+TABLES = {"alembic_version", "studies", "trials", "version_info"}
+
+_Read = TypeVar("_Read")
+
+
+def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
+    """Return what ``read`` makes of every study in a database that has trials.
+
+    Nothing is made that is not there, and no other storage than a database is read:
+    Optuna may unpickle what those hold.
+    """
+    checked = _checked(url)
+    where = checked.render_as_string(hide_password=True)
+    try:
+        engine = sqlalchemy.create_engine(checked)
+        found = set(sqlalchemy.inspect(engine).get_table_names())
+        engine.dispose()
+        if not found >= TABLES:
+            msg = f"{where} holds no studies: give the storage URL of an Optuna study"
+            raise PriorError(msg)
+        storage = RDBStorage(url, skip_table_creation=True)
+        try:
+            return _read_all(storage, where, read)
+        finally:
+            storage.remove_session()
+            storage.engine.dispose()
+    except ImportError as error:
+        msg = f"{where} needs a package that is not installed: {error}"
+        raise PriorError(msg) from error
+    except (SQLAlchemyError, RuntimeError, KeyError, TypeError) as error:
+        first = str(error).partition("\n")[0]
+        msg = f"the studies in {where} cannot be read: {first:.300}"
+        raise PriorError(msg) from error
+
+
+def _read_all(
+    storage: RDBStorage, where: str, read: Callable[[Study], _Read]
+) -> list[_Read]:
+    names = [
+        study.study_name
+        for study in storage.get_all_studies()
+        if storage.get_n_trials(study._study_id)
+    ]
+    if not names:
+        msg = f"{where} holds no trials, so nothing can be learnt from it: leave it out"
+        raise PriorError(msg)
+    return [read(optuna.load_study(study_name=n, storage=storage)) for n in names]
+
+
+def _checked(url: str) -> URL:
+    """Return a URL as its parts; the file that one of SQLite names has to be there."""
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, ValueError) as error:
+        msg = f"an Optuna storage is given as sqlite:///study.db, say; got {shown(url)}"
+        raise PriorError(msg) from error
+    if backend == "sqlite":
+        name = (parsed.database or "").removeprefix("file:")
+        if not name or "\0" in name or not Path(name).is_file():
+            msg = f"there is no file {name!r} with studies, as {shown(url)} says"
+            raise PriorError(msg)
+    return parsed

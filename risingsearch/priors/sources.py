@@ -1,0 +1,192 @@
+"""Earlier searches, in whatever form people have them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from risingsearch.checks import checked_choice, shown
+from risingsearch.errors import InvalidParameterError, PriorError
+from risingsearch.priors import mlflow_runs, ray_results
+from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.folders import begins_with, subfolders
+from risingsearch.priors.results import is_unfitted, no_results, of_fitted, of_result
+from risingsearch.priors.run_directories import is_run_directory, of_run_directory
+from risingsearch.priors.runs import Asked
+from risingsearch.priors.studies import of_study
+from risingsearch.priors.table_files import SUFFIXES, table_in, table_of
+from risingsearch.priors.tables import of_table
+
+DIRECTIONS = ("maximize", "minimize")
+_SQLITE = b"SQLite format 3\0"
+_ALLOWED = (
+    "a SearchResult, a fitted search of scikit-learn's kind, an Optuna study or its "
+    "storage URL, a pandas DataFrame, or the path of a run_dir, of a folder of Ray "
+    "Tune or MLflow, or of a CSV or parquet file"
+)
+
+
+def earlier_searches(
+    source: Any,
+    *,
+    score: str | None = None,
+    direction: str | None = None,
+    name: str | None = None,
+) -> list[EarlierSearch]:
+    r"""Return the earlier searches in a source, as data that a new one can learn from.
+
+    Nothing is unpickled or run, no link inside a folder is followed, and nothing is
+    written. Runs without a score that have not failed are left out, and so are those
+    whose parameters JSON cannot hold.
+
+    Parameters
+    ----------
+    source : object
+        One of
+
+        - an ``EarlierSearch``, which is returned as it is;
+        - a ``SearchResult``, a fitted ``RisingSearchCV``, or a fitted search of
+          scikit-learn, by its ``cv_results_``;
+        - an Optuna study, or the storage URL of a database, in which every study is
+          one earlier search; of a study that a ``RisingSampler`` searched, an arm is a
+          run;
+        - the path of a ``run_dir``, also while it is in use; of the folder of a Ray
+          Tune experiment; of MLflow's ``mlruns`` or one experiment in it; or of a
+          folder with several of them, each an earlier search;
+        - a pandas DataFrame, or the path of a CSV or parquet file: what ``risingsearch
+          export``, ``study.trials_dataframe()``, ``mlflow.search_runs()``, Ray's
+          ``results.get_dataframe()``, the runs table of Weights & Biases or
+          ``cv_results_`` give; or a plain table, where all columns but the score, the
+          epoch and the run are parameters. Several rows with the epochs of a run are
+          its curve.
+    score : str, optional
+        The column or metric that is the score. Needed where there are several.
+    direction : {"maximize", "minimize"}, optional
+        Whether higher or lower scores are better; by default what the source says, and
+        "maximize" where it says nothing.
+    name : str, optional
+        What reports call it; by default the source's own name.
+
+    Returns
+    -------
+    list of EarlierSearch
+        At least one.
+
+    Raises
+    ------
+    PriorError
+        If the source is none of these, is damaged, or nothing can be learnt from it.
+    InvalidParameterError
+        If ``score``, ``direction`` or ``name`` is outside what is allowed.
+    MissingDependencyError
+        If a parquet file needs pyarrow, or a storage URL Optuna.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "runs.csv")
+    >>> _ = path.write_text("rate,kind,loss\n0.1,a,0.5\n0.01,b,0.4\n0.03,a,\n")
+    >>> [earlier] = earlier_searches(path, score="loss", direction="minimize")
+    >>> earlier.params[0], earlier.scores
+    ({'rate': 0.1, 'kind': 'a'}, array([-0.5, -0.4, nan]))
+    """
+    asked = _checked(score, direction, name)
+    try:
+        return _searches(source, asked)
+    except RecursionError as error:
+        msg = "the source is nested too deep to be an earlier search"
+        raise PriorError(msg) from error
+
+
+def _checked(score: Any, direction: Any, name: Any) -> Asked:
+    for argument, value in (("score", score), ("name", name)):
+        if value is not None and not (isinstance(value, str) and value):
+            msg = f"{argument} must be None or a text; got {shown(value)}"
+            raise InvalidParameterError(msg)
+    if direction is not None:
+        checked_choice("direction", direction, DIRECTIONS)
+    return Asked(score, direction, name)
+
+
+def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
+    if isinstance(source, EarlierSearch):
+        return [source if asked.name is None else replace(source, name=asked.name)]
+    if isinstance(source, str) and "://" in source:
+        return _of_storage(source, asked)
+    if isinstance(source, (str, os.PathLike)):
+        return _of_path(Path(source), asked)
+    if hasattr(source, "iloc") and hasattr(source, "columns"):
+        return [of_table(table_of(source), asked)]
+    if hasattr(source, "get_trials") and hasattr(source, "directions"):
+        return [of_study(source, asked)]
+    if hasattr(source, "candidates") and hasattr(source, "history"):
+        return [of_result(source, asked)]
+    if hasattr(source, "cv_results_"):
+        return [of_fitted(source, asked)]
+    if is_unfitted(source):
+        raise no_results(source)
+    msg = f"an earlier search is {_ALLOWED}; got {shown(source)}"
+    raise PriorError(msg)
+
+
+def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
+    from risingsearch.integrations.optuna.earlier_studies import read_studies
+
+    return _told_apart(read_studies(url, lambda study: of_study(study, asked)))
+
+
+def _of_path(path: Path, asked: Asked) -> list[EarlierSearch]:
+    try:
+        path = path.resolve(strict=True)
+        mode = path.stat().st_mode
+    except (OSError, RuntimeError, ValueError) as error:  # a circle; a NUL
+        why = getattr(error, "strerror", None) or error
+        msg = f"there is no earlier search at {shown(str(path))} ({why})"
+        raise PriorError(msg) from error
+    if stat.S_ISDIR(mode):
+        return _of_folder(path, asked)
+    if stat.S_ISREG(mode) and path.suffix.lower() in SUFFIXES:
+        return [of_table(table_in(path), asked)]
+    if stat.S_ISREG(mode) and begins_with(path, _SQLITE):
+        return _of_storage(f"sqlite:///{path}", asked)
+    msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
+    raise PriorError(msg)
+
+
+def _of_folder(folder: Path, asked: Asked) -> list[EarlierSearch]:
+    """Return the search that a folder holds, or those of the folders in it."""
+    own = _in_folder(folder, asked)
+    if own is not None:
+        return [own]
+    inner = [_in_folder(one, asked) for one in subfolders(folder)]
+    found = [search for search in inner if search is not None]
+    if not found:
+        msg = (
+            f"an earlier search is {_ALLOWED}; {folder} is none of them, and has none "
+            "in its folders"
+        )
+        raise PriorError(msg)
+    return _told_apart(found)
+
+
+def _in_folder(folder: Path, asked: Asked) -> EarlierSearch | None:
+    if is_run_directory(folder):
+        return of_run_directory(folder, asked)
+    if ray_results.is_experiment(folder):
+        return ray_results.of_experiment(folder, asked)
+    if mlflow_runs.is_experiment(folder):
+        return mlflow_runs.of_experiment(folder, asked)
+    return None
+
+
+def _told_apart(searches: list[EarlierSearch]) -> list[EarlierSearch]:
+    """Return searches with names of their own: numbered where they share one."""
+    if len({search.name for search in searches}) == len(searches):
+        return searches
+    return [
+        replace(search, name=f"{search.name} {number}")
+        for number, search in enumerate(searches, start=1)
+    ]
