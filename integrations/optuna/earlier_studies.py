@@ -69,11 +69,14 @@ def _checked(url: str) -> URL:
     """Return a URL as its parts; the file that one of SQLite names has to be there."""
     try:
         parsed = make_url(url)
-        backend = parsed.get_backend_name()
+        parsed.get_dialect()
     except (ArgumentError, ValueError) as error:
-        msg = f"an Optuna storage is given as sqlite:///study.db, say; got {shown(url)}"
+        msg = (
+            "an Optuna storage is given as the URL of a database, sqlite:///study.db, "
+            f"say; got {shown(url)}: of another storage give the study itself"
+        )
         raise PriorError(msg) from error
-    if backend == "sqlite":
+    if parsed.get_backend_name() == "sqlite":
         name = (parsed.database or "").removeprefix("file:")
         if not name or "\0" in name or not Path(name).is_file():
             msg = f"there is no file {name!r} with studies, as {shown(url)} says"

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import FitFailedWarning
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV, HalvingRandomSearchCV
+
+from risingsearch.errors import PriorError
+from risingsearch.integrations.sklearn import RisingSearchCV
+from risingsearch.priors import earlier_searches
+
+X, Y = make_classification(200, n_features=5, random_state=0)
+GRID = {"alpha": [1e-4, 1e-2, 1.0], "penalty": ["l1", "l2"]}
+
+
+def rising(**options):
+    return RisingSearchCV(
+        SGDClassifier(), GRID, budget=20, max_epochs=6, cv=2, random_state=0, **options
+    )
+
+
+def test_result_has_the_curves_of_its_arms(make_search, curves_by_params):
+    result = make_search().run()
+    [earlier] = earlier_searches(result)
+    found = curves_by_params(earlier)
+    for arm, curve in result.curves.items():
+        failed = arm == 3
+        assert found[str(result.candidates[arm])] == ([] if failed else curve)
+    assert np.nanmax(earlier.scores) == result.best_score
+    assert np.isfinite(earlier.seconds).sum() == len(earlier.params) - 1
+
+
+def test_fitted_rising_search_has_its_curves(curves_by_params):
+    search = rising().fit(X, Y)
+    [earlier] = earlier_searches(search)
+    assert earlier.max_epochs == 6
+    found = curves_by_params(earlier)
+    for arm, curve in search.curves_.items():
+        assert found[str(search.cv_results_["params"][arm])] == curve.tolist()
+
+
+def test_one_of_several_metrics_can_be_the_score():
+    search = rising(scoring=["accuracy", "roc_auc"], refit="accuracy").fit(X, Y)
+    [earlier] = earlier_searches(search, score="roc_auc")
+    column = search.cv_results_["mean_test_roc_auc"]
+    assert np.nanmax(earlier.scores) >= np.nanmax(column) - 1e-12
+
+
+def test_grid_search_has_a_score_per_run():
+    search = GridSearchCV(SGDClassifier(random_state=0), GRID, cv=2).fit(X, Y)
+    [earlier] = earlier_searches(search, name="grid")
+    assert earlier.name == "grid"
+    assert earlier.params == search.cv_results_["params"]
+    np.testing.assert_array_equal(earlier.scores, search.cv_results_["mean_test_score"])
+
+
+def test_several_metrics_of_a_grid_search():
+    search = GridSearchCV(
+        SGDClassifier(random_state=0),
+        GRID,
+        cv=2,
+        scoring=["accuracy", "roc_auc"],
+        refit=False,
+    ).fit(X, Y)
+    with pytest.raises(PriorError, match="name one of them with score=, of 'mean_test"):
+        earlier_searches(search)
+    [earlier] = earlier_searches(search, score="roc_auc")
+    expected = search.cv_results_["mean_test_roc_auc"]
+    np.testing.assert_array_equal(earlier.scores, expected)
+
+
+def test_halving_search_has_a_curve_by_rungs():
+    search = HalvingRandomSearchCV(
+        LogisticRegression(),
+        {"C": [0.01, 0.1, 1.0, 10.0]},
+        n_candidates=4,
+        random_state=0,
+        cv=2,
+    ).fit(X, Y)
+    [earlier] = earlier_searches(search)
+    assert sum(earlier.epochs) == len(search.cv_results_["iter"])
+    assert earlier.max_epochs == search.n_iterations_
+
+
+def test_configuration_that_cannot_be_fitted_has_failed():
+    grid = {"alpha": [1e-3], "penalty": ["l2", "no such"]}
+    with pytest.warns((FitFailedWarning, UserWarning)):
+        search = GridSearchCV(SGDClassifier(random_state=0), grid, cv=2).fit(X, Y)
+    [earlier] = earlier_searches(search)
+    assert earlier.epochs.tolist() == [1, 0]
+
+
+def test_search_that_is_not_fitted_is_refused():
+    with pytest.raises(PriorError, match="is not fitted"):
+        earlier_searches(rising())

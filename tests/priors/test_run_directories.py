@@ -1,0 +1,146 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import PriorError
+from risingsearch.priors import earlier_searches
+from risingsearch.storage import lock
+from risingsearch.storage.journal import create
+
+FORMATS = Path(__file__).parents[1] / "formats" / "flat_layout"
+RELEASED = ["auto", "failures", "proposer", "seconds", "sklearn", "sweep", "threads"]
+
+
+def test_run_directory_is_read_as_its_result_is(
+    make_search, tmp_path, curves_by_params
+):
+    search = make_search(run_dir=tmp_path / "run", max_failures=1)
+    [of_result] = earlier_searches(search.run())
+    [earlier] = earlier_searches(tmp_path / "run")
+    assert earlier.name == "run"
+    assert earlier.max_epochs == 8
+    assert curves_by_params(earlier) == curves_by_params(of_result)
+    np.testing.assert_array_equal(earlier.seconds, of_result.seconds)
+
+
+def test_failed_arm_has_no_curve_and_unopened_ones_are_left_out(make_search, tmp_path):
+    make_search(run_dir=tmp_path / "run", budget=14).run()
+    [earlier] = earlier_searches(str(tmp_path / "run"))
+    opened = [tuple(params.values()) for params in earlier.params]
+    assert len(opened) <= 6
+    if (0.5, "b") in opened:
+        assert len(earlier.curves[opened.index((0.5, "b"))]) == 0
+
+
+def test_losses_are_turned_so_that_higher_is_better(make_search, tmp_path):
+    make_search(run_dir=tmp_path / "run", direction="minimize").run()
+    [earlier] = earlier_searches(tmp_path / "run")
+    assert (earlier.scores[np.isfinite(earlier.scores)] < 0).all()
+    [given] = earlier_searches(tmp_path / "run", direction="maximize")
+    assert np.nanmax(given.scores) > 0
+
+
+def test_another_metric_can_be_the_score(make_search, tmp_path):
+    result = make_search(run_dir=tmp_path / "run").run()
+    for source in (result, tmp_path / "run"):
+        [earlier] = earlier_searches(source, score="loss", direction="minimize")
+        assert np.nanmax(earlier.scores) == pytest.approx(result.best_score - 1)
+        with pytest.raises(PriorError, match=r"score must be one of .*'loss'; got 'x'"):
+            earlier_searches(source, score="x")
+
+
+def test_directory_in_use_and_torn_journal_are_read(make_search, tmp_path):
+    make_search(run_dir=tmp_path / "run").run()
+    [whole] = earlier_searches(tmp_path / "run")
+    with lock.held(tmp_path / "run" / "lock"):
+        [held] = earlier_searches(tmp_path / "run")
+    assert held.params == whole.params
+    journal = tmp_path / "run" / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    before = journal.read_bytes()
+    [torn] = earlier_searches(tmp_path / "run")
+    assert sum(torn.epochs) <= sum(whole.epochs)
+    assert journal.read_bytes() == before
+
+
+def test_candidates_that_only_unpickling_would_tell_are_left_out(
+    make_search, tmp_path
+):
+    candidates = [{"top": 0.9, "kind": "a"}, {"top": 0.8, "kind": {1, 2}}]
+    result = make_search(candidates, run_dir=tmp_path / "run", budget=10).run()
+    for source in (result, tmp_path / "run"):
+        [earlier] = earlier_searches(source)
+        assert earlier.params == [{"top": 0.9, "kind": "a"}]
+    none = [{"top": 0.9, "kind": {1}}, {"top": 0.8, "kind": {2}}]
+    make_search(none, run_dir=tmp_path / "none", budget=10).run()
+    with pytest.raises(PriorError, match="parameters that JSON can hold"):
+        earlier_searches(tmp_path / "none")
+
+
+def test_nothing_is_unpickled(make_search, tmp_path, monkeypatch):
+    candidates = [{"top": 0.9, "kind": "a"}, {"top": 0.8, "kind": {1, 2}}]
+    make_search(candidates, run_dir=tmp_path / "run", budget=10).run()
+    monkeypatch.setattr("pickle.loads", lambda *_: pytest.fail("unpickled"))
+    monkeypatch.setattr("pickle.load", lambda *_: pytest.fail("unpickled"))
+    assert earlier_searches(tmp_path / "run")
+
+
+@pytest.mark.parametrize("release", RELEASED)
+def test_directories_of_earlier_releases_are_read(release, tmp_path):
+    shutil.copytree(FORMATS / release, tmp_path / release)
+    [earlier] = earlier_searches(tmp_path / release)
+    assert np.isfinite(earlier.scores).any()
+
+
+def test_folder_of_run_directories_holds_a_search_each(make_search, tmp_path):
+    for name in ("first", "second"):
+        make_search(run_dir=tmp_path / name).run()
+    names = [earlier.name for earlier in earlier_searches(tmp_path)]
+    assert names == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"\0\0\0",
+        b"{}\n",
+        b'{"n": 0, "journal": 2, "crc": "00000000"}\n',
+        bytes(range(256)),
+    ],
+)
+def test_damaged_journal_is_one_error(make_search, tmp_path, damage):
+    (tmp_path / "journal.jsonl").write_bytes(damage)
+    with pytest.raises(PriorError, match="cannot be read"):
+        earlier_searches(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {},
+        {"settings": []},
+        {"settings": {"candidates": 3, "direction": "maximize", "max_epochs": 1}},
+        {"settings": {"candidates": [], "direction": "up", "max_epochs": 1}},
+        {"settings": {"candidates": [], "direction": "maximize", "max_epochs": "x"}},
+    ],
+)
+def test_header_that_no_release_writes_is_one_error(tmp_path, header):
+    create(tmp_path / "journal.jsonl", header)
+    with pytest.raises(PriorError):
+        earlier_searches(tmp_path)
+
+
+def test_damage_in_the_middle_and_links_are_errors(make_search, tmp_path):
+    make_search(run_dir=tmp_path / "run").run()
+    journal = tmp_path / "run" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([lines[0], *lines[2:]]))
+    with pytest.raises(PriorError, match="lines are missing"):
+        earlier_searches(tmp_path / "run")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "journal.jsonl").symlink_to(journal)
+    with pytest.raises(PriorError, match="symbolic link"):
+        earlier_searches(tmp_path / "other")
