@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from risingsearch.checks import shown
 from risingsearch.errors import PriorError
+from risingsearch.storage.run_directory import no_collection
 
 TABLES = {"alembic_version", "studies", "trials", "version_info"}
 
@@ -38,7 +39,8 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
             raise PriorError(msg)
         storage = RDBStorage(url, skip_table_creation=True)
         try:
-            return _read_all(storage, where, read)
+            with no_collection():
+                return _read_all(storage, where, read)
         finally:
             storage.remove_session()
             storage.engine.dispose()
@@ -54,15 +56,15 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
 def _read_all(
     storage: RDBStorage, where: str, read: Callable[[Study], _Read]
 ) -> list[_Read]:
-    names = [
-        study.study_name
-        for study in storage.get_all_studies()
-        if storage.get_n_trials(study._study_id)
-    ]
-    if not names:
+    found = []
+    for name in optuna.get_all_study_names(storage):
+        study = optuna.load_study(study_name=name, storage=storage)
+        if study.get_trials(deepcopy=False):  # from then on in its cache
+            found.append(read(study))
+    if not found:
         msg = f"{where} holds no trials, so nothing can be learnt from it: leave it out"
         raise PriorError(msg)
-    return [read(optuna.load_study(study_name=n, storage=storage)) for n in names]
+    return found
 
 
 def _checked(url: str) -> URL:
