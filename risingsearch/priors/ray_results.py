@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from risingsearch.checks import is_number
 from risingsearch.errors import PriorError
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.folders import has_entry, subfolders, text_of
@@ -122,9 +122,9 @@ def _flat(result: Values, above: str = "") -> dict[str, Any]:
 
 
 def _metrics(trial: _Trial) -> Iterator[str]:
-    for result in trial.results[-1:]:
+    for result in (*trial.results[:1], *trial.results[-1:]):
         for name, value in result.items():
-            if name not in NO_METRICS and not math.isnan(as_number(value)):
+            if name not in NO_METRICS and is_number(value):
                 yield name
 
 

@@ -39,6 +39,7 @@ class Roles(NamedTuple):
     epoch: str | None = None
     seconds: str | None = None
     state: str | None = None
+    nested: bool = False  # whether a slash in a parameter's name is a level
 
 
 def with_roles(table: Table, score: str | None) -> tuple[Table, Roles]:
@@ -106,7 +107,7 @@ def _of_ray(table: Table, score: str | None) -> tuple[Table, Roles]:
     params = _prefixed(table, "config/")
     others = table.columns.keys() - params.values() - ray_results.NO_METRICS
     score = chosen(score, _numbers(table, others), table.name)
-    return table, Roles(params, score)
+    return table, Roles(params, score, nested=True)
 
 
 def _of_sklearn(table: Table, score: str | None) -> tuple[Table, Roles]:
@@ -140,12 +141,14 @@ def _of_plain(table: Table, score: str | None) -> tuple[Table, Roles]:
 
 def _score_of_plain(table: Table, score: str | None, names: Iterable[str]) -> str:
     """Return the column asked for, or the one that is called as scores are."""
-    numbers = _numbers(table, names)
-    usual = [name for name in numbers if name.lower() in SCORE_COLUMNS]
-    if score is None and len(usual) > 1:
-        first = [name for name in usual if name.lower() == SCORE_COLUMNS[0]]
-        usual = first or usual
-    return chosen(score, usual if score is None and usual else numbers, table.name)
+    own = [name for name in table.columns if name in set(names)]
+    numbers = _numbers(table, own)
+    if score is not None:
+        return chosen(score, own if score in own else numbers, table.name)
+    best, *others = SCORE_COLUMNS
+    called = [name for name in own if name.lower() == best]
+    called = called or [name for name in numbers if name.lower() in others]
+    return chosen(None, called or numbers, table.name)
 
 
 _VALUES = ("value", "values")

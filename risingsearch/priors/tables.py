@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from risingsearch.errors import PriorError
@@ -44,6 +44,8 @@ def _runs(table: Table, roles: Roles) -> Iterator[Run]:
     for rows in runs:
         first = {name: column[rows[0]] for name, column in params.items()}
         own = {name: value for name, value in first.items() if not is_missing(value)}
+        if roles.nested:
+            own = _nested(own)
         curve = [scores[row] for row in rows]
         if epochs is not None and len(rows) > 1:
             curve = by_epoch((epochs[row], scores[row]) for row in rows)
@@ -56,6 +58,19 @@ def _runs(table: Table, roles: Roles) -> Iterator[Run]:
                 mean(as_number(seconds[row]) for row in rows) if seconds else math.nan
             )
             yield Run(own, curve if scored else [], took)
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as they were before Ray joined the names of their levels."""
+    nested: dict[str, Any] = {}
+    for name, value in flat.items():
+        *above, last = name.split("/")
+        level = nested
+        for one in above:
+            inner = level.setdefault(one, {})
+            level = inner if isinstance(inner, dict) else {}
+        level[last] = value
+    return nested
 
 
 def _rows_of_runs(

@@ -65,9 +65,7 @@ def test_directory_in_use_and_torn_journal_are_read(make_search, tmp_path):
     assert journal.read_bytes() == before
 
 
-def test_candidates_that_only_unpickling_would_tell_are_left_out(
-    make_search, tmp_path
-):
+def test_candidates_that_only_unpickling_would_tell_are_left_out(make_search, tmp_path):
     candidates = [{"top": 0.9, "kind": "a"}, {"top": 0.8, "kind": {1, 2}}]
     result = make_search(candidates, run_dir=tmp_path / "run", budget=10).run()
     for source in (result, tmp_path / "run"):

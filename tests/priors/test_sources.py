@@ -1,0 +1,72 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from risingsearch.errors import InvalidParameterError, PriorError
+from risingsearch.priors import EarlierSearch, earlier_searches
+
+
+def test_earlier_search_is_returned_as_it_is():
+    earlier = EarlierSearch("old", [{"rate": 0.1}], [np.array([0.5])])
+    assert earlier_searches(earlier) == [earlier]
+    assert earlier_searches(earlier, name="new")[0].name == "new"
+
+
+@pytest.mark.parametrize("source", [None, 3, [], {}, b"x", object()])
+def test_other_objects_are_refused(source):
+    with pytest.raises(PriorError, match="an earlier search is a SearchResult"):
+        earlier_searches(source)
+
+
+@pytest.mark.parametrize("source", ["/no/such/file.csv", "a\0b", "x" * 5000])
+def test_what_is_not_there_is_refused(source):
+    with pytest.raises(PriorError, match="there is no earlier search at"):
+        earlier_searches(source)
+
+
+def test_other_files_and_folders_are_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("hello")
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path, tmp_path / "notes.txt", tmp_path / "pipe.csv"):
+        with pytest.raises(PriorError, match="is none of them"):
+            earlier_searches(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"direction": "up"}, "direction must be one of 'maximize', 'minimize'"),
+        ({"score": 3}, "score must be None or a text; got 3"),
+        ({"name": ""}, "name must be None or a text; got ''"),
+    ],
+)
+def test_options_that_are_not_allowed_are_refused(options, message):
+    earlier = EarlierSearch("old", [{"rate": 0.1}], [np.array([0.5])])
+    with pytest.raises(InvalidParameterError, match=message):
+        earlier_searches(earlier, **options)
+
+
+def test_file_that_the_user_names_may_be_a_link(tmp_path):
+    (tmp_path / "runs.csv").write_text("rate,score\n0.1,0.5\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "runs.csv")
+    assert earlier_searches(tmp_path / "link.csv")[0].params == [{"rate": 0.1}]
+    (tmp_path / "circle.csv").symlink_to(tmp_path / "circle.csv")
+    with pytest.raises(PriorError, match="there is no earlier search"):
+        earlier_searches(tmp_path / "circle.csv")
+
+
+def test_no_framework_is_imported_before_a_source_needs_it(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("rate,score\n0.1,0.5\n")
+    code = (
+        "import sys; from risingsearch.priors import earlier_searches; "
+        f"earlier_searches({str(path)!r}); "
+        "print({'pandas', 'pyarrow', 'optuna', 'sklearn', 'ray'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
