@@ -30,7 +30,7 @@ LONGEST_IN_COLUMN = 60  # characters of a fact; a longer one gets a line to itse
 LONGEST_FAILURE = 2000  # characters of a failure's text
 MOST_FAILURES = 500  # of which the page holds the texts
 LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
-MARKS = {"opened": 1, "revived": 2}  # of a job's first epoch
+MARKS = {"opened": 1, "opened by prior": 1, "revived": 2}  # of a job's first epoch
 FAILED = 4  # added to the mark of an epoch without a score
 
 
@@ -158,6 +158,11 @@ def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, A
     yield "time in training", f"{seconds:,.1f} s"
     yield "direction", result.direction
     yield "stopped because", result.stop_reason
+    if result.trust_in_prior:
+        trust = (f"{name} {share:.2f}" for name, share in result.trust_in_prior.items())
+        yield "trust in earlier searches", ", ".join(trust)
+        arms = ", ".join(map(str, result.opened_by_prior))
+        yield "arms opened by prior", arms or "none"
     if result.left_out is not None:
         yield "left out", result.left_out
     yield from settings.items()

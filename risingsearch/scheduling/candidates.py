@@ -109,7 +109,7 @@ def _columns(values: Sequence[Any], distribution: Any) -> list[Column]:
     here = np.array([value is not ABSENT for value in values])
     known = [value for value in values if value is not ABSENT]
     presence = [] if here.all() else [Column(math.sqrt(0.5) * here)]
-    if all(_is_number(value) for value in known):
+    if all(is_number(value) for value in known):
         numbers = np.array([float(value) for value in known])
         column = np.full(len(values), 0.5)
         column[here] = _placed(numbers, distribution)
@@ -132,7 +132,8 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a parameter's value is a number that a float can hold."""
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
         return False
     try:
@@ -147,7 +148,7 @@ def _placed(numbers: NDArray[np.float64], distribution: Any) -> NDArray[np.float
         return np.asarray(distribution.cdf(numbers), dtype=float)
     low: Any = getattr(distribution, "low", None)
     high: Any = getattr(distribution, "high", None)
-    if _is_number(low) and _is_number(high) and low < high:
+    if is_number(low) and is_number(high) and low < high:
         if getattr(distribution, "log", False):
             numbers, low, high = np.log(numbers), math.log(low), math.log(high)
         places: NDArray[np.float64] = (numbers - low) / (high - low)

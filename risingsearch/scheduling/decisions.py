@@ -15,8 +15,11 @@ from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.jobs import Decision, Jobs
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
-from risingsearch.scheduling.proposers import Opened, Proposer
+from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
 from risingsearch.scheduling.undo import Undo
+
+OPENED_BEFOREHAND = "opened by prior"
+"""Why an arm started that was opened for what was known before the search."""
 
 
 class Choice(NamedTuple):
@@ -24,6 +27,7 @@ class Choice(NamedTuple):
 
     arm: int
     n_epochs: int
+    beforehand: bool = False  # proposed for what was known before the search
 
 
 @dataclass
@@ -38,7 +42,7 @@ class Decider:
     _records: ArmRecords
     _budget: EpochBudget | CostBudget
     _jobs: Jobs
-    _proposer: Proposer | None
+    proposer: Proposer | None
     _rng: np.random.Generator
     _slice: int | None
     _undo: Undo
@@ -72,8 +76,9 @@ class Decider:
         selected = self.select()
         if self._chosen is None and selected is not None:
             try:
-                arm = self._proposed(selected)
-                self._chosen = Choice(arm, max(1, self._wanted(arm, selected)))
+                arm, beforehand = self._proposed(selected)
+                n_epochs = max(1, self._wanted(arm, selected))
+                self._chosen = Choice(arm, n_epochs, beforehand)
             except BaseException:
                 self.drop()
                 raise
@@ -89,7 +94,7 @@ class Decider:
         """Start what was chosen."""
         assert self._selected is not None
         assert self._chosen is not None
-        return self._start(self._selected, *self._chosen)
+        return self._start(self._selected, self._chosen)
 
     def start(self, arm: int, n_epochs: int | None, *, wanted: bool) -> Job:
         """Start an arm that was decided on elsewhere.
@@ -106,13 +111,15 @@ class Decider:
             self.drop()
             msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
             raise JobError(msg)
-        return self._start(arm, arm, given)
+        return self._start(arm, Choice(arm, given))
 
-    def _start(self, selected: int, arm: int, n_epochs: int) -> Job:
+    def _start(self, selected: int, choice: Choice) -> Job:
+        arm, n_epochs, beforehand = choice
         try:
             if arm != selected:
                 self._policy.open_instead(selected, arm)
-            why = Decision(self._jobs.rounds + 1, self._reason(arm), self._index(arm))
+            reason = OPENED_BEFOREHAND if beforehand else self._reason(arm)
+            why = Decision(self._jobs.rounds + 1, reason, self._index(arm))
             job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
             self._budget.reserve(job)
             self._records.start(arm)
@@ -152,25 +159,36 @@ class Decider:
         history = self._records.history
         return "continued" if history and history[-1]["arm"] == arm else "revived"
 
-    def _proposed(self, arm: int) -> int:
-        """Return the arm to train where the policy has chosen this one."""
-        records = self._records
-        opens = not records.charged[arm]
-        if self._proposer is None or not opens or not self._policy.proposing():
-            return arm
-        unopened = records.unopened()
-        proposed = self._proposer.propose(self._opened(), unopened, self._rng)
-        if proposed is None:
-            return arm
+    def _proposed(self, arm: int) -> tuple[int, bool]:
+        """Return the arm to train where the policy has chosen this one.
+
+        And whether that is for what was known before the search.
+        """
+        proposer = self.proposer
+        if proposer is None or self._records.charged[arm]:
+            return arm, False
+        unopened = self._records.unopened()
+        if isinstance(proposer, InformedProposer):
+            proposed = proposer.propose_beforehand(self.opened(), unopened)
+            if proposed is not None:
+                return self._unopened(proposed, unopened), True
+        if not self._policy.proposing():
+            return arm, False
+        proposed = proposer.propose(self.opened(), unopened, self._rng)
+        return arm if proposed is None else self._unopened(proposed, unopened), False
+
+    def _unopened(self, proposed: int, unopened: NDArray[np.int64]) -> int:
+        """Return a proposed arm, or raise that it cannot be opened."""
         if proposed not in unopened:
             msg = (
-                f"{type(self._proposer).__name__} proposed arm {proposed!r}, which is "
+                f"{type(self.proposer).__name__} proposed arm {proposed!r}, which is "
                 "not among the unopened arms"
             )
             raise ProposalError(msg)
         return int(proposed)
 
-    def _opened(self) -> Opened:
+    def opened(self) -> Opened:
+        """Return what a proposer is told of the arms that were opened."""
         records = self._records
         arms = np.flatnonzero(records.charged > 0)
         finished = ~records.live()[arms]

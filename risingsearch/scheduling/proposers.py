@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,25 @@ class Proposer(Protocol):
 
         The same arguments and the same state of ``rng`` give the same answer.
         """
+        ...
+
+
+@runtime_checkable
+class InformedProposer(Proposer, Protocol):
+    """One that knows something of the arms before the first of them is opened."""
+
+    def propose_beforehand(
+        self, opened: Opened, unopened: NDArray[np.int64]
+    ) -> int | None:
+        """Return the arm to open for what was known beforehand, None if that is none.
+
+        Asked for every arm that is opened, and before the policy is asked whether it
+        wants a proposal.
+        """
+        ...
+
+    def trusted(self, opened: Opened) -> dict[str, float]:
+        """Return how far each source of that knowledge is trusted, from 0 to 1."""
         ...
 
 
@@ -210,13 +229,13 @@ def doubts(opened: Opened) -> NDArray[np.float64]:
     return np.stack([early * live, far * live], axis=1)
 
 
-def fitted(seen: Seen, rng: np.random.Generator) -> Kernel:
+def fitted(seen: Seen, rng: np.random.Generator, steps: int = STEPS) -> Kernel:
     """Return a kernel after a short random climb on its likelihood."""
     n_features = seen.features.shape[1]
     lengths = np.full(n_features, typical_inverse_length(n_features))
     kernel = Kernel(lengths, np.array(START))
     height = kernel.log_likelihood(seen)
-    for _ in range(STEPS):
+    for _ in range(steps):
         step = _moved(kernel, rng)
         reached = step.log_likelihood(seen)
         if reached > height:

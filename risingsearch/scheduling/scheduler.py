@@ -35,7 +35,7 @@ from risingsearch.scheduling.policy_choice import (
     choose_policy,
     horizon_and_limit,
 )
-from risingsearch.scheduling.proposers import Proposer
+from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import SavedState, check_identity
 from risingsearch.scheduling.undo import Draws, Undo
@@ -185,7 +185,8 @@ class Scheduler(SchedulerView):
             proposals=proposer is not None,
         )
         self._name = policy
-        self._proposer = None if chosen.opens_all else proposer
+        informed = isinstance(proposer, InformedProposer)
+        self._proposer = proposer if informed or not chosen.opens_all else None
         self._compose(chosen.name, chosen.parameters)
 
     def _compose(

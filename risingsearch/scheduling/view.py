@@ -16,6 +16,7 @@ from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.jobs import Jobs
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
+from risingsearch.scheduling.proposers import InformedProposer
 from risingsearch.scheduling.undo import Undo
 
 
@@ -89,8 +90,9 @@ class SchedulerView(ABC):
 
         Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
         search; an arm that ends early gives its rounds back, and they come again),
-        ``job``, ``cost`` (NaN where not told), ``reason`` (``"opened"``,
-        ``"continued"`` or ``"revived"``), the parts of the arm's index when it was
+        ``job``, ``cost`` (NaN where not told), ``reason`` (``"opened"``, ``"opened by
+        prior"`` for what earlier searches say of it, ``"continued"`` or
+        ``"revived"``), the parts of the arm's index when it was
         chosen (by the rewards told: rounds in flight are not counted), and ``failure``
         on the epochs that were lost to a failure; on the last one if it came after
         that.
@@ -144,6 +146,23 @@ class SchedulerView(ABC):
         """Whether the first slice of an arm tells enough of its end to propose by."""
         with self._look():
             return self._policy.trusts_first_looks()
+
+    def trust_in_prior(self) -> dict[str, float]:
+        """Return how far each earlier search is trusted.
+
+        Returns
+        -------
+        dict
+            By the name of the search, from 0 (it ranks what is seen here no better than
+            chance) to 1; all together are the correlation that is expected of what they
+            say. Empty without a proposer that knows earlier searches.
+        """
+        proposer = self._decider.proposer
+        if not isinstance(proposer, InformedProposer):
+            return {}
+        with self._look():
+            trusted: dict[str, float] = proposer.trusted(self._decider.opened())
+        return trusted
 
     @abstractmethod
     def _policy_waits(self) -> bool:

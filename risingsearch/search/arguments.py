@@ -16,6 +16,8 @@ from risingsearch.checks import check_nesting, checked_seed, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.policies import resolve_policy
+from risingsearch.priors import EarlierSearch, PriorProposer
+from risingsearch.priors.models import Predictions
 from risingsearch.scheduling.candidates import Features, encoded
 from risingsearch.scheduling.policy_choice import FIRST_AUTO, choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
@@ -51,8 +53,8 @@ class Arguments:
     which checks them.
     """
 
-    def __init__(self, candidates: Iterable[Mapping[str, Any]], **given: Any) -> None:
-        self.candidates = _checked_candidates(candidates)
+    def __init__(self, candidates: list[dict[str, Any]], **given: Any) -> None:
+        self.candidates = candidates
         error_score = given["error_score"]
         if isinstance(error_score, str) and error_score != "raise":
             msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
@@ -62,8 +64,11 @@ class Arguments:
 
     def scheduler(self, seeds: Seeds) -> Scheduler:
         """Return the scheduler of the search, before its first decision."""
-        passed_on = dict(self._given)
-        del passed_on["identity"]
+        passed_on = {
+            name: value
+            for name, value in self._given.items()
+            if name not in ("identity", "prior")
+        }
         passed_on["seed"] = int(seeds.policy.generate_state(1)[0])
         passed_on["proposer"] = self._proposer()
         if passed_on["error_score"] == "raise":
@@ -80,6 +85,14 @@ class Arguments:
         return scheduler
 
     def _proposer(self) -> Proposer | None:
+        """Return the proposer, with what earlier searches say if there are any."""
+        return self._prior_proposer() if self._given["prior"] else self._own_proposer()
+
+    def _prior_proposer(self) -> PriorProposer:
+        searches, own = self._given["prior"], self._own_proposer()
+        return PriorProposer.between(self.candidates, searches, own)
+
+    def _own_proposer(self) -> Proposer | None:
         """Return the proposer, for "auto" the one that fits the candidates."""
         given: Any = self._given["proposer"]
         if given is None or hasattr(given, "propose"):
@@ -121,25 +134,31 @@ class Arguments:
         decisions can be made again without unpickling.
         """
         identity = dict(self._given["identity"] or {})
-        settings = settings_of(self.candidates, self._given | {"identity": identity})
+        given = {name: self._given[name] for name in self._given if name != "prior"}
+        settings = settings_of(self.candidates, given | {"identity": identity})
         pickled = pickled_candidates(settings, self.candidates)
         header: dict[str, Any] = {
             "settings": settings,
             "entropy": seeds.entropy,
             "candidates": pickled,
         }
+        if self._given["prior"]:
+            header["prior"] = [search.to_json() for search in self._given["prior"]]
         if self._given["policy"] == "auto":
             header["auto"] = resolve_policy("auto", self._given["objective"])
         if pickled is not None:
             features = self._features
             every = np.arange(len(self.candidates))
             header["features"] = features and features[every].tolist()
+            if header.get("prior"):
+                header["said"] = self._prior_proposer().said.to_json()
         return header
 
 
-def _checked_candidates(
+def checked_candidates(
     candidates: Iterable[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
+    """Return the candidates as dicts of their own, or raise what is wrong."""
     checked = []
     for arm, params in enumerate(candidates):
         if not isinstance(params, Mapping) or not all(
@@ -229,6 +248,10 @@ def shown_arguments(header: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
     if arguments["proposer"] == "auto":
         features = header.get("features")
         arguments["proposer"] = features and GaussianProcessProposer(features)
+    if "said" in header:
+        said = Predictions.from_json(header["said"])
+        arguments["proposer"] = PriorProposer(said, arguments["proposer"])
+    arguments["prior"] = None
     return arguments, (
         f"the values of {n_texts:,} of {len(candidates):,} candidates: JSON cannot "
         "hold them, so they are shown as text; only RisingSearch.resume unpickles them"
@@ -256,7 +279,13 @@ def _arguments_in_json(
             arguments[name] = saved_policy(header, value)
         else:
             arguments[name] = from_json(value)
+    arguments["prior"] = saved_prior(header)
     return arguments
+
+
+def saved_prior(header: Mapping[str, Any]) -> list[EarlierSearch]:
+    """Return the earlier searches that a saved one was begun with."""
+    return [EarlierSearch.from_json(saved) for saved in header.get("prior", ())]
 
 
 def saved_policy(header: Mapping[str, Any], policy: Any) -> Any:

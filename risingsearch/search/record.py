@@ -230,6 +230,7 @@ class Record:
             _best_checkpoint=None
             if arm is None
             else self.retained.best(Key(arm, scheduler.best_epoch)),
+            trust_in_prior=scheduler.trust_in_prior(),
         )
 
     def all_failed(self) -> SearchFailedError:

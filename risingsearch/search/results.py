@@ -15,6 +15,7 @@ from risingsearch.errors import (
     SearchFailedError,
     unknown_name,
 )
+from risingsearch.scheduling.decisions import OPENED_BEFOREHAND as BY_PRIOR
 from risingsearch.search.trainable import Trainable, restore
 
 
@@ -105,6 +106,8 @@ class SearchResult:
     left_out : str, optional
         What ``RisingSearch.saved_result`` could not show without running code of the
         directory, in one sentence; None where this is all.
+    trust_in_prior : dict
+        How far each earlier search is trusted in the end, by its name, from 0 to 1.
     """
 
     best_params: dict[str, Any]
@@ -122,6 +125,13 @@ class SearchResult:
     _trainable: Trainable = field(repr=False)
     _best_checkpoint: bytes | CheckpointError | None = field(repr=False)
     left_out: str | None = None
+    trust_in_prior: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def opened_by_prior(self) -> list[int]:
+        """The arms that were opened for what earlier searches say of them."""
+        by_prior = (row["arm"] for row in self.history if row["reason"] == BY_PRIOR)
+        return list(dict.fromkeys(by_prior))
 
     @property
     def curves(self) -> dict[int, list[float]]:

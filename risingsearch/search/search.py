@@ -19,12 +19,15 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.policies import Policy
+from risingsearch.priors import read_prior
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.search.arguments import (
     Arguments,
     Seeds,
     arguments_of,
+    checked_candidates,
     saved_policy,
+    saved_prior,
     shown_arguments,
 )
 from risingsearch.search.loop import Loop
@@ -128,11 +131,19 @@ class RisingSearch:
     identity : dict, optional
         What else has to be the same when ``run_dir`` is opened again, such as a digest
         of the data: JSON values.
+    prior : Prior, source or list of sources, optional
+        Earlier searches to learn from: which candidates are opened first. A run
+        directory, a ``SearchResult``, a fitted ``RisingSearchCV``, an Optuna study, a
+        table of runs and more; see ``risingsearch.priors.earlier_searches``. They are
+        read as data, when the search begins; one that is in ``run_dir`` goes on with
+        those that it was begun with.
 
     Raises
     ------
     InvalidParameterError, UnknownNameError, NotTrainableError
         If an argument is outside what is allowed.
+    PriorError
+        If an earlier search cannot be read, or nothing can be learnt from it here.
     StateError
         If ``run_dir`` holds a search with other arguments; the message names one.
     RunDirError
@@ -188,10 +199,16 @@ class RisingSearch:
         max_checkpoint_bytes: int | None = None,
         trust_run_dir: bool = False,
         identity: Mapping[str, Any] | None = None,
+        prior: Any = None,
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
+        given["candidates"] = candidates = checked_candidates(candidates)
         if run_dir is not None and holds_search(Path(run_dir)):
-            given["policy"] = saved_policy(saved_header(Path(run_dir)), policy)
+            header = saved_header(Path(run_dir))
+            given["policy"] = saved_policy(header, policy)
+            given["prior"] = saved_prior(header)
+        else:
+            given["prior"] = read_prior(prior, candidates)
         workers = workers_of(executor)
         given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, order)
         arguments = Arguments(

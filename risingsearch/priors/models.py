@@ -1,0 +1,178 @@
+"""What each earlier search says of the candidates of a new one, and how reliably."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.errors import PriorError
+from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.matching import Matching, Params
+from risingsearch.scheduling.proposers import (
+    Kernel,
+    Opened,
+    Seen,
+    doubts,
+    fitted,
+    normal_scores,
+)
+
+STEPS = 60
+"""Of the climb on the likelihood of each model."""
+ALONE = 0.6
+"""Share of its agreement with itself that a single earlier search is believed to have
+with the new one."""
+COMPARED = 8
+"""Other searches that each model is compared with, at most."""
+FEWEST = 4
+"""Runs of an earlier search that tell something, at least."""
+
+
+class Predictions(NamedTuple):
+    """What earlier searches say of the candidates of a new one."""
+
+    names: tuple[str, ...]  # of the searches
+    scores: NDArray[np.float64]  # (n_searches, n_candidates), mean 0, deviation 1
+    agreement: NDArray[np.float64]  # (n_searches,), expected with the new one, 0 to 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "names": list(self.names),
+            "scores": self.scores.tolist(),
+            "agreement": self.agreement.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Predictions:
+        """Read what ``to_json`` wrote."""
+        scores, agreement = np.array(saved["scores"]), np.array(saved["agreement"])
+        return cls(tuple(saved["names"]), scores, agreement)
+
+
+class _Model(NamedTuple):
+    """A Gaussian process over the runs of one earlier search."""
+
+    parameters: list[str]
+    kernel: Kernel
+    seen: Seen
+
+    def predict(self, matching: Matching, runs: Params) -> NDArray[np.float64]:
+        features = matching.features(runs, self.parameters)
+        parts = np.array_split(features, max(1, len(features) // 2_000))
+        return np.concatenate([self.kernel.predict(self.seen, one)[0] for one in parts])
+
+
+def predictions(candidates: Params, searches: Sequence[EarlierSearch]) -> Predictions:
+    """Return what each search says of every candidate.
+
+    A Gaussian process per search models the ranks of its runs over the parameters that
+    it shares with the candidates. The agreement of a search is the mean correlation of
+    what its model says of the runs of the others with what those have scored, and 0
+    where that is below; of a search alone, ``ALONE`` times the correlation of its runs
+    with what the others of them say.
+
+    Raises
+    ------
+    PriorError
+        If a search shares no parameter with the candidates.
+
+    Examples
+    --------
+    >>> candidates = [{"rate": rate} for rate in (0.001, 0.01, 0.1, 1.0)]
+    >>> runs = [{"rate": 0.001 * 2**k} for k in range(10)]
+    >>> curves = [np.array([k / (1 + 0.04 * k * k)]) for k in range(10)]
+    >>> said = predictions(candidates, [EarlierSearch("May", runs, curves)])
+    >>> int(said.scores[0].argmax())
+    1
+    """
+    sampled = [search.sample() for search in searches]
+    matching = Matching(candidates, [search.params for search in sampled])
+    models = [_model(matching, search) for search in sampled]
+    said = np.array([model.predict(matching, candidates) for model in models])
+    spread = np.maximum(said.std(axis=1, keepdims=True), 1e-9)
+    every = range(len(models))
+    return Predictions(
+        tuple(search.name for search in searches),
+        (said - said.mean(axis=1, keepdims=True)) / spread,
+        np.array([_agreement(k, models, matching, sampled) for k in every]),
+    )
+
+
+def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return that of two arrays; 0 where one is constant, or they are too short."""
+    if len(a) < 2:
+        return 0.0
+    deviations = float(a.std() * b.std())
+    if deviations < 1e-12:
+        return 0.0
+    return float(((a - a.mean()) * (b - b.mean())).mean() / deviations)
+
+
+def check_usable(search: EarlierSearch, candidates: Params) -> None:
+    """Raise a PriorError if nothing can be learnt from a search for these candidates.
+
+    Raises
+    ------
+    PriorError
+        If it has too few runs, or no parameter that varies in them is shared.
+    """
+    _shared(Matching(candidates, [search.params]), search)
+
+
+def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
+    """Return the parameters that something can be learnt of; none is a PriorError."""
+    shared = matching.shared(search.params)
+    if not shared or len(search.params) < FEWEST:
+        msg = (
+            f"{search.name}: nothing of it can be used here, since it needs {FEWEST} "
+            "runs or more, and a parameter that varies in them and that this search "
+            f"has too; it has {len(search.params)} runs of "
+            f"{', '.join(search.parameter_names)}: leave it out"
+        )
+        raise PriorError(msg)
+    return shared
+
+
+def _model(matching: Matching, search: EarlierSearch) -> _Model:
+    shared = _shared(matching, search)
+    worst = np.nanmin(search.scores)
+    scores = np.where(np.isnan(search.scores), worst - 1.0 - abs(worst), search.scores)
+    epochs = np.maximum(search.epochs, 1)
+    ended = epochs == search.max_epochs
+    opened = Opened(np.arange(len(scores)), epochs, scores, ended, search.max_epochs)
+    features = matching.features(search.params, shared)
+    seen = Seen(features, normal_scores(scores), doubts(opened))
+    rng = np.random.default_rng(0)
+    return _Model(shared, fitted(seen.sample(100, rng), rng, STEPS), seen)
+
+
+def _agreement(
+    k: int,
+    models: Sequence[_Model],
+    matching: Matching,
+    searches: Sequence[EarlierSearch],
+) -> float:
+    others = [(k + step) % len(models) for step in range(1, len(models))][:COMPARED]
+    if not others:
+        return max(0.0, ALONE * _agreement_within(models[k]))
+    found = [
+        correlation(
+            models[k].predict(matching, searches[other].params),
+            models[other].seen.scores,
+        )
+        for other in others
+    ]
+    return max(0.0, float(np.mean(found)))
+
+
+def _agreement_within(model: _Model) -> float:
+    """Return the correlation of all runs with what the others of them say."""
+    lower = model.kernel.factor(model.seen)
+    inverse = np.linalg.inv(lower)
+    precision = inverse.T @ inverse
+    without = model.seen.scores - (precision @ model.seen.scores) / np.diag(precision)
+    return correlation(without, model.seen.scores)

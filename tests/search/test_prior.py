@@ -1,0 +1,137 @@
+"""A search that is given earlier ones: what it opens first, and that it is kept."""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from risingsearch import RisingSearch, Scheduler
+from risingsearch.errors import PriorError
+from risingsearch.priors import EarlierSearch, Prior, PriorProposer
+from risingsearch.search.trainable import Functions
+
+RATES = [10.0 ** (-6 * k / 59) for k in range(60)]
+CANDIDATES = [{"rate": rate, "kind": kind} for rate in RATES for kind in "ab"]
+
+
+def start(params, seed):
+    return {"epochs": 0, **params}
+
+
+def train(state):
+    state["epochs"] += 1
+    off = abs(math.log10(state["rate"]) + 3)
+    return (
+        (1 - off / 4 - 0.1 * (state["kind"] == "b"))
+        * state["epochs"]
+        / (state["epochs"] + 2)
+    )
+
+
+def earlier(name="May", sign=1.0, n=30):
+    rng = np.random.default_rng(len(name))
+    params = [CANDIDATES[k] for k in rng.permutation(len(CANDIDATES))[:n]]
+    ends = [sign * -abs(math.log10(one["rate"]) + 3.2) for one in params]
+    return EarlierSearch(name, params, [np.array([end]) for end in ends])
+
+
+def search(**options):
+    defaults = {"budget": 50, "max_epochs": 20, "seed": 0}
+    return RisingSearch(Functions(start, train), CANDIDATES, **defaults | options)
+
+
+def off(result, arms):
+    return [abs(math.log10(CANDIDATES[arm]["rate"]) + 3) for arm in arms]
+
+
+def test_what_did_well_earlier_is_opened_first():
+    result = search(prior=[earlier(), earlier("June")]).run()
+    assert len(result.opened_by_prior) >= 5
+    assert max(off(result, result.opened_by_prior)) < 1
+    assert set(result.trust_in_prior) == {"May", "June"}
+    assert sum(result.trust_in_prior.values()) > 0.5
+    plain = search(budget=20).run()
+    assert search(budget=20, prior=earlier()).run().best_score > plain.best_score
+    assert plain.opened_by_prior == []
+    assert plain.trust_in_prior == {}
+
+
+def test_a_prior_that_misleads_is_dropped_within_a_few_arms():
+    result = search(prior=[earlier(sign=-1.0), earlier("June", sign=-1.0)]).run()
+    assert len(result.opened_by_prior) <= 2
+    assert max(result.trust_in_prior.values()) < 0.1
+
+
+def test_the_search_that_ranks_what_is_seen_here_is_trusted_more():
+    result = search(prior=[earlier(), earlier("June", sign=-1.0)]).run()
+    assert result.trust_in_prior["May"] > 0.5 > 0.1 > result.trust_in_prior["June"]
+
+
+def test_every_policy_opens_by_the_prior():
+    result = search(prior=earlier(), policy="asha").run()
+    assert result.opened_by_prior
+
+
+@pytest.mark.parametrize("candidates", [CANDIDATES, None])
+def test_a_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path, candidates):
+    if candidates is None:  # values that only pickle can hold
+        candidates = [one | {"loss": math.sqrt} for one in CANDIDATES]
+
+    def made(run_dir=None, prior=None, callbacks=()):
+        return RisingSearch(
+            Functions(start, train),
+            candidates,
+            budget=50,
+            max_epochs=20,
+            seed=0,
+            run_dir=run_dir,
+            prior=prior,
+            callbacks=callbacks,
+        )
+
+    def stop(search, report):
+        if search.scheduler.n_epochs >= 9:
+            search.stop()
+
+    whole = made(prior=earlier()).run()
+    made(tmp_path / "run", earlier(), [stop]).run()
+    looked = RisingSearch.saved_result(tmp_path / "run")
+    assert (
+        looked.opened_by_prior == whole.opened_by_prior[: len(looked.opened_by_prior)]
+    )
+    assert looked.opened_by_prior
+    again = made(tmp_path / "run").run()  # whatever the new prior is
+    assert again.history["arm"] == whole.history["arm"]
+    resumed = RisingSearch.resume(tmp_path / "run", Functions(start, train)).result()
+    assert resumed.trust_in_prior == whole.trust_in_prior
+    assert json.dumps(RisingSearch.saved_result(tmp_path / "run").opened_by_prior)
+
+
+def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(tmp_path):
+    foreign = EarlierSearch("foreign", [{"depth": 1}], [np.array([0.5])])
+    few = EarlierSearch("few", CANDIDATES[:2], [np.array([0.5])] * 2)
+    for source, words in (
+        (tmp_path / "none.csv", "there is no earlier search at"),
+        (foreign, "foreign: nothing of it can be used here"),
+        (few, "few: nothing of it can be used here"),
+    ):
+        with pytest.raises(PriorError, match=words):
+            search(prior=[source])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            skipping = search(prior=Prior([source, earlier()], skip_unusable=True))
+        assert "goes on without an earlier search" in str(caught[0].message)
+        assert list(skipping.scheduler.trust_in_prior()) == ["May"]
+
+
+def test_a_scheduler_takes_a_prior_by_its_proposer():
+    proposer = PriorProposer.between(CANDIDATES, [earlier()])
+    scheduler = Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
+    while (job := scheduler.ask()) is not None:
+        state = {"epochs": job.from_epoch, **CANDIDATES[job.arm]}
+        scheduler.tell(job, [train(state) for _ in range(job.n_epochs)])
+    opened = [row for row in scheduler.history if row["reason"] == "opened by prior"]
+    assert opened
+    assert scheduler.trust_in_prior()["May"] > 0.4
