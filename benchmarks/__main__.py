@@ -76,6 +76,10 @@ SUITES = {
         "benchmarks.cost.speed.suite",
         "steps per second of every policy, beside other libraries and C",
     ),
+    "transfer": Suite(
+        "benchmarks.transfer.suite",
+        "searches that learn from earlier ones, on recorded tasks",
+    ),
     "two-arm": Suite(
         "benchmarks.papers.cure_ucb.two_arm",
         "CURE-UCB paper: an early peaker and a late bloomer (Fig. 1)",

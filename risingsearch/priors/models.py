@@ -20,7 +20,7 @@ from risingsearch.scheduling.proposers import (
     normal_scores,
 )
 
-STEPS = 60
+STEPS = 120
 """Of the climb on the likelihood of each model."""
 ALONE = 0.6
 """Share of its agreement with itself that a single earlier search is believed to have

@@ -16,7 +16,7 @@ EXPECTED = 2.0
 """Arms for which the agreement counts that is expected before any is seen."""
 SHARPNESS = 4.0
 """Power of its agreement by which a search counts."""
-FEWEST_TRUST = 0.2
+FEWEST_TRUST = 0.3
 """Trust from which an arm is opened for what earlier searches say."""
 FIRST = 24
 """Arms after which this search's own scores say more."""
@@ -40,7 +40,7 @@ class PriorProposer:
     opened here: the correlation of its predictions with their normal scores, in which
     the agreement of the earlier searches with each other counts for two arms. They are
     weighted by the fourth power of that, and where all together are trusted less than
-    0.2, nothing is proposed. The first arm, and every third, is opened as without
+    0.3, nothing is proposed. The first arm, and every third, is opened as without
     earlier searches, so that trust is put to the test, and can come back.
 
     Provenance: own rule; the weights by how tasks rank what is seen are in the spirit

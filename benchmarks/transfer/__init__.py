@@ -1,0 +1,1 @@
+"""What a search finds with the help of earlier ones."""
