@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import risingsearch
+from risingsearch.cli.history import add_history
 from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import add_command, add_json, add_seed, folder
 from risingsearch.cli.simulate import add_simulate
@@ -100,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add_seed(demo)
     add_json(demo, "print JSON; progress goes to stderr")
     add_commands(commands)
+    add_history(commands)
     return parser
 
 

@@ -16,6 +16,8 @@ from risingsearch.json_values import as_json, from_json
 
 MOST_RUNS = 300
 """Runs of an earlier search that are learnt from; of more, as many drawn at random."""
+MOST_SEARCHES = 32
+"""Earlier searches that are learnt from; see ``read_prior`` for which of more."""
 
 
 @dataclass(frozen=True)

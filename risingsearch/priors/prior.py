@@ -9,13 +9,14 @@ from typing import Any
 
 from risingsearch.checks import checked_flag, shown
 from risingsearch.errors import InvalidParameterError, PriorError
-from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch
+from risingsearch.priors.history import history_of
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_usable
 from risingsearch.priors.sources import earlier_searches
 
-MOST_SEARCHES = 32
-"""Earlier searches that are learnt from: of more, those that share most parameters."""
+HISTORY = "history"
+"""The source that stands for the searches in the user's history."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Prior:
     Parameters
     ----------
     searches : sequence
-        Sources as ``earlier_searches`` reads them.
+        Sources as ``earlier_searches`` reads them, and "history" for those in the
+        user's history that share parameters; a path of that name is "./history".
     skip_unusable : bool, default False
         Whether to go on, with a warning, without those that cannot be read or from
         which nothing can be learnt here; by default they are an error.
@@ -62,7 +64,9 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
     Parameters
     ----------
     prior : None, Prior, a source or a list of sources
-        See ``earlier_searches`` for what a source is.
+        See ``earlier_searches`` for what a source is; "history" stands for those in
+        the user's history that share parameters, the newest that there is room for
+        after all others.
     candidates : sequence of dict
         The configurations of the new search.
 
@@ -77,8 +81,11 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
     if not isinstance(prior, Prior):
         prior = Prior(list(prior) if isinstance(prior, (list, tuple)) else [prior])
     found: list[EarlierSearch] = []
-    for source in prior.searches:
+    for source in _history_last(prior.searches):
         try:
+            if _is_history(source):
+                found += history_of(candidates, max(0, MOST_SEARCHES - len(found)))
+                continue
             found += [_usable(one, candidates) for one in earlier_searches(source)]
         except PriorError as error:
             if not prior.skip_unusable:
@@ -87,6 +94,17 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
             warnings.warn(msg, RuntimeWarning, stacklevel=2)
     names = {name for params in candidates for name in params}
     return _most_alike(found, names)
+
+
+def _history_last(sources: Iterable[Any]) -> list[Any]:
+    """Return the sources, with the history at the end and once, if it is one."""
+    given = list(sources)
+    others = [source for source in given if not _is_history(source)]
+    return others if len(others) == len(given) else [*others, HISTORY]
+
+
+def _is_history(source: Any) -> bool:
+    return isinstance(source, str) and source == HISTORY
 
 
 def _usable(search: EarlierSearch, candidates: Params) -> EarlierSearch:

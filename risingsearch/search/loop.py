@@ -69,6 +69,11 @@ class Loop:
             self._record.flush()
         self._record.drop_unneeded()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the last run was told to stop, or interrupted."""
+        return self._stopping
+
     def stop(self) -> None:
         """End ``run`` once the jobs in flight are back."""
         self._stopping = True

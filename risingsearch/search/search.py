@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import inspect
 import math
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from risingsearch.errors import (
 )
 from risingsearch.policies import Policy
 from risingsearch.priors import read_prior
+from risingsearch.priors.history import run_key
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.search.arguments import (
     Arguments,
@@ -30,6 +32,7 @@ from risingsearch.search.arguments import (
     saved_prior,
     shown_arguments,
 )
+from risingsearch.search.finished import keep_in_history
 from risingsearch.search.loop import Loop
 from risingsearch.search.playback import RecordedOpenings
 from risingsearch.search.record import Record
@@ -136,7 +139,9 @@ class RisingSearch:
         directory, a ``SearchResult``, a fitted ``RisingSearchCV``, an Optuna study, a
         table of runs and more; see ``risingsearch.priors.earlier_searches``. They are
         read as data, when the search begins; one that is in ``run_dir`` goes on with
-        those that it was begun with.
+        those that it was begun with. "history" takes the finished searches of the
+        folder that the environment variable ``RISINGSEARCH_HISTORY`` names, as far as
+        they share parameters; a path of that name is given as "./history".
 
     Raises
     ------
@@ -223,6 +228,7 @@ class RisingSearch:
             entropy = saved_entropy(Path(run_dir))
         self._seeds = Seeds(entropy)
         self.scheduler = arguments.scheduler(self._seeds)
+        self._key = secrets.token_hex(8)  # in the history
         self._record = Record(self.trainable, self.candidates, self.scheduler)
         self._loop = Loop(
             self._record,
@@ -237,6 +243,7 @@ class RisingSearch:
             if not trust_run_dir:
                 check_only_own(directory.path)
             self._record.open(directory, header)
+            self._key = run_key(directory.path, self._seeds.entropy)
 
     @classmethod
     def resume(
@@ -358,6 +365,9 @@ class RisingSearch:
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
 
+        Where the environment variable ``RISINGSEARCH_HISTORY`` names a folder, what was
+        found is then kept there, for later searches with ``prior="history"``.
+
         After an exception of a callback, ``run`` goes on where it broke off; jobs still
         in flight are recorded then. Without an executor, Ctrl-C stops at the end of the
         epoch in training, and nothing is lost; a second one does not wait. With an
@@ -386,7 +396,16 @@ class RisingSearch:
             raise KeyboardInterrupt
         if self.scheduler.best_arm is None:
             raise self._record.all_failed()
-        return self.result()
+        result = self.result()
+        if not self._loop.stopped or self.scheduler.stop_reason is not None:
+            directory = self._record.directory
+            keep_in_history(
+                result,
+                key=self._key,
+                run_dir=None if directory is None else directory.path,
+                max_epochs=self.scheduler.max_epochs,
+            )
+        return result
 
     def held(self) -> AbstractContextManager[None]:
         """Keep other processes out of ``run_dir`` until the end of a ``with`` block.
