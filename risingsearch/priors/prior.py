@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from risingsearch.checks import checked_flag, shown
@@ -72,21 +74,59 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
         If one cannot be read or nothing can be learnt from it for these candidates,
         unless the ``Prior`` says to skip it.
     """
+    found = _read(_as_prior(prior), lambda search: _usable(search, candidates))
+    names = {name for params in candidates for name in params}
+    return _told_apart(_most_alike(found, names))
+
+
+def prior_as_data(prior: Any) -> Prior:
+    """Return a ``prior`` whose sources are read, where candidates are not known yet.
+
+    Raises
+    ------
+    PriorError
+        If one cannot be read, unless the ``Prior`` says to skip it.
+    """
+    prior = _as_prior(prior)
+    return Prior(_read(prior, EarlierSearch.sample), prior.skip_unusable)
+
+
+def _as_prior(prior: Any) -> Prior:
+    if isinstance(prior, Prior):
+        return prior
     if prior is None:
-        return []
-    if not isinstance(prior, Prior):
-        prior = Prior(list(prior) if isinstance(prior, (list, tuple)) else [prior])
+        return Prior([])
+    return Prior(list(prior) if isinstance(prior, (list, tuple)) else [prior])
+
+
+def _read(
+    prior: Prior, usable: Callable[[EarlierSearch], EarlierSearch]
+) -> list[EarlierSearch]:
     found: list[EarlierSearch] = []
     for source in prior.searches:
         try:
-            found += [_usable(one, candidates) for one in earlier_searches(source)]
+            found += [usable(one) for one in earlier_searches(source)]
         except PriorError as error:
             if not prior.skip_unusable:
                 raise
             msg = f"goes on without an earlier search: {error}"
-            warnings.warn(msg, RuntimeWarning, stacklevel=2)
-    names = {name for params in candidates for name in params}
-    return _most_alike(found, names)
+            warnings.warn(msg, RuntimeWarning, stacklevel=3)
+    return found
+
+
+def _told_apart(searches: list[EarlierSearch]) -> list[EarlierSearch]:
+    """Return searches with names of their own: those that share one are numbered."""
+    often = Counter(search.name for search in searches)
+    taken = {name for name, n in often.items() if n == 1}
+    told_apart = []
+    for search in searches:
+        if search.name not in taken:
+            numbered = (f"{search.name} {number}" for number in count(1))
+            name = next(name for name in numbered if name not in taken)
+            search = replace(search, name=name)
+            taken.add(name)
+        told_apart.append(search)
+    return told_apart
 
 
 def _usable(search: EarlierSearch, candidates: Params) -> EarlierSearch:
