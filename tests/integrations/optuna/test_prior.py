@@ -65,7 +65,7 @@ def test_without_a_prior_nothing_changes(objective, make_study):
 def test_an_earlier_study_is_a_prior(objective, make_study, tmp_path):
     storage = f"sqlite:///{tmp_path}/studies.db"
     stored = {"storage": storage, "study_name": "before"}
-    before = make_study(budget=30, max_epochs=5, study=stored)
+    before = make_study(budget=40, study=stored)
     before.optimize(objective)
     for source in (before, storage):
         study = make_study(prior=source)
