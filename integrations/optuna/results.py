@@ -11,7 +11,12 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.errors import SearchFailedError
-from risingsearch.integrations.optuna.trial_attributes import ARM, FINAL, N_EPOCHS
+from risingsearch.integrations.optuna.trial_attributes import (
+    ARM,
+    BY_PRIOR,
+    FINAL,
+    N_EPOCHS,
+)
 from risingsearch.integrations.optuna.trial_storage import sign_of
 from risingsearch.search.results import History
 
@@ -40,6 +45,8 @@ class ArmResult:
         Slices it was trained in.
     curve : dict of int to float
         All its reports, by step.
+    opened_by_prior : bool
+        Whether earlier searches suggested its parameters.
     """
 
     id: int
@@ -51,6 +58,7 @@ class ArmResult:
     state: str
     n_trials: int
     curve: dict[int, float]
+    opened_by_prior: bool = False
 
 
 STATES = {
@@ -196,4 +204,5 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         state=STATES.get(last.state, "running"),
         n_trials=len(trials),
         curve=curve,
+        opened_by_prior=BY_PRIOR in last.user_attrs,
     )

@@ -19,11 +19,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
+from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.sqlite_lock import claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
 from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
+    BY_PRIOR,
     GIVEN_UP,
     LAST,
     N_EPOCHS,
@@ -38,6 +40,7 @@ from risingsearch.integrations.optuna.trial_storage import (
     set_n_epochs,
 )
 from risingsearch.integrations.optuna.view import ArmView
+from risingsearch.priors.prior import prior_as_data
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -94,6 +97,12 @@ class RisingSampler(BaseSampler):
     patience : float, default 60.0
         Seconds without a report after which a worker that has nothing else to do gives
         a running trial up, at least 0; or the time of ten epochs, if that is more.
+    prior : Prior, source or list of sources, optional
+        Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``.
+        Of the first 24 arms they suggest two of three, for as long as what they say
+        holds here, and ``base`` all others: the first one, after which the parameters
+        are known, and what not every arm has. ``prior_trust`` says how far they are
+        trusted. They are read at once; give all processes the same.
 
     Raises
     ------
@@ -102,6 +111,9 @@ class RisingSampler(BaseSampler):
         than one objective.
     UnknownNameError
         If there is no such policy or parameter.
+    PriorError
+        If an earlier search cannot be read; on the second arm, if nothing can be learnt
+        from it here.
     StorageError
         On the first trial, if another process searches in the same SQLite database.
 
@@ -146,6 +158,7 @@ class RisingSampler(BaseSampler):
         checkpoint_dir: str | PathLike[str] | None = None,
         artifact_store: Any = None,
         patience: float = 60.0,
+        prior: Any = None,
     ) -> None:
         self.budget = checked_int("budget", budget, 1)
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
@@ -167,6 +180,9 @@ class RisingSampler(BaseSampler):
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
         self._scheduler("maximize", self._n_arms)  # raises what is wrong
+        self._prior: PriorSuggestions | None = None
+        if prior is not None:
+            self._prior = PriorSuggestions(prior_as_data(prior), seed)
         self._forget()
 
     def _scheduler(self, direction: str, n_arms: int) -> Scheduler:
@@ -184,9 +200,17 @@ class RisingSampler(BaseSampler):
         self._followed: tuple[Any, int] | None = None
         self._mine: set[int] = set()  # trials that run in this process
         self._warned = False
+        self._suggested: dict[int, dict[str, Any]] = {}  # by prior, for open trials
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"_lock", "_replica", "_followed", "_mine", "_warned"}  # the process's
+        own = {  # the process's
+            "_lock",
+            "_replica",
+            "_followed",
+            "_mine",
+            "_warned",
+            "_suggested",
+        }
         return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -209,9 +233,12 @@ class RisingSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Ask the sampler that proposes new arms."""
+        """Ask earlier searches, and else the sampler that proposes new arms."""
         if not _opens(trial):
             return {}
+        by_prior = self._by_prior(study, trial)
+        if by_prior is not None:
+            return by_prior
         return self.base.infer_relative_search_space(self._view(study, trial), trial)
 
     def sample_relative(
@@ -220,9 +247,13 @@ class RisingSampler(BaseSampler):
         trial: FrozenTrial,
         search_space: dict[str, BaseDistribution],
     ) -> dict[str, Any]:
-        """Ask the sampler that proposes new arms."""
+        """Return what earlier searches suggest, or ask the base."""
         if not _opens(trial):
             return {}
+        suggested = self._suggested.pop(trial.number, None)
+        if suggested is not None:
+            study._storage.set_trial_user_attr(trial._trial_id, BY_PRIOR, True)
+            return suggested
         return self.base.sample_relative(self._view(study, trial), trial, search_space)
 
     def sample_independent(
@@ -314,6 +345,24 @@ class RisingSampler(BaseSampler):
             return False
         return True
 
+    def _by_prior(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution] | None:
+        """Have earlier searches suggest an arm, and return the space of its parameters.
+
+        None where they do not, nor do they add to what was enqueued.
+        """
+        if self._prior is None or "fixed_params" in trial.system_attrs:
+            return None
+        with self._lock:  # as the study was when the trial was decided
+            replica = self._replica_of(study)
+            opened = replica.opened()
+            suggested = self._prior.suggest(trial.number, opened, replica.taken())
+            if suggested is None:
+                return None
+            self._suggested[trial.number] = suggested
+            return {name: opened.space[name] for name in suggested}
+
     def take_request(self, trial: optuna.Trial) -> None:
         """Record that the objective has asked for the arm that its trial opens."""
         with self._following(trial.study) as replica:
@@ -333,6 +382,24 @@ class RisingSampler(BaseSampler):
         """Whether nothing will ever start again in the study."""
         with self._following(study) as replica:
             return replica.done
+
+    def prior_trust(self, study: Study) -> dict[str, float]:
+        """Return how far each earlier search is trusted in a study by now.
+
+        Parameters
+        ----------
+        study : Study
+            A study that this sampler searches.
+
+        Returns
+        -------
+        dict
+            By the name of the search, from 0 (it ranks what is seen here no better than
+            chance) to 1; all together are the correlation that is expected of what they
+            say. Empty without earlier searches, and before an arm has trained.
+        """
+        with self._following(study) as replica:
+            return {} if self._prior is None else self._prior.trusted(replica.opened())
 
     def can_ask(self, study: Study) -> bool:
         """Whether a trial asked for now has something to train; queue it if need be."""

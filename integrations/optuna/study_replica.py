@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from risingsearch.arms import Job
 from risingsearch.errors import JobError
 from risingsearch.integrations.optuna.open_trials import OpenTrial, OpenTrials
+from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
     FROM_EPOCH,
@@ -405,6 +406,22 @@ class StudyReplica:
         still running: its end is known after its second slice.
         """
         return [self._expected(arm) for arm in self._index]
+
+    def opened(self) -> OpenedArms:
+        """Return the arms that have trained, as earlier searches are compared with."""
+        known = self.scheduler.opened()
+        trials = [self._newest(self._arm[index]) for index in known.arms.tolist()]
+        spaces = [trial.distributions for trial in trials]
+        shared = set(spaces[0]).intersection(*spaces) if spaces else set()
+        space = {name: spaces[-1][name] for name in shared}
+        return OpenedArms(known, [trial.params for trial in trials], space)
+
+    def taken(self) -> list[dict[str, Any]]:
+        """Return the parameters of all arms, as far as they are known."""
+        return [self._newest(arm).params for arm in self._index]
+
+    def _newest(self, arm: int) -> FrozenTrial:
+        return self.newest.get(arm) or self._trials[arm]
 
     def _is_known(self, arm: int) -> bool:
         had_another = self.newest[arm].number != arm

@@ -14,6 +14,7 @@ N_EPOCHS = "rising:n_epochs"
 CHECKPOINT = "rising:checkpoint"
 FINAL = "rising:final"
 LAST = "rising:last"  # the sampler that proposes arms has said that there are no more
+BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
 GIVEN_UP = "rising:given_up"  # by others, who took it for dead before it was decided
 
 

@@ -129,6 +129,10 @@ class RisingSearchCV(
     trust_run_dir : bool, default=False
         Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
         code as you.
+    prior : Prior, source or list of sources, optional
+        Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``. A
+        fitted search, this one's or scikit-learn's, is one. They are read in ``fit``; a
+        search that is in ``run_dir`` goes on with those that it was begun with.
 
     Attributes
     ----------
@@ -155,6 +159,10 @@ class RisingSearchCV(
         The scheduler at the end; ``scheduler_.explain()`` says why each arm waits.
     stop_reason_ : str
         Why the search ended.
+    trust_in_prior_ : dict of str to float
+        How far each earlier search is trusted in the end, from 0 to 1.
+    opened_by_prior_ : list of int
+        The candidates that were opened for what earlier searches say.
     scorer_, multimetric_, refit_time_, n_features_in_, feature_names_in_, classes_
         As in ``GridSearchCV``.
 
@@ -205,6 +213,7 @@ class RisingSearchCV(
         steps_per_epoch: int = 1,
         run_dir: Any = None,
         trust_run_dir: bool = False,
+        prior: Any = None,
     ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
@@ -226,6 +235,7 @@ class RisingSearchCV(
         self.steps_per_epoch = steps_per_epoch
         self.run_dir = run_dir
         self.trust_run_dir = trust_run_dir
+        self.prior = prior
 
     # ----------------------------------------------------------------------- fitting
 
@@ -257,6 +267,8 @@ class RisingSearchCV(
             parameter that forbids it.
         SearchFailedError
             If no configuration has had a finite score.
+        PriorError
+            If an earlier search cannot be read, or nothing can be learnt from it here.
         KeyboardInterrupt
             If it is interrupted: at the end of the epoch in training, the results so
             far are kept, without a refit, and ``continue_search`` goes on. Several
@@ -284,6 +296,7 @@ class RisingSearchCV(
             progress=self.verbose > 0,
             run_dir=self.run_dir,
             trust_run_dir=self.trust_run_dir,
+            prior=self.prior,
             identity=identity_of(folds, self.random_state) if keeps else None,
         )
         self._search = self._run.search
@@ -457,6 +470,8 @@ class RisingSearchCV(
         self.n_candidates_ = len(result.candidates)
         self.scheduler_ = self._search.scheduler
         self.stop_reason_ = result.stop_reason
+        self.trust_in_prior_ = result.trust_in_prior
+        self.opened_by_prior_ = result.opened_by_prior
         error_score = self._error_score()
         self.cv_results_ = format_results(
             result.candidates,
@@ -507,9 +522,13 @@ class RisingSearchCV(
         return state | {"executor": None}
 
     def __sklearn_clone__(self) -> RisingSearchCV:
-        # An executor cannot be copied; clones share it.
-        twin: RisingSearchCV = super(RisingSearchCV, copy(self)).__sklearn_clone__()
+        # An executor cannot be copied, nor an earlier search without what it has found;
+        # clones share them.
+        bare = copy(self)
+        bare.prior = None
+        twin: RisingSearchCV = super(RisingSearchCV, bare).__sklearn_clone__()
         twin.executor = self.executor
+        twin.prior = self.prior
         return twin
 
 

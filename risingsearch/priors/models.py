@@ -60,10 +60,13 @@ class _Model(NamedTuple):
     kernel: Kernel
     seen: Seen
 
+    weights: NDArray[np.float64]  # (n_runs,), of each run in what is predicted
+
     def predict(self, matching: Matching, runs: Params) -> NDArray[np.float64]:
         features = matching.features(runs, self.parameters)
         parts = np.array_split(features, max(1, len(features) // 2_000))
-        return np.concatenate([self.kernel.predict(self.seen, one)[0] for one in parts])
+        between = (self.kernel.between(one, self.seen.features) for one in parts)
+        return np.concatenate([covariance @ self.weights for covariance in between])
 
 
 def predictions(candidates: Params, searches: Sequence[EarlierSearch]) -> Predictions:
@@ -89,17 +92,50 @@ def predictions(candidates: Params, searches: Sequence[EarlierSearch]) -> Predic
     >>> int(said.scores[0].argmax())
     1
     """
-    sampled = [search.sample() for search in searches]
-    matching = Matching(candidates, [search.params for search in sampled])
-    models = [_model(matching, search) for search in sampled]
-    said = np.array([model.predict(matching, candidates) for model in models])
-    spread = np.maximum(said.std(axis=1, keepdims=True), 1e-9)
-    every = range(len(models))
-    return Predictions(
-        tuple(search.name for search in searches),
-        (said - said.mean(axis=1, keepdims=True)) / spread,
-        np.array([_agreement(k, models, matching, sampled) for k in every]),
-    )
+    return Learnt(candidates, searches).said
+
+
+class Learnt:
+    """What was learnt from earlier searches, for candidates and for others like them.
+
+    Parameters
+    ----------
+    candidates : sequence of dict
+        The configurations of the new search, at least one.
+    searches : sequence of EarlierSearch
+        The earlier ones, at least one.
+
+    Attributes
+    ----------
+    said : Predictions
+        What they say of every candidate; see ``predictions``.
+    """
+
+    def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
+        sampled = [search.sample() for search in searches]
+        self._matching = Matching(candidates, [search.params for search in sampled])
+        self._models = [_model(self._matching, search) for search in sampled]
+        means = self._means(candidates)
+        self._middle = means.mean(axis=1, keepdims=True)
+        self._spread = np.maximum(means.std(axis=1, keepdims=True), 1e-9)
+        every = range(len(self._models))
+        self.said = Predictions(
+            tuple(search.name for search in searches),
+            (means - self._middle) / self._spread,
+            np.array(
+                [_agreement(k, self._models, self._matching, sampled) for k in every]
+            ),
+        )
+
+    def said_with(self, others: Params) -> Predictions:
+        """Return what is said of the candidates, and after them of others."""
+        if not others:
+            return self.said
+        more = (self._means(others) - self._middle) / self._spread
+        return self.said._replace(scores=np.hstack([self.said.scores, more]))
+
+    def _means(self, runs: Params) -> NDArray[np.float64]:
+        return np.array([model.predict(self._matching, runs) for model in self._models])
 
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -121,6 +157,15 @@ def check_usable(search: EarlierSearch, candidates: Params) -> None:
         If it has too few runs, or no parameter that varies in them is shared.
     """
     _shared(Matching(candidates, [search.params]), search)
+
+
+def is_usable(search: EarlierSearch, candidates: Params) -> bool:
+    """Return whether something can be learnt from a search for these candidates."""
+    try:
+        check_usable(search, candidates)
+    except PriorError:
+        return False
+    return True
 
 
 def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
@@ -147,7 +192,10 @@ def _model(matching: Matching, search: EarlierSearch) -> _Model:
     features = matching.features(search.params, shared)
     seen = Seen(features, normal_scores(scores), doubts(opened))
     rng = np.random.default_rng(0)
-    return _Model(shared, fitted(seen.sample(100, rng), rng, STEPS), seen)
+    kernel = fitted(seen.sample(100, rng), rng, STEPS)
+    lower = kernel.factor(seen)
+    weights = np.linalg.solve(lower.T, np.linalg.solve(lower, seen.scores))
+    return _Model(shared, kernel, seen, weights)
 
 
 def _agreement(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from risingsearch.checks import checked_flag, shown
@@ -76,31 +78,67 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
         If one cannot be read or nothing can be learnt from it for these candidates,
         unless the ``Prior`` says to skip it.
     """
+    prior = _as_prior(prior)
+    found = _read(prior, lambda search: _usable(search, candidates))
+    if any(_is_history(source) for source in prior.searches):
+        found += history_of(candidates, max(0, MOST_SEARCHES - len(found)))
+    names = {name for params in candidates for name in params}
+    return _told_apart(_most_alike(found, names))
+
+
+def prior_as_data(prior: Any) -> Prior:
+    """Return a ``prior`` whose sources are read, where candidates are not known yet.
+
+    Raises
+    ------
+    PriorError
+        If one cannot be read, unless the ``Prior`` says to skip it.
+    """
+    prior = _as_prior(prior)
+    read: list[Any] = [*_read(prior, EarlierSearch.sample)]
+    if any(_is_history(source) for source in prior.searches):
+        read.append(HISTORY)  # what of it can be used depends on the candidates
+    return Prior(read, prior.skip_unusable)
+
+
+def _as_prior(prior: Any) -> Prior:
+    if isinstance(prior, Prior):
+        return prior
     if prior is None:
-        return []
-    if not isinstance(prior, Prior):
-        prior = Prior(list(prior) if isinstance(prior, (list, tuple)) else [prior])
+        return Prior([])
+    return Prior(list(prior) if isinstance(prior, (list, tuple)) else [prior])
+
+
+def _read(
+    prior: Prior, usable: Callable[[EarlierSearch], EarlierSearch]
+) -> list[EarlierSearch]:
     found: list[EarlierSearch] = []
-    for source in _history_last(prior.searches):
+    for source in prior.searches:
+        if _is_history(source):
+            continue
         try:
-            if _is_history(source):
-                found += history_of(candidates, max(0, MOST_SEARCHES - len(found)))
-                continue
-            found += [_usable(one, candidates) for one in earlier_searches(source)]
+            found += [usable(one) for one in earlier_searches(source)]
         except PriorError as error:
             if not prior.skip_unusable:
                 raise
             msg = f"goes on without an earlier search: {error}"
-            warnings.warn(msg, RuntimeWarning, stacklevel=2)
-    names = {name for params in candidates for name in params}
-    return _most_alike(found, names)
+            warnings.warn(msg, RuntimeWarning, stacklevel=3)
+    return found
 
 
-def _history_last(sources: Iterable[Any]) -> list[Any]:
-    """Return the sources, with the history at the end and once, if it is one."""
-    given = list(sources)
-    others = [source for source in given if not _is_history(source)]
-    return others if len(others) == len(given) else [*others, HISTORY]
+def _told_apart(searches: list[EarlierSearch]) -> list[EarlierSearch]:
+    """Return searches with names of their own: those that share one are numbered."""
+    often = Counter(search.name for search in searches)
+    taken = {name for name, n in often.items() if n == 1}
+    told_apart = []
+    for search in searches:
+        if search.name not in taken:
+            numbered = (f"{search.name} {number}" for number in count(1))
+            name = next(name for name in numbered if name not in taken)
+            search = replace(search, name=name)
+            taken.add(name)
+        told_apart.append(search)
+    return told_apart
 
 
 def _is_history(source: Any) -> bool:

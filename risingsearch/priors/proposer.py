@@ -32,6 +32,11 @@ class Trust(NamedTuple):
     together: float  # how well that ranks what is seen here: a correlation
 
 
+def is_due(n_opened: int) -> bool:
+    """Return whether the arm after so many is one that earlier searches may choose."""
+    return n_opened < FIRST and n_opened % EVERY_RANDOM != 0
+
+
 class PriorProposer:
     """Opens first what did well in earlier searches, while that holds here.
 
@@ -96,8 +101,7 @@ class PriorProposer:
         self, opened: Opened, unopened: NDArray[np.int64]
     ) -> int | None:
         """Return what earlier searches say most of, None while they are not trusted."""
-        n = len(opened.arms)
-        if n >= FIRST or n % EVERY_RANDOM == 0:
+        if not is_due(len(opened.arms)):
             return None
         trust = self.trust(opened.arms, opened.ends)
         if trust.together < FEWEST_TRUST:

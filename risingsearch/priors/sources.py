@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,22 @@ _ALLOWED = (
     "storage URL, a pandas DataFrame, or the path of a run_dir, of a folder of Ray "
     "Tune or MLflow, or of a CSV or parquet file"
 )
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source with what is asked of it, to be read when it is needed.
+
+    Parameters
+    ----------
+    source, score, direction, name
+        As for ``earlier_searches``, for which it is a source itself.
+    """
+
+    source: Any
+    score: str | None = None
+    direction: str | None = None
+    name: str | None = None
 
 
 def earlier_searches(
@@ -114,6 +130,10 @@ def _checked(score: Any, direction: Any, name: Any) -> Asked:
 def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
     if isinstance(source, EarlierSearch):
         return [source if asked.name is None else replace(source, name=asked.name)]
+    if isinstance(source, Source):
+        return _searches(
+            source.source, _checked(source.score, source.direction, source.name)
+        )
     if isinstance(source, str) and "://" in source:
         return _of_storage(source, asked)
     if isinstance(source, (str, os.PathLike)):

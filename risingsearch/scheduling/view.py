@@ -16,7 +16,7 @@ from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.jobs import Jobs
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
-from risingsearch.scheduling.proposers import InformedProposer
+from risingsearch.scheduling.proposers import InformedProposer, Opened
 from risingsearch.scheduling.undo import Undo
 
 
@@ -140,6 +140,11 @@ class SchedulerView(ABC):
             return math.nan
         with self._look():
             return float(self.sign * self._decider.ends(np.array([arm]))[0])
+
+    def opened(self) -> Opened:
+        """Return what a proposer is told of the arms that were opened."""
+        with self._look():
+            return self._decider.opened()
 
     @property
     def trusts_first_looks(self) -> bool:

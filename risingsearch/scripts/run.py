@@ -81,6 +81,7 @@ def run_sweep(
         run_dir=run_dir,
         trust_run_dir=trust_run_dir,
         identity=identity,
+        prior=sweep.earlier(),
     )
     with search.held(), _ended(executor, trainable), _termination_interrupts():
         trainable.end_left_over()
@@ -102,7 +103,7 @@ def _identity(
 ) -> tuple[dict[str, Any], str]:
     """Return what has to be the same when a run goes on, and the salt of its digest."""
     described = sweep.model_dump(
-        mode="json", exclude_defaults=True, exclude={"environment"}
+        mode="json", exclude_defaults=True, exclude={"environment", "prior"}
     )
     identity: dict[str, Any] = {"sweep": described, "cwd": str(cwd)}
     given = sweep.environment

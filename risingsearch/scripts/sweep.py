@@ -13,6 +13,8 @@ import numpy as np
 
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.priors import Prior
+from risingsearch.priors.sources import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
 
 try:
@@ -20,6 +22,7 @@ try:
     from pydantic import (
         AfterValidator,
         Field,
+        PrivateAttr,
         ValidationError,
         field_validator,
         model_validator,
@@ -95,6 +98,44 @@ class BudgetSetting(Strict):
         return self.seconds or 3600.0 * (self.hours or 0.0)
 
 
+class EarlierSetting(Strict):
+    """An earlier search: where it is, and which of its columns is the score."""
+
+    path: Annotated[Text, Field(min_length=1)]
+    score: Annotated[Text, Field(min_length=1)] | None = None
+    direction: Literal["maximize", "minimize"] | None = None
+    name: Annotated[Text, Field(min_length=1)] | None = None
+
+    def source(self, folder: Path) -> Source:
+        """As a search takes it; a path is one from this folder."""
+        is_url = "://" in self.path
+        where = self.path if is_url else folder / self.path
+        return Source(where, self.score, self.direction, self.name)
+
+
+class PriorSetting(Strict):
+    """The earlier searches, and whether those that are of no use here are skipped."""
+
+    searches: list[EarlierSetting]
+    skip_unusable: bool = False
+
+    @field_validator("searches", mode="before")
+    @classmethod
+    def _as_mappings(cls, value: Any) -> Any:
+        given = value if isinstance(value, list) else [value]
+        for one in given:
+            if not isinstance(one, (str, dict)):
+                got = f"; got {one!r}" if isinstance(value, list) else ""
+                msg = f"an earlier search is a path, or a mapping with path{got}"
+                raise ValueError(msg)
+        return [{"path": one} if isinstance(one, str) else one for one in given]
+
+    def prior(self, folder: Path) -> Prior:
+        """As a search takes it; paths are from this folder."""
+        searches = [setting.source(folder) for setting in self.searches]
+        return Prior(searches, self.skip_unusable)
+
+
 class Sweep(Strict):
     """A search over a training script.
 
@@ -131,6 +172,11 @@ class Sweep(Strict):
         Epochs for which a script is started; by default the policy decides.
     seed : int
         Seed of everything random.
+    prior : str, dict or list, optional
+        Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``: a
+        path or a storage URL; a dict with ``path`` and any of its arguments ``score``,
+        ``direction`` and ``name``; a list of these; or a dict with the list as
+        ``searches``, and ``skip_unusable``. Paths are from the folder of the file.
     """
 
     command: list[Text] = Field(min_length=1)
@@ -152,6 +198,17 @@ class Sweep(Strict):
     slice: Epochs | None = None
     retries: int = Field(default=0, ge=0, le=MOST_RETRIES)
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
+    prior: PriorSetting | None = None
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    @field_validator("prior", mode="before")
+    @classmethod
+    def _as_searches(cls, value: Any) -> Any:
+        if value is None or (
+            isinstance(value, dict) and value.keys() & {"searches", "skip_unusable"}
+        ):
+            return value
+        return {"searches": value}
 
     @field_validator("budget", mode="before")
     @classmethod
@@ -237,6 +294,10 @@ class Sweep(Strict):
                 break
         return list(drawn.values())
 
+    def earlier(self) -> Prior | None:
+        """Return the earlier searches to learn from, not read yet."""
+        return None if self.prior is None else self.prior.prior(self._folder)
+
     @property
     def n_candidates(self) -> int:
         """How many configurations are drawn."""
@@ -291,7 +352,9 @@ def read_sweep(path: Path) -> Sweep:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{path} is not YAML: {_cut(' '.join(str(error).split()))}"
         raise InvalidParameterError(msg) from error
-    return checked_sweep(given, str(path))
+    sweep = checked_sweep(given, str(path))
+    sweep._folder = path.parent
+    return sweep
 
 
 def checked_sweep(given: Any, source: str) -> Sweep:

@@ -1,0 +1,165 @@
+"""What earlier searches suggest for a new arm, where the space is not known before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from risingsearch.priors import PriorProposer
+from risingsearch.priors.models import Learnt, is_usable
+from risingsearch.priors.prior import Prior, read_prior
+from risingsearch.priors.proposer import is_due
+from risingsearch.scheduling.proposers import Opened
+
+POOL = 4_000
+"""Configurations that are drawn from a space."""
+COMPARED = 1_000
+"""Of which so many are compared for an arm: others for the arms after it, so that
+workers that open arms at the same moment do not open the same."""
+
+Space = Mapping[str, BaseDistribution]
+Params = Mapping[str, Any]
+
+
+class OpenedArms(NamedTuple):
+    """The arms of a study that have trained, by position in ``known.arms``."""
+
+    known: Opened
+    params: list[Params]
+    space: dict[str, BaseDistribution]  # the parameters that all of them have
+
+
+class _Pool(NamedTuple):
+    """Configurations of one space, and what earlier searches say of them."""
+
+    configurations: list[dict[str, Any]]
+    learnt: Learnt
+
+    def proposer(
+        self, opened: OpenedArms, space: Space
+    ) -> tuple[PriorProposer, Opened]:
+        """Return a proposer for pool and opened arms, and these as it knows them."""
+        ours = [{name: params[name] for name in space} for params in opened.params]
+        arms = len(self.configurations) + np.arange(len(ours))
+        said = self.learnt.said_with(ours)
+        return PriorProposer(said), opened.known._replace(arms=arms)
+
+
+class PriorSuggestions:
+    """Asks ``PriorProposer`` for the parameters of new arms, from a pool of its own.
+
+    The pool is drawn once for a space, the same in every process with the same seed:
+    what is suggested depends on the study and on the number of the trial alone.
+    """
+
+    def __init__(self, prior: Prior, seed: int | None) -> None:
+        self._prior = prior
+        self._seed = 0 if seed is None else seed
+        self._space: Space | None = None
+        self._pool: _Pool | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_space": None, "_pool": None}
+
+    def suggest(
+        self, number: int, opened: OpenedArms, taken: Sequence[Params]
+    ) -> dict[str, Any] | None:
+        """Return parameters for the arm that a trial opens; None to ask another.
+
+        ``taken`` are the configurations of all arms, those that have not trained yet
+        too.
+        """
+        if not is_due(len(opened.params)):
+            return None
+        space = searched(opened.space)
+        pool = self._pool_of(space, opened.params)
+        if pool is None:
+            return None
+        parts = max(1, len(pool.configurations) // COMPARED)
+        known = {_key(params, space) for params in taken}
+        free = [
+            k
+            for k in range(number % parts, len(pool.configurations), parts)
+            if _key(pool.configurations[k], space) not in known
+        ]
+        if not free:
+            return None
+        proposer, seen = pool.proposer(opened, space)
+        chosen = proposer.propose_beforehand(seen, np.array(free))
+        return None if chosen is None else dict(pool.configurations[chosen])
+
+    def trusted(self, opened: OpenedArms) -> dict[str, float]:
+        """Return how far each earlier search is trusted; nothing before it is known."""
+        space = searched(opened.space)
+        pool = self._pool_of(space, opened.params)
+        if pool is None:
+            return {}
+        proposer, seen = pool.proposer(opened, space)
+        return proposer.trusted(seen)
+
+    def _pool_of(self, space: Space, opened: Sequence[Params]) -> _Pool | None:
+        """Return the pool of a space, None where there is nothing to choose."""
+        if self._space != space:
+            self._pool, self._space = self._made(space, opened), space
+        return self._pool
+
+    def _made(self, space: Space, opened: Sequence[Params]) -> _Pool | None:
+        if not space or not self._prior.searches:
+            return None
+        configurations = drawn(space, POOL, np.random.default_rng([self._seed, 3]))
+        # An earlier search may have what only some arms have: it is no mistake.
+        searches = read_prior(self._prior, [*configurations, *opened])
+        usable = [search for search in searches if is_usable(search, configurations)]
+        return _Pool(configurations, Learnt(configurations, usable)) if usable else None
+
+
+def searched(space: Space) -> dict[str, BaseDistribution]:
+    """Return the parameters of a space that have a choice, by name."""
+    return {name: space[name] for name in sorted(space) if not space[name].single()}
+
+
+def drawn(space: Space, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return random configurations of a space, each once: fewer where it has fewer.
+
+    Examples
+    --------
+    >>> space = {"depth": IntDistribution(1, 3), "kind": CategoricalDistribution("a")}
+    >>> drawn(space, 100, np.random.default_rng(0))
+    [{'depth': 3, 'kind': 'a'}, {'depth': 2, 'kind': 'a'}, {'depth': 1, 'kind': 'a'}]
+    """
+    columns = [_values(one, n, rng) for one in space.values()]
+    rows = (dict(zip(space, row, strict=True)) for row in zip(*columns, strict=True))
+    return list({_key(row, space): row for row in rows}.values())
+
+
+def _values(one: BaseDistribution, n: int, rng: np.random.Generator) -> list[Any]:
+    if isinstance(one, CategoricalDistribution):
+        return [one.choices[k] for k in rng.integers(len(one.choices), size=n)]
+    if not isinstance(one, (FloatDistribution, IntDistribution)):
+        msg = f"a distribution of Optuna has values of its own; got {one!r}"
+        raise TypeError(msg)
+    low, high, whole = one.low, one.high, isinstance(one, IntDistribution)
+    if one.log:
+        ends = np.log(low), np.log(high + 1 if whole else high)
+        values = np.exp(rng.uniform(*ends, size=n))
+        values = np.clip(np.floor(values) if whole else values, low, high)
+    elif one.step is not None:
+        n_steps = round((high - low) / one.step)
+        values = low + one.step * rng.integers(n_steps + 1, size=n)
+        values = np.minimum(values, high)
+    else:
+        values = np.clip(rng.uniform(low, high, size=n), low, high)
+    found: list[Any] = values.tolist()
+    return [int(value) for value in found] if whole else found
+
+
+def _key(params: Params, space: Space) -> tuple[str, ...]:
+    return tuple(repr(params.get(name)) for name in space)

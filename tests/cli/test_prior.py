@@ -1,0 +1,139 @@
+"""A sweep that learns from earlier searches: what it opens, and what it keeps."""
+
+import json
+
+import pytest
+
+from risingsearch.cli.main import main
+from risingsearch.scripts.sweep import checked_sweep, read_sweep
+from risingsearch.search.search import RisingSearch
+
+BASH = """#!/usr/bin/env bash
+set -eu
+state="$RISINGSEARCH_CHECKPOINT_DIR/state"
+if [[ -e $state ]]; then read -r epoch < "$state"; else epoch=0; fi
+for ((i = 0; i < RISINGSEARCH_EPOCHS; i++)); do
+    epoch=$((epoch + 1))
+    echo "$epoch" > "$state"
+    echo "{\\"epoch\\": $epoch, \\"score\\": $((1000 * $1 * epoch / (epoch + 2)))}"
+done
+"""
+SWEEP = """
+command: [bash, train.sh, "{top}"]
+parameters:
+  top: {type: int, low: 1, high: 200}
+budget: 16
+max_epochs: 4
+candidates: 40
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder that is not the current one, with the sweep's earlier runs."""
+    (tmp_path / "sweeps").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.sh").write_text(BASH)
+    rows = [f"{top},{200 - top}" for top in range(1, 200, 9)]
+    (tmp_path / "sweeps/runs.csv").write_text("\n".join(["top,val_loss", *rows]))
+    return tmp_path / "sweeps"
+
+
+def write(folder, prior):
+    path = folder / "sweep.yaml"
+    path.write_text(f"{SWEEP}prior: {json.dumps(prior)}\n")
+    return str(path)
+
+
+def result(capsys, *arguments):
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def opened(run_dir="runs/sweep"):
+    found = RisingSearch.saved_result(run_dir)
+    return [found.candidates[arm]["top"] for arm in found.opened_by_prior]
+
+
+LOSS = {"path": "runs.csv", "score": "val_loss", "direction": "minimize", "name": "May"}
+
+
+def test_what_did_well_earlier_is_opened_first(folder, capsys):
+    result(capsys, "run", write(folder, LOSS))
+    found = RisingSearch.saved_result("runs/sweep")
+    assert list(found.trust_in_prior) == ["May"]
+    assert opened()
+    assert min(opened()) > 150
+
+
+def test_a_prior_that_misleads_is_dropped(folder, capsys):
+    upside_down = LOSS | {"direction": "maximize"}
+    twice = [upside_down, upside_down | {"name": "June"}]
+    result(capsys, "run", write(folder, twice))
+    trust = RisingSearch.saved_result("runs/sweep").trust_in_prior
+    assert max(trust.values()) < 0.1
+    assert len(opened()) <= 2
+
+
+def test_a_run_goes_on_with_the_prior_it_was_begun_with(folder, capsys):
+    sweep = write(folder, LOSS)
+    result(capsys, "run", sweep)
+    before = opened()
+    (folder / "runs.csv").unlink()  # it is not needed any more
+    assert result(capsys, "run", sweep)["epochs"] == 16
+    assert result(capsys, "resume", "runs/sweep", "--budget", "+8")["epochs"] == 24
+    assert opened()[: len(before)] == before
+    assert RisingSearch.saved_result("runs/sweep").trust_in_prior["May"] > 0.3
+    assert result(capsys, "status", "runs/sweep")["epochs"] == 24
+
+
+def test_a_run_is_a_prior_of_the_next(folder, capsys):
+    result(capsys, "run", write(folder, LOSS), "--run-dir", folder / "first")
+    result(capsys, "run", write(folder, ["first", LOSS]))
+    assert list(RisingSearch.saved_result("runs/sweep").trust_in_prior) == [
+        "first",
+        "May",
+    ]
+
+
+def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):
+    storage, there = "sqlite:///studies.db", str(folder / "there.csv")
+    prior = read_sweep(folder / write(folder, ["a.csv", storage, there])).earlier()
+    sources = [source.source for source in prior.searches]
+    assert sources == [folder / "a.csv", storage, folder / "there.csv"]
+
+
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        ("none.csv", "there is no earlier search at"),
+        ("two.csv", "could be the score: name one of them with score="),
+        (5, "prior.searches: an earlier search is a path, or a mapping with path; got"),
+        ({"path": "a", "of": "b"}, "prior.searches.0.of: Extra inputs are not"),
+        ({"path": "a", "direction": "down"}, "prior.searches.0.direction: Input"),
+        ({"searches": ["a"], "skip": True}, "prior.skip: Extra inputs are not"),
+        ({"path": ""}, "prior.searches.0.path"),
+        ({**LOSS, "score": "accuracy"}, "accuracy"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(folder, capsys, prior, words):
+    (folder / "two.csv").write_text("top,one,two\n1,2,3\n4,5,6\n")
+    assert main(["run", write(folder, prior)]) == 2
+    captured = capsys.readouterr().err
+    assert words in captured
+    assert captured.count("\n") == 1
+
+
+def test_what_cannot_be_used_may_be_skipped(folder, capsys):
+    prior = {"searches": ["none.csv", LOSS], "skip_unusable": True}
+    with pytest.warns(RuntimeWarning, match="goes on without an earlier search"):
+        result(capsys, "run", write(folder, prior))
+    assert list(RisingSearch.saved_result("runs/sweep").trust_in_prior) == ["May"]
+
+
+def test_a_sweep_without_a_prior_is_described_as_before():
+    given = {"command": ["true"], "parameters": {}, "budget": 4, "max_epochs": 2}
+    given["parameters"] = {"top": {"type": "int", "low": 1, "high": 9}}
+    sweep = checked_sweep(given, "sweep.yaml")
+    assert sweep.earlier() is None
+    assert "prior" not in sweep.model_dump(exclude_defaults=True)

@@ -1,0 +1,224 @@
+"""A study that learns from earlier searches: what it opens first, and what it shows."""
+
+import pickle
+
+import numpy as np
+import optuna
+import pytest
+
+import risingsearch.integrations.optuna as rising
+from risingsearch.errors import PriorError
+from risingsearch.priors import EarlierSearch, Prior
+
+
+def earlier(best=0.3, name="May", **more):
+    """Return a search of ``x``, which was best at a value of it."""
+    params = [{"x": x, **more} for x in np.linspace(0.0, 1.0, 20)]
+    ends = [1.0 - (one["x"] - best) ** 2 for one in params]
+    return EarlierSearch(name, params, [np.array([end]) for end in ends])
+
+
+def by_prior(study):
+    return [result for result in rising.arm_results(study) if result.opened_by_prior]
+
+
+def off(study):
+    return max(abs(result.params["x"] - 0.3) for result in by_prior(study))
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_what_did_well_earlier_is_opened_first(objective, make_study, direction):
+    objective.sign = 1.0 if direction == "maximize" else -1.0
+    prior = [earlier(), earlier(name="June")]
+    study = make_study(budget=100, direction=direction, prior=prior)
+    study.optimize(objective)
+    assert objective.trained.total() == 100
+    opened = rising.arm_results(study)
+    assert not opened[0].opened_by_prior  # before it, no parameters are known
+    assert len(by_prior(study)) >= 5
+    assert off(study) < 0.1
+    assert len({result.params["x"] for result in opened}) == len(opened)
+    trust = study.sampler.prior_trust(study)
+    assert set(trust) == {"May", "June"}
+    assert sum(trust.values()) > 0.5
+
+
+def test_a_prior_that_misleads_is_dropped_within_a_few_arms(objective, make_study):
+    prior = [earlier(best=1.0), earlier(best=1.0, name="June")]
+    study = make_study(budget=100, prior=prior)
+    study.optimize(objective)
+    assert len(by_prior(study)) <= 3
+    assert max(study.sampler.prior_trust(study).values()) < 0.1
+
+
+def test_without_a_prior_nothing_changes(objective, make_study):
+    def opened(**options):
+        study = make_study(budget=40, **options)
+        study.optimize(objective)
+        assert by_prior(study) == []
+        assert study.sampler.prior_trust(study) == {}
+        return [result.params for result in rising.arm_results(study)]
+
+    assert opened(prior=None) == opened() == opened(prior=[])
+
+
+def test_an_earlier_study_is_a_prior(objective, make_study, tmp_path):
+    storage = f"sqlite:///{tmp_path}/studies.db"
+    stored = {"storage": storage, "study_name": "before"}
+    before = make_study(budget=40, study=stored)
+    before.optimize(objective)
+    for source in (before, storage):
+        study = make_study(prior=source)
+        study.optimize(objective)
+        assert by_prior(study)
+        assert list(study.sampler.prior_trust(study)) == ["study before"]
+
+
+def test_arms_that_are_open_at_the_same_time_differ(make_study):
+    study = rising.RisingStudy(make_study(budget=120, max_epochs=10, prior=earlier()))
+    seen = []
+    while not study.done:
+        trials = []
+        while len(trials) < 4 and (trial := study.ask()) is not None:
+            x = trial.suggest_float("x", 0.0, 1.0)
+            arm = rising.arm(trial)
+            if arm.from_epoch == 0:
+                seen.append(x)
+            trials.append((trial, arm, x))
+        for trial, arm, x in trials:
+            for epoch in range(arm.from_epoch, arm.from_epoch + arm.n_epochs):
+                trial.report((1 - (x - 0.3) ** 2) * (1 - 1 / (epoch + 2)), epoch)
+            study.tell(trial)
+    assert len(by_prior(study.study)) >= 4
+    assert len(set(seen)) == len(seen)
+
+
+def test_every_process_suggests_the_same(objective, make_study):
+    study = make_study(budget=100, prior=earlier())
+    study.optimize(objective, n_trials=2)
+    copied = pickle.loads(pickle.dumps(study.sampler))
+    other = optuna.create_study(
+        direction="maximize", sampler=copied, pruner=rising.RisingPruner()
+    )
+    for trial in study.trials:
+        other.add_trial(trial)
+    asked = [each.ask().suggest_float("x", 0.0, 1.0) for each in (study, other)]
+    assert asked[0] == asked[1]
+    assert by_prior(study)[-1].params == {"x": asked[0]}
+    assert copied.prior_trust(other) == study.sampler.prior_trust(study)
+
+
+def test_a_study_goes_on_with_the_prior_that_its_sampler_is_given(
+    objective, make_study
+):
+    storage = optuna.storages.InMemoryStorage()
+    stored = {"storage": storage, "study_name": "one", "load_if_exists": True}
+    make_study(prior=earlier(), study=stored).optimize(objective, n_trials=4)
+    again = make_study(prior=earlier(), study=stored)
+    n_before = len(by_prior(again))
+    assert n_before
+    again.optimize(objective)
+    assert objective.trained.total() == 60
+    assert len(by_prior(again)) > n_before
+
+
+def test_what_is_enqueued_is_opened_as_it_is(objective, make_study):
+    study = make_study(prior=earlier())
+    for x in (0.9, 0.8, 0.7):
+        study.enqueue_trial({"x": x})
+    study.optimize(objective)
+    first = rising.arm_results(study)[:3]
+    assert [result.params["x"] for result in first] == [0.9, 0.8, 0.7]
+    assert not any(result.opened_by_prior for result in first)
+    assert off(study) < 0.15
+
+
+def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
+    def objective(trial):
+        top = 1.0 - (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2
+        trial.suggest_int("only", 1, 1)  # no choice
+        if trial.suggest_categorical("kind", ["a", "b"]) == "a":
+            top -= trial.suggest_float("y", 0.0, 0.1)
+        arm = rising.arm(trial)
+        for epoch in range(arm.from_epoch, 20):
+            trial.report(top * (1.0 - 1.0 / (epoch + 2)), epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return top
+
+    of_y = EarlierSearch(
+        "of y",
+        [{"y": y} for y in np.linspace(0.0, 0.1, 8)],
+        [np.array([-y]) for y in np.linspace(0.0, 0.1, 8)],
+    )
+    study = make_study(budget=100, prior=[earlier(kind="a"), of_y])
+    study.optimize(objective)
+    assert off(study) < 0.15
+    assert {"a", "b"} == {r.params["kind"] for r in rising.arm_results(study)}
+    for result in by_prior(study):
+        assert ("y" in result.params) == (result.params["kind"] == "a")
+    assert list(study.sampler.prior_trust(study)) == ["May"]
+
+
+@pytest.mark.parametrize(
+    "suggest",
+    [
+        lambda trial: trial.suggest_float("x", 1e-4, 1.0, log=True),
+        lambda trial: trial.suggest_float("x", 0.0, 1.0, step=0.05),
+        lambda trial: trial.suggest_int("x", 0, 1),
+        lambda trial: trial.suggest_int("x", 1, 64, log=True),
+        lambda trial: trial.suggest_categorical("x", [0.0, 0.3, 1.0]),
+    ],
+)
+def test_every_kind_of_parameter_is_suggested(make_study, suggest):
+    def objective(trial):
+        x = suggest(trial)
+        arm = rising.arm(trial)
+        for epoch in range(arm.from_epoch, 20):
+            trial.report(-((x - 0.3) ** 2) + 1.0 - 1.0 / (epoch + 2), epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return -((x - 0.3) ** 2)
+
+    study = make_study(budget=60, prior=earlier(), n_arms=8)
+    study.optimize(objective)
+    assert by_prior(study)
+    assert sum(result.epochs for result in rising.arm_results(study)) <= 60
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        lambda: optuna.samplers.RandomSampler(seed=0),
+        lambda: optuna.samplers.TPESampler(multivariate=True, group=True, seed=0),
+        lambda: optuna.samplers.QMCSampler(seed=0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_any_base_opens_the_other_arms(objective, make_study, base):
+    study = make_study(budget=60, prior=earlier(), base=base())
+    study.optimize(objective)
+    assert 0 < len(by_prior(study)) < len(rising.arm_results(study))
+
+
+def test_threads_share_the_sampler(objective, make_study):
+    study = make_study(budget=100, prior=earlier())
+    study.optimize(objective, n_jobs=3)
+    assert objective.trained.total() == 100
+    assert set(objective.trained.values()) == {1}
+
+
+def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(
+    objective, make_study
+):
+    with pytest.raises(PriorError, match="there is no earlier search at"):
+        make_study(prior="none.csv")
+    foreign = EarlierSearch("foreign", [{"z": 1.0}] * 4, [np.array([0.5])] * 4)
+    study = make_study(prior=foreign)
+    with pytest.raises(PriorError, match="foreign: nothing of it can be used here"):
+        study.optimize(objective)
+    skipping = Prior([foreign, earlier()], skip_unusable=True)
+    study = make_study(prior=skipping)
+    with pytest.warns(RuntimeWarning, match="goes on without an earlier search"):
+        study.optimize(objective)
+    assert list(study.sampler.prior_trust(study)) == ["May"]

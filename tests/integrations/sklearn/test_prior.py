@@ -1,0 +1,92 @@
+"""A fitted search that learns from earlier ones: what it opens, shows and keeps."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import RandomizedSearchCV
+
+from risingsearch.errors import PriorError
+from risingsearch.integrations.sklearn import RisingSearchCV
+from risingsearch.priors import EarlierSearch
+
+X, y = make_classification(300, n_informative=5, random_state=0)
+ALPHAS = np.logspace(-6, 3, 60).tolist()  # above 1 nothing is learnt
+
+
+def searching(**changes):
+    arguments = {"budget": 40, "max_epochs": 8, "cv": 0.3, "random_state": 0}
+    return RisingSearchCV(SGDClassifier(), {"alpha": ALPHAS}, **arguments | changes)
+
+
+def earlier(best=-4.0, name="May"):
+    params = [{"alpha": alpha} for alpha in ALPHAS[::3]]
+    ends = [-abs(np.log10(one["alpha"]) - best) for one in params]
+    return EarlierSearch(name, params, [np.array([end]) for end in ends])
+
+
+def test_what_did_well_earlier_is_opened_first():
+    plain = searching().fit(X, y)
+    search = searching(prior=[earlier(), earlier(name="June")]).fit(X, y)
+    assert search.n_candidates_ == plain.n_candidates_
+    assert search.cv_results_["params"] == plain.cv_results_["params"]
+    assert search.opened_by_prior_
+    for row in search.opened_by_prior_:
+        assert abs(np.log10(search.cv_results_["params"][row]["alpha"]) + 4) < 2
+    assert set(search.trust_in_prior_) == {"May", "June"}
+    assert plain.opened_by_prior_ == []
+    assert plain.trust_in_prior_ == {}
+
+
+def test_a_prior_that_misleads_is_dropped():
+    misleading = searching(prior=[earlier(best=3.0), earlier(best=3.0, name="June")])
+    search = misleading.fit(X, y)
+    assert max(search.trust_in_prior_.values()) < 0.1
+    assert len(search.opened_by_prior_) <= 3
+
+
+def test_fitted_searches_are_earlier_ones():
+    ours = searching().fit(X, y)
+    theirs = RandomizedSearchCV(
+        SGDClassifier(random_state=0), {"alpha": ALPHAS}, n_iter=20, cv=2
+    ).fit(X, y)
+    search = searching(prior=[ours, theirs, ours]).fit(X, y)
+    assert list(search.trust_in_prior_) == [
+        "RisingSearchCV 1",
+        "RandomizedSearchCV",
+        "RisingSearchCV 2",
+    ]
+
+
+def test_clones_and_pickles_learn_from_the_same():
+    ours = searching().fit(X, y)
+    search = searching(prior=ours)
+    twin = clone(search)
+    assert twin.get_params(deep=False)["prior"] is ours
+    twin.fit(X, y)
+    copied = pickle.loads(pickle.dumps(search)).fit(X, y)
+    assert copied.history_["arm"] == twin.history_["arm"]
+    assert twin.trust_in_prior_
+
+
+def test_a_run_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path):
+    whole = searching(prior=earlier()).fit(X, y)
+    searching(prior=earlier(), run_dir=tmp_path).fit(X, y)
+    again = searching(run_dir=tmp_path).fit(X, y)  # whatever the prior is now
+    assert again.history_["arm"] == whole.history_["arm"]
+    assert again.trust_in_prior_ == whole.trust_in_prior_
+    assert again.continue_search(5).opened_by_prior_
+    learnt = searching(prior=tmp_path, random_state=1).fit(X, y)
+    assert list(learnt.trust_in_prior_) == [tmp_path.name]
+
+
+def test_a_prior_that_cannot_be_used_is_an_error_before_anything_is_trained():
+    search = searching(prior=searching())
+    with pytest.raises(PriorError, match="this RisingSearchCV is not fitted"):
+        search.fit(X, y)
+    foreign = EarlierSearch("foreign", [{"C": 1.0}] * 4, [np.array([0.5])] * 4)
+    with pytest.raises(PriorError, match="foreign: nothing of it can be used here"):
+        searching(prior=foreign).fit(X, y)

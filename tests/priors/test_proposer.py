@@ -1,0 +1,61 @@
+"""Which candidate earlier searches have opened, and how far they are trusted."""
+
+import numpy as np
+import pytest
+
+from risingsearch.priors import PriorProposer
+from risingsearch.priors.models import Predictions
+from risingsearch.scheduling.proposers import Opened
+
+SCORES = np.array([np.linspace(-1.5, 1.5, 40), np.linspace(1.5, -1.5, 40)])
+SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]))
+
+
+def opened(arms, ends=None):
+    arms = np.array(arms, dtype=np.int64)
+    ends = arms.astype(float) if ends is None else np.array(ends, dtype=float)
+    n = len(arms)
+    return Opened(arms, np.ones(n, dtype=np.int64), ends, np.full(n, False), 9)
+
+
+def proposed(known, proposer=None):
+    proposer = proposer or PriorProposer(SAID)
+    unopened = np.setdiff1d(np.arange(40), known.arms)
+    return proposer.propose_beforehand(known, unopened)
+
+
+def test_the_first_arm_and_every_third_are_opened_as_without():
+    assert [proposed(opened(range(n))) is None for n in range(7)] == [
+        True,
+        True,  # the two contradict each other, and nothing is seen yet
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_it_follows_the_search_that_ranks_what_is_seen():
+    assert proposed(opened([3, 9])) == 39
+    assert proposed(opened([3, 9], [1.0, 0.0])) == 0
+
+
+def test_nothing_is_proposed_while_nothing_is_trusted():
+    one = PriorProposer(SAID._replace(names=("May",), scores=SCORES[:1]))
+    falling = opened([3, 9, 20, 30], [4.0, 3.0, 2.0, 1.0])
+    assert proposed(falling, one) is None
+    assert one.trusted(falling) == {"May": 0.0}
+    assert proposed(opened([3, 9, 20, 30]), one) == 39
+
+
+def test_later_arms_are_this_searchs_own_business():
+    assert proposed(opened(range(23))) is not None
+    assert proposed(opened(range(25))) is None
+
+
+def test_trust_is_shared_out_and_sums_to_a_correlation():
+    trusted = PriorProposer(SAID).trusted(opened([3, 9, 20, 30]))
+    assert trusted["May"] > 0.8
+    assert trusted["June"] == pytest.approx(0.0, abs=1e-6)
+    assert sum(trusted.values()) <= 1.0
