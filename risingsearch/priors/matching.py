@@ -129,6 +129,6 @@ def _parameter(name: str, candidates: Params, everybody: Params) -> Parameter:
         numbers = np.unique([float(value) for value in own])
         return Parameter(name, numbers, (), may_be_absent)
     kinds = tuple(dict.fromkeys(category(value) for value in known))
-    if 2 * len(kinds) > len(known):  # next to nothing is said twice
-        kinds = ()
+    if 2 * len({category(value) for value in own}) > len(own):
+        kinds = ()  # next to nothing is said twice
     return Parameter(name, None, kinds, may_be_absent)

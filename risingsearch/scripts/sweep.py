@@ -14,6 +14,7 @@ import numpy as np
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Prior
+from risingsearch.priors.prior import HISTORY
 from risingsearch.priors.sources import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
 
@@ -106,8 +107,10 @@ class EarlierSetting(Strict):
     direction: Literal["maximize", "minimize"] | None = None
     name: Annotated[Text, Field(min_length=1)] | None = None
 
-    def source(self, folder: Path) -> Source:
+    def source(self, folder: Path) -> Source | str:
         """As a search takes it; a path is one from this folder."""
+        if self.path == HISTORY:
+            return HISTORY
         is_url = "://" in self.path
         where = self.path if is_url else folder / self.path
         return Source(where, self.score, self.direction, self.name)

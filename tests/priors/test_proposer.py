@@ -27,7 +27,7 @@ def proposed(known, proposer=None):
 def test_the_first_arm_and_every_third_are_opened_as_without():
     assert [proposed(opened(range(n))) is None for n in range(7)] == [
         True,
-        True,  # the two contradict each other, and nothing is seen yet
+        False,
         False,
         True,
         False,
@@ -42,7 +42,7 @@ def test_it_follows_the_search_that_ranks_what_is_seen():
 
 
 def test_nothing_is_proposed_while_nothing_is_trusted():
-    one = PriorProposer(SAID._replace(names=("May",), scores=SCORES[:1]))
+    one = PriorProposer(Predictions(("May",), SCORES[:1], np.array([0.6])))
     falling = opened([3, 9, 20, 30], [4.0, 3.0, 2.0, 1.0])
     assert proposed(falling, one) is None
     assert one.trusted(falling) == {"May": 0.0}
