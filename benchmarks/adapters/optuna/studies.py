@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -133,8 +133,17 @@ def study(method: str, task: Task, multiple: int, seed: int) -> Studied:
     return Studied(replayed.regrets(), len(replayed.best), trials)
 
 
-def replay(method: str, task: Task, budget: int, seed: int) -> tuple[Replayed, int]:
-    """Run one study; return what it trained, and its number of trials."""
+def replay(
+    method: str,
+    task: Task,
+    budget: int,
+    seed: int,
+    first: Sequence[Sequence[float]] = (),
+) -> tuple[Replayed, int]:
+    """Run one study; return what it trained, and its number of trials.
+
+    The configurations ``first`` are suggested before the sampler's own.
+    """
     setup = METHODS[method]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -144,6 +153,8 @@ def replay(method: str, task: Task, budget: int, seed: int) -> tuple[Replayed, i
             sampler=setup.sampler(task, budget, seed),
             pruner=setup.pruner(task.max_epochs),
         )
+    for point in first:
+        made.enqueue_trial({f"x{i}": value for i, value in enumerate(point)})
     replayed = Replayed(task, budget)
     made.optimize(replayed)
     return replayed, len(made.trials)

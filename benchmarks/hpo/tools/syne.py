@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +24,27 @@ ROOT = Path(__file__).parents[3]
 
 
 def play(
-    run: Search, budget: int, *, search: str, python: str
+    run: Search,
+    budget: int,
+    *,
+    search: str,
+    python: str,
+    runner: str = RUNNER,
+    more: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> NDArray[np.int64] | None:
-    """Return the configuration of every epoch; None if the search fails."""
+    """Return the configuration of every epoch; None if the search fails.
+
+    A ``runner`` gets ``more`` arrays with those of the table.
+    """
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "table.npz"
         features = run.task.features
         assert features is not None
-        np.savez(table, features=features[run.order], scores=run.seen[run.order])
+        arrays = {"features": features[run.order], "scores": run.seen[run.order]}
+        np.savez(table, **arrays, **(more or {}))
         job = {"table": str(table), "search": search, "budget": budget}
         done = subprocess.run(
-            [python, "-m", RUNNER, json.dumps(job | {"seed": run.seed})],
+            [python, "-m", runner, json.dumps(job | {"seed": run.seed})],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
             capture_output=True,

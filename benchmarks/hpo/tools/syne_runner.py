@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,17 @@ APART = 1e-9
 class Replay:
     """The trials of a search, and the epochs they trained.
 
-    ``scores`` has a row per configuration, NaN after a curve's end.
+    ``scores`` has a row per configuration, NaN after a curve's end. ``row_of`` finds
+    the row of a new trial's configuration, or None when none is left.
     """
 
-    def __init__(self, scores: Any, rows: dict[tuple[float, ...], int]) -> None:
+    def __init__(
+        self, scores: Any, row_of: Callable[[dict[str, Any]], int | None]
+    ) -> None:
         self._scores = scores
         self._lengths = np.sum(~np.isnan(scores), axis=1)
-        self._rows = rows
+        self._row_of = row_of
+        self._rows: dict[int, int] = {}
         self._trials: dict[int, Trial] = {}
         self._epochs: dict[int, int] = {}
         self.trained: list[int] = []
@@ -46,14 +51,27 @@ class Replay:
             return None
         if not suggestion.spawn_new_trial_id:
             return self._trials[suggestion.checkpoint_trial_id]
+        row = self._row_of(suggestion.config)
+        if row is None:
+            return None
         trial = Trial(number, suggestion.config, datetime.datetime.now())
         self._trials[number], self._epochs[number] = trial, 0
+        self._rows[number] = row
         scheduler.on_trial_add(trial)
         return trial
 
+    def play(self, scheduler: Any, budget: int) -> list[int]:
+        """Return the row of every epoch, once the budget is spent or no trial left."""
+        while len(self.trained) < budget:
+            trial = self.next_trial(scheduler)
+            if trial is None:
+                break
+            self.train(scheduler, trial, budget)
+        return self.trained
+
     def train(self, scheduler: Any, trial: Trial, budget: int) -> None:
         """Train a trial until it is stopped, its curve ends, or the budget is spent."""
-        row = self._rows[tuple(trial.config.values())]
+        row = self._rows[trial.trial_id]
         result: dict[str, Any] = {}
         while len(self.trained) < budget:
             epoch = self._epochs[trial.trial_id]
@@ -76,7 +94,7 @@ def search(job: dict[str, Any]) -> list[int]:
     features = features + APART * np.arange(len(features))[:, None]
     names = [f"x{i}" for i in range(features.shape[1])]
     candidates = [dict(zip(names, row, strict=True)) for row in features.tolist()]
-    replay = Replay(scores, {tuple(row): i for i, row in enumerate(features.tolist())})
+    rows = {tuple(row): i for i, row in enumerate(features.tolist())}
     scheduler, options = SCHEDULERS[job["search"]]
     made = scheduler(
         {name: uniform(0.0, 1.0 + APART * len(features)) for name in names},
@@ -88,15 +106,16 @@ def search(job: dict[str, Any]) -> list[int]:
         search_options={"restrict_configurations": candidates, "debug_log": False},
         **options,
     )
-    while len(replay.trained) < job["budget"]:
-        trial = replay.next_trial(made)
-        if trial is None:
-            break
-        replay.train(made, trial, job["budget"])
-    return replay.trained
+    replay = Replay(scores, lambda config: rows[tuple(config.values())])
+    return replay.play(made, job["budget"])
 
 
-if __name__ == "__main__":
+def answer(search: Callable[[dict[str, Any]], list[int]]) -> None:
+    """Print what a search of the job on the command line returns, and nothing else."""
     line = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     print(json.dumps(search(json.loads(sys.argv[1]))), file=line, flush=True)
+
+
+if __name__ == "__main__":
+    answer(search)
