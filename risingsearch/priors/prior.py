@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -81,7 +82,8 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
     prior = _as_prior(prior)
     found = _read(prior, lambda search: _usable(search, candidates))
     if any(_is_history(source) for source in prior.searches):
-        found += history_of(candidates, max(0, MOST_SEARCHES - len(found)))
+        room = max(0, MOST_SEARCHES - len(found))
+        found += _unless_skipped(prior, lambda: history_of(candidates, room))
     names = {name for params in candidates for name in params}
     return _told_apart(_most_alike(found, names))
 
@@ -114,16 +116,29 @@ def _read(
 ) -> list[EarlierSearch]:
     found: list[EarlierSearch] = []
     for source in prior.searches:
-        if _is_history(source):
-            continue
-        try:
-            found += [usable(one) for one in earlier_searches(source)]
-        except PriorError as error:
-            if not prior.skip_unusable:
-                raise
-            msg = f"goes on without an earlier search: {error}"
-            warnings.warn(msg, RuntimeWarning, stacklevel=3)
+        if not _is_history(source):
+            found += _unless_skipped(prior, partial(_usable_in, source, usable))
     return found
+
+
+def _usable_in(
+    source: Any, usable: Callable[[EarlierSearch], EarlierSearch]
+) -> list[EarlierSearch]:
+    return [usable(search) for search in earlier_searches(source)]
+
+
+def _unless_skipped(
+    prior: Prior, read: Callable[[], list[EarlierSearch]]
+) -> list[EarlierSearch]:
+    """Return what is read; nothing, with a warning, where that may be skipped."""
+    try:
+        return read()
+    except PriorError as error:
+        if not prior.skip_unusable:
+            raise
+        msg = f"goes on without an earlier search: {error}"
+        warnings.warn(msg, RuntimeWarning, stacklevel=4)
+        return []
 
 
 def _told_apart(searches: list[EarlierSearch]) -> list[EarlierSearch]:
