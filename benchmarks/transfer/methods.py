@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from benchmarks.hpo.draws import Search, draw_search
 from benchmarks.hpo.replay import judge, train
+from benchmarks.transfer import rivals
+from benchmarks.transfer.rivals import EarlierTable
 from benchmarks.transfer.tasks import (
     NEGATED,
     PERMUTED,
     TransferTask,
+    drawn_runs,
     earlier_searches,
 )
 from risingsearch import Scheduler
@@ -87,6 +90,22 @@ def regret(place: Place, method: Method, multiple: float, seed: int) -> float:
     if earlier is None or budget > run.lengths.sum():
         return float("nan")
     return judge(run, searched(run, place.task, earlier, budget), budget).regret
+
+
+def rival_regret(
+    place: Place, rival: str, multiple: float, seed: int, python: str | None
+) -> float:
+    """Return the regret of another tool after the same runs of four tasks."""
+    task = place.task.task
+    run = draw_search(task, seed, 0.0)
+    budget = round(multiple * task.max_epochs)
+    earlier = [
+        EarlierTable(one.task.features[runs], one.task.curves[runs])
+        for one, runs in drawn_runs(place.siblings, 4, seed)
+        if one.task.features is not None
+    ]
+    trained = rivals.play(run, budget, earlier, rival=rival, python=python)
+    return float("nan") if trained is None else judge(run, trained, budget).regret
 
 
 def searched(

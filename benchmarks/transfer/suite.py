@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from benchmarks.hpo.statistics import balanced, mean_known, over_seeds, paired
 from benchmarks.shared import figures, report
-from benchmarks.transfer.methods import METHODS, NONE, Method, Place, places, regret
+from benchmarks.transfer import rivals
+from benchmarks.transfer.methods import (
+    METHODS,
+    NONE,
+    Method,
+    Place,
+    places,
+    regret,
+    rival_regret,
+)
 from benchmarks.transfer.tasks import RUNS, load_families
 
 MULTIPLES = (1, 2, 5, 10, 20)
@@ -29,6 +38,9 @@ TASKS = {"quick": 1, "default": 6, "full": 100}
 """Of a family, at most."""
 MAIN = "4 earlier"
 MOST_HARM = 0.02
+RIVALS_ON = "taskset"
+RIVAL_MULTIPLES = (1, 2, 5, 10)
+RIVAL_ORDERS = 3
 
 
 class Played(NamedTuple):
@@ -75,6 +87,7 @@ def run(
             by_method(played),
             "By family, without earlier searches and with four:",
             by_family(played),
+            *(beside_rivals(played, out, seed, jobs) if scale == "full" else ()),
             "The bars:",
             report.table([*bars(played)]),
             draw(played, out),
@@ -164,6 +177,47 @@ def by_family(played: Played) -> str:
             line[f"{multiple}x"] = f"{pair[0]:.3f} → {pair[1]:.3f}"
         lines.append(line)
     return report.table(lines)
+
+
+def beside_rivals(
+    played: Played, out: Path, seed: int, jobs: int | None
+) -> Iterator[str]:
+    """Yield a table of other tools that learn from the same runs, on one family."""
+    own = played.families == RIVALS_ON
+    if not own.any():
+        return
+    python = rivals.installed(out / "environments")
+    playable = [one for one in rivals.RIVALS if one not in rivals.left_out(python)]
+    found = [place for place, is_own in zip(played.places, own, strict=True) if is_own]
+    orders = range(seed, seed + RIVAL_ORDERS)
+    items = list(product(playable, found, RIVAL_MULTIPLES, orders, [python]))
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        values = np.array(list(pool.map(play_rival, items)))
+    shape = len(playable), len(found), len(RIVAL_MULTIPLES), RIVAL_ORDERS
+    known = dict(zip(playable, values.reshape(shape), strict=True))
+    at = [MULTIPLES.index(multiple) for multiple in RIVAL_MULTIPLES]
+    for name in (MAIN, NONE.name):
+        known[name] = played.of(name)[own][:, at, :RIVAL_ORDERS]
+    yield (
+        f"Beside other tools, on {RIVALS_ON}, after the same runs of the same four "
+        f"tasks, {RIVAL_ORDERS} orders:"
+    )
+    yield report.table(
+        [
+            {"method": name}
+            | {
+                f"{multiple}x": f"{np.nanmean(regrets[:, b]):.3f}"
+                for b, multiple in enumerate(RIVAL_MULTIPLES)
+            }
+            for name, regrets in known.items()
+        ]
+    )
+
+
+def play_rival(item: tuple[str, Place, int, int, str | None]) -> float:
+    """Return the regret of one search of another tool."""
+    rival, place, multiple, seed, python = item
+    return rival_regret(place, rival, multiple, seed, python)
 
 
 def bars(played: Played) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.hpo.tasks import FOLDERS, Task, make_task, scaled_features
 from risingsearch.curves import load_curves
@@ -61,6 +62,15 @@ def load_families(data_dir: Path | None) -> dict[str, list[TransferTask]]:
     return families
 
 
+def drawn_runs(
+    others: Sequence[TransferTask], n: int, seed: int
+) -> list[tuple[TransferTask, NDArray[np.int64]]]:
+    """Return so many other tasks, and which of the runs of each are known."""
+    rng = np.random.default_rng(seed)
+    chosen = [others[k] for k in rng.permutation(len(others))[:n]]
+    return [(one, rng.permutation(len(one.candidates))[:RUNS]) for one in chosen]
+
+
 def earlier_searches(
     others: Sequence[TransferTask], n: int, seed: int, mislead: str | None = None
 ) -> list[EarlierSearch]:
@@ -69,10 +79,8 @@ def earlier_searches(
     ``mislead`` negates the scores, or permutes them among the runs.
     """
     rng = np.random.default_rng(seed)
-    chosen = [others[k] for k in rng.permutation(len(others))[:n]]
     searches = []
-    for one in chosen:
-        runs = rng.permutation(len(one.candidates))[:RUNS]
+    for one, runs in drawn_runs(others, n, seed):
         scores = rng.permutation(runs) if mislead == PERMUTED else runs
         curves = [one.task.curves[run] for run in scores]
         known = [curve[~np.isnan(curve)] for curve in curves]
