@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import PriorError
@@ -25,7 +26,8 @@ def of_table(table: Table, asked: Asked) -> EarlierSearch:
             "can be learnt from it: give the search itself, or a table with both"
         )
         raise PriorError(msg)
-    return earlier_search(table.name, _runs(table, roles), asked)
+    own_name = Path(table.name).name  # of a file, not its folders
+    return earlier_search(own_name, _runs(table, roles), asked)
 
 
 def _runs(table: Table, roles: Roles) -> Iterator[Run]:
