@@ -77,7 +77,8 @@ class PriorSuggestions:
         ``taken`` are the configurations of all arms, those that have not trained yet
         too.
         """
-        if not is_due(len(opened.params)):
+        n_without_score = max(0, len(taken) - len(opened.params))
+        if not is_due(len(opened.params) + n_without_score):
             return None
         space = searched(opened.space)
         pool = self._pool_of(space, opened.params)
@@ -93,6 +94,7 @@ class PriorSuggestions:
         if not free:
             return None
         proposer, seen = pool.proposer(opened, space)
+        seen = seen._replace(n_without_score=n_without_score)
         chosen = proposer.propose_beforehand(seen, np.array(free))
         return None if chosen is None else dict(pool.configurations[chosen])
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from risingsearch.checks import checked_int
 from risingsearch.errors import PriorError
 from risingsearch.json_values import as_json, from_json
 
@@ -62,6 +63,7 @@ class EarlierSearch:
     seconds: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         n_runs = len(self.params)
         if len(self.curves) != n_runs or len(self.seconds or self.params) != n_runs:
             msg = (
@@ -77,6 +79,35 @@ class EarlierSearch:
             raise PriorError(msg)
         longest = int(self.epochs.max())
         object.__setattr__(self, "max_epochs", max(self.max_epochs, longest))
+
+    def _check_kinds(self) -> None:
+        """Make arrays of the curves, or raise what is no curve or no parameters."""
+        try:
+            curves = [np.asarray(curve, dtype=float) for curve in self.curves]
+            seconds = self.seconds
+            if seconds is not None:
+                seconds = [float(one) for one in seconds]
+            most = checked_int("max_epochs", self.max_epochs, 0)
+        except (TypeError, ValueError) as error:
+            msg = f"{self.name}: its curves, seconds or max_epochs are no numbers"
+            raise PriorError(f"{msg} ({error})") from error
+        named = all(
+            isinstance(params, Mapping)
+            and all(isinstance(name, str) for name in params)
+            for params in self.params
+        )
+        if not named or any(curve.ndim != 1 for curve in curves):
+            msg = (
+                f"{self.name}: a run has parameters, a dict with text as keys, and a "
+                "curve, one score per epoch"
+            )
+            raise PriorError(msg)
+        for name, value in (
+            ("curves", curves),
+            ("seconds", seconds or None),
+            ("max_epochs", most),
+        ):
+            object.__setattr__(self, name, value)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:

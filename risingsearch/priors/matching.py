@@ -75,6 +75,11 @@ class Matching:
             name: _parameter(name, candidates, everybody) for name in names
         }
 
+    @property
+    def names(self) -> list[str]:
+        """The parameters of the candidates."""
+        return list(self._parameters)
+
     def shared(self, runs: Params) -> list[str]:
         """Return the parameters that some of the runs have and that vary in them."""
         return [

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from risingsearch.errors import PriorError
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.folders import files, subfolders, text_of
-from risingsearch.priors.runs import Asked, Run, by_epoch, chosen, earlier_search
+from risingsearch.priors.runs import (
+    Asked,
+    Run,
+    by_epoch,
+    check_direction,
+    chosen,
+    earlier_search,
+)
 from risingsearch.priors.values import as_number, is_missing, value_of
 
 META, METRICS, PARAMS = "meta.yaml", "metrics", "params"
@@ -42,6 +49,7 @@ def of_experiment(folder: Path, asked: Asked) -> EarlierSearch | None:
     where = str(folder)
     metrics = dict.fromkeys(name for run in runs for name in run.metrics)
     score = chosen(asked.score, list(metrics), where)
+    check_direction(score, asked, where)
     name = meta.get("name", folder.name).strip("'\"")
     return earlier_search(name, (_run(run, score) for run in runs), asked)
 

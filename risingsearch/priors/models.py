@@ -112,6 +112,9 @@ class Learnt:
     """
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
+        if not searches:
+            msg = "there are no earlier searches: give at least one"
+            raise PriorError(msg)
         sampled = [search.sample() for search in searches]
         self._matching = Matching(candidates, [search.params for search in sampled])
         self._models = [_model(self._matching, search) for search in sampled]
@@ -173,10 +176,12 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
     shared = matching.shared(search.params)
     if not shared or len(search.params) < FEWEST:
         msg = (
-            f"{search.name}: nothing of it can be used here, since it needs {FEWEST} "
-            "runs or more, and a parameter that varies in them and that this search "
-            f"has too; it has {len(search.params)} runs of "
-            f"{', '.join(search.parameter_names)}: leave it out"
+            f"{search.name}: nothing of it can be used here: it needs {FEWEST} runs, "
+            f"and has {len(search.params)}; and one of this search's parameters, "
+            f"{', '.join(matching.names)}, that varies in them, within reach of the "
+            f"candidates, and is a number in both or a category in both; it has "
+            f"{', '.join(search.parameter_names)}: rename what is the same, or leave "
+            "it out"
         )
         raise PriorError(msg)
     return shared

@@ -108,7 +108,9 @@ def _as_prior(prior: Any) -> Prior:
         return prior
     if prior is None:
         return Prior([])
-    return Prior(list(prior) if isinstance(prior, (list, tuple)) else [prior])
+    sources = list(prior) if isinstance(prior, (list, tuple)) else [prior]
+    lists = [one if isinstance(one, (list, tuple)) else [one] for one in sources]
+    return Prior([one for several in lists for one in several])
 
 
 def _read(

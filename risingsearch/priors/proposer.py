@@ -91,6 +91,11 @@ class PriorProposer:
         """Return the proposer for a search of these candidates after those searches."""
         return cls(predictions(candidates, searches), own)
 
+    @property
+    def n_arms(self) -> int:
+        """The number of candidates that it was made for."""
+        return int(self.said.scores.shape[1])
+
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | None:
@@ -101,7 +106,7 @@ class PriorProposer:
         self, opened: Opened, unopened: NDArray[np.int64]
     ) -> int | None:
         """Return what earlier searches say most of, None while they are not trusted."""
-        if not is_due(len(opened.arms)):
+        if not is_due(len(opened.arms) + opened.n_without_score):
             return None
         trust = self.trust(opened.arms, opened.ends)
         if trust.together < FEWEST_TRUST:

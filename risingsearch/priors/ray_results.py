@@ -11,7 +11,15 @@ from risingsearch.checks import is_number
 from risingsearch.errors import PriorError
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.folders import has_entry, subfolders, text_of
-from risingsearch.priors.runs import Asked, Run, by_epoch, chosen, earlier_search, mean
+from risingsearch.priors.runs import (
+    Asked,
+    Run,
+    by_epoch,
+    check_direction,
+    chosen,
+    earlier_search,
+    mean,
+)
 from risingsearch.priors.values import as_number
 
 PARAMS, RESULTS, ERROR = "params.json", "result.json", "error.txt"
@@ -67,6 +75,7 @@ def of_experiment(folder: Path, asked: Asked) -> EarlierSearch:
     where = str(folder)
     metrics = dict.fromkeys(name for trial in trials for name in _metrics(trial))
     score = chosen(asked.score, list(metrics), where)
+    check_direction(score, asked, where)
     runs = (_run(trial, score) for trial in trials)
     return earlier_search(folder.resolve().name, runs, asked)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,9 @@ from risingsearch.json_values import as_json
 from risingsearch.priors.earlier import EarlierSearch
 
 _SHOWN_NAMES = 20
+_LOWER_IS_BETTER = re.compile(
+    r"^(?!.*neg).*(?<![a-z])(loss|error|mse|rmse|mae|nll|ppl|perplexity)(?![a-z])"
+)
 
 
 class Run(NamedTuple):
@@ -84,7 +88,8 @@ def chosen(score: str | None, names: Sequence[str], where: str) -> str:
     >>> chosen(None, ["loss", "auc"], "runs.csv")
     Traceback (most recent call last):
     risingsearch.errors.PriorError: runs.csv: any of its 2 columns and metrics could be
-    the score: name one of them with score=, of 'loss', 'auc'
+    the score: name one of them with score=, of 'loss', 'auc' (earlier_searches takes
+    it, and in a sweep an item of prior with path and score)
     """
     if score in names:
         return str(score)
@@ -101,9 +106,29 @@ def chosen(score: str | None, names: Sequence[str], where: str) -> str:
         return names[0]
     msg = (
         f"{where}: any of its {len(names)} columns and metrics could be the score: "
-        f"name one of them with score=, of {known}"
+        f"name one of them with score=, of {known} (earlier_searches takes it, and in "
+        "a sweep an item of prior with path and score)"
     )
     raise PriorError(msg)
+
+
+def check_direction(score: str, asked: Asked, where: str) -> None:
+    """Raise a PriorError where a score is called a loss and no direction is said.
+
+    Examples
+    --------
+    >>> check_direction("val_loss", Asked(direction="minimize"), "runs.csv")
+    >>> check_direction("val_loss", Asked(), "runs.csv")
+    Traceback (most recent call last):
+    risingsearch.errors.PriorError: runs.csv: its score 'val_loss' is called like one
+    where lower is better: say direction='minimize', or direction='maximize' if not
+    """
+    if asked.direction is None and _LOWER_IS_BETTER.search(score.lower()):
+        msg = (
+            f"{where}: its score {score!r} is called like one where lower is better: "
+            "say direction='minimize', or direction='maximize' if not"
+        )
+        raise PriorError(msg)
 
 
 def mean(numbers: Iterable[float]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,8 @@ def _checked(
         for name, column in zip(header, columns, strict=False)
         if name and not name.startswith((_INDEX, "Unnamed: "))
     }
-    doubled = {name for name in named if header.count(name) > 1}
+    times = Counter(header)
+    doubled = {name for name in named if times[name] > 1}
     if doubled:
         msg = f"{where}: more than one column is called {min(doubled)!r}: rename them"
         raise PriorError(msg)

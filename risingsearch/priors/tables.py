@@ -10,7 +10,14 @@ from typing import Any
 
 from risingsearch.errors import PriorError
 from risingsearch.priors.earlier import EarlierSearch
-from risingsearch.priors.runs import Asked, Run, by_epoch, earlier_search, mean
+from risingsearch.priors.runs import (
+    Asked,
+    Run,
+    by_epoch,
+    check_direction,
+    earlier_search,
+    mean,
+)
 from risingsearch.priors.table_forms import Roles, Table, with_roles
 from risingsearch.priors.values import as_number, is_missing
 
@@ -26,6 +33,7 @@ def of_table(table: Table, asked: Asked) -> EarlierSearch:
             "can be learnt from it: give the search itself, or a table with both"
         )
         raise PriorError(msg)
+    check_direction(roles.score, asked, table.name)
     own_name = Path(table.name).name  # of a file, not its folders
     return earlier_search(own_name, _runs(table, roles), asked)
 
@@ -54,7 +62,7 @@ def _runs(table: Table, roles: Roles) -> Iterator[Run]:
         state = "" if states is None else str(states[rows[-1]]).lower()
         scored = any(map(math.isfinite, curve))
         if state in FAILED or (states is None and not scored):
-            yield Run(own, [], failed=True)
+            yield Run(own, curve if scored else [], failed=True)
         else:
             took = (
                 mean(as_number(seconds[row]) for row in rows) if seconds else math.nan

@@ -26,6 +26,7 @@ class Opened(NamedTuple):
     ends: NDArray[np.float64]  # (n_opened,), where each is expected to end
     finished: NDArray[np.bool_]  # (n_opened,)
     max_epochs: int
+    n_without_score: int = 0  # other arms, in training for the first time
 
 
 class Proposer(Protocol):

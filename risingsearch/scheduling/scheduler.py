@@ -165,6 +165,13 @@ class Scheduler(SchedulerView):
         self.max_failures = given.max_failures
         self._budget = open_budget(given.budget, given.n_arms, given.n_jobs)
         self._rng = np.random.default_rng(checked_seed(seed))
+        n_known = getattr(proposer, "n_arms", self.n_arms)
+        if n_known != self.n_arms:
+            msg = (
+                f"the proposer was made for {n_known} candidates, and there are "
+                f"{self.n_arms} arms: make it for the candidates of this search"
+            )
+            raise InvalidParameterError(msg)
         self._proposer = self._given_proposer = proposer
         self._name = ""
         if isinstance(policy, str):

@@ -26,7 +26,7 @@ def test_plain_table_has_a_run_per_row(csv):
         {"rate": 0.1, "kind": "a", "flag": True, "cap": None},
         {"rate": 0.001, "kind": "b", "flag": False, "cap": 3},
     ]
-    assert earlier.epochs.tolist() == [1, 0]
+    assert earlier.epochs.tolist() == [1, 1]  # what crashed keeps its score
 
 
 def test_rows_with_the_epochs_of_a_run_are_its_curve(csv):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from risingsearch import RisingSearch, Scheduler
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors import EarlierSearch, Prior, PriorProposer
 from risingsearch.search.trainable import Functions
 
@@ -142,3 +142,18 @@ def test_a_scheduler_takes_a_prior_by_its_proposer():
     opened = [row for row in scheduler.history if row["reason"] == "opened by prior"]
     assert opened
     assert scheduler.trust_in_prior()["May"] > 0.4
+
+
+def test_several_workers_open_by_the_prior_before_any_result_is_back():
+    proposer = PriorProposer.between(CANDIDATES, [earlier(), earlier("June")])
+    scheduler = Scheduler(n_arms=120, budget=200, max_epochs=20, proposer=proposer)
+    arms = [scheduler.ask().arm for _ in range(6)]
+    near = [abs(math.log10(CANDIDATES[arm]["rate"]) + 3.2) for arm in arms]
+    assert arms[0] == 0
+    assert max(near[1], near[2], near[4], near[5]) < 0.5
+
+
+def test_a_proposer_for_other_candidates_is_refused():
+    proposer = PriorProposer.between(CANDIDATES, [earlier()])
+    with pytest.raises(InvalidParameterError, match="made for 120 candidates"):
+        Scheduler(n_arms=50, budget=50, proposer=proposer)
