@@ -26,7 +26,7 @@ def test_plain_table_has_a_run_per_row(csv):
         {"rate": 0.1, "kind": "a", "flag": True, "cap": None},
         {"rate": 0.001, "kind": "b", "flag": False, "cap": 3},
     ]
-    assert earlier.epochs.tolist() == [1, 1]  # what crashed keeps its score
+    assert earlier.epochs.tolist() == [1, 0]
 
 
 def test_rows_with_the_epochs_of_a_run_are_its_curve(csv):
@@ -134,7 +134,7 @@ def test_what_weights_and_biases_export(csv):
     )
     [earlier] = earlier_searches(path, score="val_acc")
     assert earlier.params == [{"rate": 0.1, "kind": "a"}, {"rate": 0.2, "kind": "a"}]
-    assert earlier.epochs.tolist() == [1, 0]
+    assert earlier.epochs.tolist() == [1, 1]  # what failed keeps its score
     with pytest.raises(PriorError, match="score=, of 'rate', 'val_acc'"):
         earlier_searches(path)
 
