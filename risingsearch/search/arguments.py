@@ -251,7 +251,7 @@ def shown_arguments(header: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
     if "said" in header:
         said = Predictions.from_json(header["said"])
         arguments["proposer"] = PriorProposer(said, arguments["proposer"])
-    arguments["prior"] = None
+    arguments.pop("prior", None)
     return arguments, (
         f"the values of {n_texts:,} of {len(candidates):,} candidates: JSON cannot "
         "hold them, so they are shown as text; only RisingSearch.resume unpickles them"
@@ -279,7 +279,8 @@ def _arguments_in_json(
             arguments[name] = saved_policy(header, value)
         else:
             arguments[name] = from_json(value)
-    arguments["prior"] = saved_prior(header)
+    if "prior" in header:
+        arguments["prior"] = saved_prior(header)
     return arguments
 
 
