@@ -223,8 +223,9 @@ def test_the_guide_tells_the_truth(tmp_path, monkeypatch):
     cloudpickle.register_pickle_by_value(guide)
     exec(first, vars(guide))
     assert guide.scheduler.n_epochs == 40
-    assert guide.best.metrics["trial_id"] == guide.scheduler.best_trial_id
-    assert guide.scheduler.best_score > 0.85
+    # Trials may tie, and then the order in which they end says which one is named.
+    scores = guide.best.metrics_dataframe["score"]
+    assert scores.max() == guide.scheduler.best_score > 0.85
     guide.path = guide.results.experiment_path
     exec(restore, vars(guide))
     assert len(guide.results) == len(guide.scheduler.explain())
