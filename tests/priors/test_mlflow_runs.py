@@ -3,14 +3,14 @@ import pytest
 from risingsearch.errors import PriorError
 from risingsearch.priors import earlier_searches
 
-EXPERIMENT = """artifact_location: file:///tmp/mlruns/{number}
+EXPERIMENT = """artifact_location: mlflow-artifacts:/{number}
 creation_time: 1700000000000
 experiment_id: '{number}'
 last_update_time: 1700000000000
 lifecycle_stage: {stage}
 name: {name}
 """
-RUN = """artifact_uri: file:///tmp/mlruns/0/{name}/artifacts
+RUN = """artifact_uri: mlflow-artifacts:/0/{name}/artifacts
 end_time: 1700000001000
 entry_point_name: ''
 experiment_id: '0'
