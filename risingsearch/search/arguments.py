@@ -86,8 +86,9 @@ class Arguments:
 
     def _proposer(self) -> Proposer | None:
         """Return the proposer, with what earlier searches say if there are any."""
-        return self._prior_proposer() if self._given["prior"] else self._own_proposer()
+        return self._prior_proposer if self._given["prior"] else self._own_proposer()
 
+    @cached_property
     def _prior_proposer(self) -> PriorProposer:
         searches, own = self._given["prior"], self._own_proposer()
         return PriorProposer.between(self.candidates, searches, own)
@@ -151,7 +152,7 @@ class Arguments:
             every = np.arange(len(self.candidates))
             header["features"] = features and features[every].tolist()
             if header.get("prior"):
-                header["said"] = self._prior_proposer().said.to_json()
+                header["said"] = self._prior_proposer.said.to_json()
         return header
 
 
