@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.errors import PriorError
+from risingsearch.priors.curves import step_correlation
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.matching import Matching, Params
 from risingsearch.scheduling.proposers import (
@@ -37,6 +38,7 @@ class Predictions(NamedTuple):
     names: tuple[str, ...]  # of the searches
     scores: NDArray[np.float64]  # (n_searches, n_candidates), mean 0, deviation 1
     agreement: NDArray[np.float64]  # (n_searches,), expected with the new one, 0 to 1
+    step_correlation: NDArray[np.float64]  # (n_searches,), what early scores are worth
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -44,13 +46,14 @@ class Predictions(NamedTuple):
             "names": list(self.names),
             "scores": self.scores.tolist(),
             "agreement": self.agreement.tolist(),
+            "step_correlation": self.step_correlation.tolist(),
         }
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Predictions:
         """Read what ``to_json`` wrote."""
-        scores, agreement = np.array(saved["scores"]), np.array(saved["agreement"])
-        return cls(tuple(saved["names"]), scores, agreement)
+        arrays = (np.array(saved[name]) for name in cls._fields[1:])
+        return cls(tuple(saved["names"]), *arrays)
 
 
 class _Model(NamedTuple):
@@ -128,6 +131,7 @@ class Learnt:
             np.array(
                 [_agreement(k, self._models, self._matching, sampled) for k in every]
             ),
+            np.array([step_correlation(search) for search in sampled]),
         )
 
     def said_with(self, others: Params) -> Predictions:

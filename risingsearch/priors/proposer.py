@@ -14,6 +14,8 @@ from risingsearch.scheduling.proposers import Opened, Proposer, normal_scores
 
 EXPECTED = 2.0
 """Arms for which the agreement counts that is expected before any is seen."""
+EXPECTED_NO_MORE = 8.0
+"""The same, where what is seen agrees better: of few arms, some do so by chance."""
 SHARPNESS = 4.0
 """Power of its agreement by which a search counts."""
 FEWEST_TRUST = 0.3
@@ -45,8 +47,12 @@ class PriorProposer:
     opened here: the correlation of its predictions with their normal scores, in which
     the agreement of the earlier searches with each other counts for two arms. They are
     weighted by the fourth power of that, and where all together are trusted less than
-    0.3, nothing is proposed. The first arm, and every third, is opened as without
+    0.3, nothing is proposed; to be trusted more than the earlier searches trust each
+    other takes more arms. The first arm, and every third, is opened as without
     earlier searches, so that trust is put to the test, and can come back.
+
+    A policy that learns how much an early score is worth, as the default does, begins
+    with the mean of what that was worth in the earlier searches.
 
     Provenance: own rule; the weights by how tasks rank what is seen are in the spirit
     of the ranking-weighted Gaussian process ensemble (Feurer, Letham, Bakshy 2018).
@@ -113,6 +119,10 @@ class PriorProposer:
             return None
         return int(unopened[np.argmax(trust.expected[unopened])])
 
+    def policy_params(self) -> dict[str, float]:
+        """Return what the earlier curves say of this search's."""
+        return {"expected_correlation": float(self.said.step_correlation.mean())}
+
     def trusted(self, opened: Opened) -> dict[str, float]:
         """Return how far each earlier search is trusted: its share of all trust."""
         trust = self.trust(opened.arms, opened.ends)
@@ -125,8 +135,8 @@ class PriorProposer:
         seen = normal_scores(ends) if len(ends) else ends
         n_more = max(0.0, len(arms) - 1.0)
 
-        def updated(expected: Any, found: Any) -> Any:
-            return (EXPECTED * expected + n_more * found) / (EXPECTED + n_more)
+        def updated(expected: Any, found: Any, counts_for: float = EXPECTED) -> Any:
+            return (counts_for * expected + n_more * found) / (counts_for + n_more)
 
         found = np.array([correlation(one[arms], seen) for one in said])
         weights = np.maximum(updated(agreement, found), 0.0) ** SHARPNESS
@@ -135,5 +145,7 @@ class PriorProposer:
             return Trust(np.zeros_like(weights), np.zeros(said.shape[1]), 0.0)
         weights /= total
         expected = weights @ said
-        together = updated(weights @ agreement, correlation(expected[arms], seen))
+        agreed, found_here = weights @ agreement, correlation(expected[arms], seen)
+        counts_for = EXPECTED_NO_MORE if found_here > agreed else EXPECTED
+        together = updated(agreed, found_here, counts_for)
         return Trust(weights, expected, float(together))

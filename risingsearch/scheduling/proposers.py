@@ -56,6 +56,13 @@ class InformedProposer(Proposer, Protocol):
         """
         ...
 
+    def policy_params(self) -> dict[str, float]:
+        """Return parameters of policies that follow from it, by name.
+
+        A policy takes those that it has, unless they are given.
+        """
+        ...
+
     def trusted(self, opened: Opened) -> dict[str, float]:
         """Return how far each source of that knowledge is trusted, from 0 to 1."""
         ...

@@ -8,7 +8,13 @@ from risingsearch.priors.models import Predictions
 from risingsearch.scheduling.proposers import Opened
 
 SCORES = np.array([np.linspace(-1.5, 1.5, 40), np.linspace(1.5, -1.5, 40)])
-SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]))
+CORRELATIONS = np.array([0.9, 0.5])
+SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), CORRELATIONS)
+
+
+def of_one(agreement):
+    said = Predictions(("May",), SCORES[:1], np.array([agreement]), np.array([0.9]))
+    return PriorProposer(said)
 
 
 def opened(arms, ends=None):
@@ -42,7 +48,7 @@ def test_it_follows_the_search_that_ranks_what_is_seen():
 
 
 def test_nothing_is_proposed_while_nothing_is_trusted():
-    one = PriorProposer(Predictions(("May",), SCORES[:1], np.array([0.6])))
+    one = of_one(0.6)
     falling = opened([3, 9, 20, 30], [4.0, 3.0, 2.0, 1.0])
     assert proposed(falling, one) is None
     assert one.trusted(falling) == {"May": 0.0}
@@ -56,6 +62,26 @@ def test_later_arms_are_this_searchs_own_business():
 
 def test_trust_is_shared_out_and_sums_to_a_correlation():
     trusted = PriorProposer(SAID).trusted(opened([3, 9, 20, 30]))
-    assert trusted["May"] > 0.8
+    assert trusted["May"] > 0.7
     assert trusted["June"] == pytest.approx(0.0, abs=1e-6)
     assert sum(trusted.values()) <= 1.0
+
+
+def test_trust_is_lost_sooner_than_won():
+    good, bad = of_one(0.9), of_one(0.1)
+    for n_arms in (2, 3, 5):
+        arms = list(range(n_arms))
+        lost = 0.9 - good.trusted(opened(arms, arms[::-1]))["May"]
+        won = bad.trusted(opened(arms))["May"] - 0.1
+        assert lost > 2 * won > 0
+
+
+def test_a_few_arms_do_not_make_a_prior_of_one_that_says_little():
+    doubted = of_one(0.1)
+    assert proposed(opened([3, 9]), doubted) is None
+    assert proposed(opened(range(11)), doubted) == 39
+
+
+def test_what_early_scores_were_worth_is_expected_again():
+    expected = PriorProposer(SAID).policy_params()["expected_correlation"]
+    assert expected == pytest.approx(0.7)

@@ -29,9 +29,8 @@ from risingsearch.policies.tuning.screened_damped_slope import (
     screening_choice,
 )
 from risingsearch.policies.tuning.trusted_damped_slope import (
+    EXPECTED_PAIRS,
     FEWEST_PAIRS,
-    PRIOR,
-    PRIOR_PAIRS,
     TrustedDampedSlope,
     becomes_control,
     corrected,
@@ -202,8 +201,8 @@ class _Trusted:
         rung = record(policy, arm, reward)
         if rung == WAIT:
             return
-        promote(policy, arm, *self._enter_rung(arm, rung))
-        policy.step_correlation[0] = self._pooled_correlation()
+        promote(policy, arm, *self.enter_rung(arm, rung))
+        policy.step_correlation[0] = self.pooled_correlation()
 
     def _control(self, t: int) -> int:
         policy = self._policy
@@ -229,7 +228,8 @@ class _Trusted:
             others &= rung == known[policy.rung_pulls[known].argmin()]
         return others
 
-    def _enter_rung(self, arm: int, rung: int) -> tuple[int, int]:
+    def enter_rung(self, arm: int, rung: int) -> tuple[int, int]:
+        """Rank the arm on a rung; return how many are better there, and how many are."""
         policy = self._policy
         n_arms = len(policy.pulls)
         own = slice(rung * n_arms, (rung + 1) * n_arms)
@@ -244,12 +244,13 @@ class _Trusted:
         ranks[arm] = np.count_nonzero(below) - n_better
         return n_better, n_there
 
-    def _pooled_correlation(self) -> float:
+    def pooled_correlation(self) -> float:
+        """Return what an early score is worth, by all arms that were ranked."""
         policy = self._policy
         shape = len(policy.rung_pulls), len(policy.pulls)
         averages = policy.rung_average.reshape(shape)
         ranks = policy.rung_rank.reshape(shape)
-        pairs, total = PRIOR_PAIRS, PRIOR_PAIRS * PRIOR
+        pairs, total = EXPECTED_PAIRS, EXPECTED_PAIRS * policy.expected_correlation
         every = np.flatnonzero(~np.isnan(averages[0]))
         for rung in range(len(ranks) - 1):
             later = every[~np.isnan(averages[rung + 1, every])]

@@ -20,7 +20,7 @@ from risingsearch.policies.tuning.screened_damped_slope import (
     screening_pulls,
 )
 
-PRIOR, PRIOR_PAIRS = 0.9, 4.0
+EXPECTED_PAIRS = 4.0
 FEWEST_PAIRS = 4
 LUBY_BASE, LONGEST = 4, 16
 NOISE_MARGIN = 2.0
@@ -47,8 +47,8 @@ class TrustedDampedSlope(NamedTuple):
     over the rungs by the number of arms less two. The better arms go on, so each is
     corrected for that selection: ``r`` among the selected becomes
     :math:`r u / \sqrt{1 + r^2 (u^2 - 1)}`, with ``u`` the standard deviation of the
-    scores of all over that of the selected (Thorndike's case 2). Four pairs of
-    correlation 0.9 are there from the start.
+    scores of all over that of the selected (Thorndike's case 2). Four pairs of the
+    ``expected_correlation`` are there from the start.
 
     *Looks.* A share of the budget opens arms. While ``c`` is at least ``trust``, a look
     lasts ``r1`` pulls; below, the j-th lasts ``r1`` times the largest power of 4 that
@@ -98,6 +98,7 @@ class TrustedDampedSlope(NamedTuple):
     pulls: Ints  # (n_arms,)
     eps: float
     trust: float
+    expected_correlation: float
     opening_share: float
     promoted_share: float
     control_share: float
@@ -127,6 +128,7 @@ class TrustedDampedSlope(NamedTuple):
         *,
         eps: float = 0.25,
         trust: float = 0.85,
+        expected_correlation: float = 0.9,
         opening_share: float = 0.4,
         promoted_share: float = 0.33,
         control_share: float = 0.1,
@@ -140,6 +142,8 @@ class TrustedDampedSlope(NamedTuple):
             Share of an arm's pulls in its window, above 0 and at most 1/2.
         trust : float, default 0.85
             Correlation from which the shortest look is enough, from -1 to 1.
+        expected_correlation : float, default 0.9
+            What the correlation is believed to be before the first pairs, from -1 to 1.
         opening_share : float, default 0.4
             Share of the budget for the looks at new arms, above 0 and at most 1.
         promoted_share : float, default 0.33
@@ -149,6 +153,9 @@ class TrustedDampedSlope(NamedTuple):
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
         """
+        expected = checked_float(
+            "expected_correlation", expected_correlation, -1.0, 1.0, open_low=False
+        )
         limit = horizon if max_pulls is None else max_pulls
         r1 = screening_pulls(limit)
         n_rungs = rung_of(limit, r1) + 1
@@ -156,6 +163,7 @@ class TrustedDampedSlope(NamedTuple):
             *arm_arrays(n_arms, horizon, max_pulls),
             eps=checked_eps(eps),
             trust=checked_float("trust", trust, -1.0, 1.0, open_low=False),
+            expected_correlation=expected,
             opening_share=checked_float(
                 "opening_share", opening_share, 0.0, 1.0, open_low=True
             ),
@@ -176,7 +184,7 @@ class TrustedDampedSlope(NamedTuple):
             rung_average=np.full(n_rungs * n_arms, math.nan),
             rung_rank=np.zeros(n_rungs * n_arms, dtype=np.int64),
             rung_pulls=np.zeros(n_rungs, dtype=np.int64),
-            step_correlation=np.full(1, PRIOR),
+            step_correlation=np.full(1, expected),
             best=np.full(1, -math.inf),
             last_arm=np.full(1, WAIT),
             n_long_looks=np.zeros(1, dtype=np.int64),
@@ -497,8 +505,8 @@ def double_look(policy: TrustedDampedSlope, arm: int) -> None:
 def pooled_correlation(policy: TrustedDampedSlope) -> float:
     """Return ``c``, from the normal scores of the arms on all pairs of rungs."""
     n_arms = len(policy.pulls)
-    pairs = PRIOR_PAIRS
-    total = PRIOR_PAIRS * PRIOR
+    pairs = EXPECTED_PAIRS
+    total = EXPECTED_PAIRS * policy.expected_correlation
     n_all = n_on_rung(policy, 0)
     for rung in range(len(policy.rung_pulls) - 1):
         n = n_on_rung(policy, rung + 1)

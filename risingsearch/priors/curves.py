@@ -1,0 +1,48 @@
+"""How the scores of an earlier search rose: what an early one was worth there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from risingsearch.policies.tuning.live import live
+from risingsearch.policies.tuning.screened_damped_slope import record_slope
+from risingsearch.policies.tuning.trusted_damped_slope import (
+    TrustedDampedSlope,
+    rung_of,
+    rung_start,
+)
+from risingsearch.priors.earlier import EarlierSearch
+
+
+def step_correlation(search: EarlierSearch) -> float:
+    """Return how far early scores could be trusted in an earlier search.
+
+    It is what the default policy would have learnt from its curves, from -1 to 1, see
+    ``TrustedDampedSlope``: low where arms bloom late or scores are noisy. Where
+    only final scores are known, or few runs have gone on, it is about what the policy
+    expects of any search.
+
+    Examples
+    --------
+    >>> rates = np.linspace(0.1, 0.5, 9)
+    >>> rising = [rate * np.arange(1.0, 9.0) for rate in rates]
+    >>> params = [{"rate": rate} for rate in rates]
+    >>> round(step_correlation(EarlierSearch("May", params, rising)), 2)
+    0.98
+    >>> late = [np.r_[1.0 - rate, curve[1:]] for rate, curve in zip(rates, rising)]
+    >>> round(step_correlation(EarlierSearch("June", params, late)), 2)
+    0.42
+    """
+    n_runs, limit = len(search.curves), search.max_epochs
+    policy = TrustedDampedSlope.create(n_runs, n_runs * limit, limit)
+    learning = live(policy)
+    worst = np.nanmin(search.scores)
+    for run, curve in enumerate(search.curves):
+        known = np.where(np.isfinite(curve), curve, worst)
+        policy.P[run, 1 : 1 + len(curve)] = np.cumsum(known)
+        for rung in range(rung_of(len(curve), policy.first_rung) + 1):
+            n = rung_start(rung, policy.first_rung)
+            if n <= len(curve):
+                record_slope(policy.P, policy.average, policy.slope, run, n, policy.eps)
+                learning.enter_rung(run, rung)
+    return float(learning.pooled_correlation())
