@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any
 
 from risingsearch.checks import checked_flag, shown
 from risingsearch.errors import InvalidParameterError, PriorError
-from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch
+from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
 from risingsearch.priors.history import history_of
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_usable
@@ -85,7 +83,7 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
         room = max(0, MOST_SEARCHES - len(found))
         found += _unless_skipped(prior, lambda: history_of(candidates, room))
     names = {name for params in candidates for name in params}
-    return _told_apart(_most_alike(found, names))
+    return told_apart(_most_alike(found, names))
 
 
 def prior_as_data(prior: Any) -> Prior:
@@ -141,21 +139,6 @@ def _unless_skipped(
         msg = f"goes on without an earlier search: {error}"
         warnings.warn(msg, RuntimeWarning, stacklevel=4)
         return []
-
-
-def _told_apart(searches: list[EarlierSearch]) -> list[EarlierSearch]:
-    """Return searches with names of their own: those that share one are numbered."""
-    often = Counter(search.name for search in searches)
-    taken = {name for name, n in often.items() if n == 1}
-    told_apart = []
-    for search in searches:
-        if search.name not in taken:
-            numbered = (f"{search.name} {number}" for number in count(1))
-            name = next(name for name in numbered if name not in taken)
-            search = replace(search, name=name)
-            taken.add(name)
-        told_apart.append(search)
-    return told_apart
 
 
 def _is_history(source: Any) -> bool:
