@@ -167,7 +167,7 @@ def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, A
 
 
 def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield, for a page or a terminal, what came of earlier searches, if there were any.
+    """Yield what came of earlier searches, if there were any: for page and terminal.
 
     How far each is trusted, and the arms that were opened for what they say together.
     """

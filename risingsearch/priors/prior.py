@@ -13,7 +13,7 @@ from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
 from risingsearch.priors.history import history_of
 from risingsearch.priors.matching import Params
-from risingsearch.priors.models import check_usable
+from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.sources import earlier_searches
 
 HISTORY = "history"
@@ -92,12 +92,14 @@ def prior_as_data(prior: Any) -> Prior:
     Raises
     ------
     PriorError
-        If one cannot be read, unless the ``Prior`` says to skip it.
+        If one cannot be read or has too few runs, or no history is kept, unless the
+        ``Prior`` says to skip it.
     """
     prior = _as_prior(prior)
-    read: list[Any] = [*_read(prior, EarlierSearch.sample)]
+    read: list[Any] = [*_read(prior, _large_enough)]
     if any(_is_history(source) for source in prior.searches):
-        read.append(HISTORY)  # what of it can be used depends on the candidates
+        # What of it can be used depends on the candidates; that it is kept does not.
+        read += _unless_skipped(prior, lambda: history_of([], 0) or [HISTORY])
     return Prior(read, prior.skip_unusable)
 
 
@@ -127,9 +129,7 @@ def _usable_in(
     return [usable(search) for search in earlier_searches(source)]
 
 
-def _unless_skipped(
-    prior: Prior, read: Callable[[], list[EarlierSearch]]
-) -> list[EarlierSearch]:
+def _unless_skipped(prior: Prior, read: Callable[[], list[Any]]) -> list[Any]:
     """Return what is read; nothing, with a warning, where that may be skipped."""
     try:
         return read()
@@ -143,6 +143,11 @@ def _unless_skipped(
 
 def _is_history(source: Any) -> bool:
     return isinstance(source, str) and source == HISTORY
+
+
+def _large_enough(search: EarlierSearch) -> EarlierSearch:
+    check_runs(search)
+    return search.sample()
 
 
 def _usable(search: EarlierSearch, candidates: Params) -> EarlierSearch:
