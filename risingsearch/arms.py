@@ -153,6 +153,9 @@ class Arm:
         Why the arm is where it is, in words.
     index : dict of str to float
         The named parts of the policy's index, from ``explain``.
+    trust_in_prior : dict of str to float
+        Where the arm was opened for what earlier searches say, how far each of them is
+        trusted by now, by its name, from 0 to 1; else empty.
     """
 
     arm: int
@@ -165,3 +168,9 @@ class Arm:
     failures: int
     reason: str = ""
     index: dict[str, float] = field(default_factory=dict)
+    trust_in_prior: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def opened_by_prior(self) -> bool:
+        """Whether the arm was opened for what earlier searches say of it."""
+        return bool(self.trust_in_prior)

@@ -51,6 +51,27 @@ def cut(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
+def on_one_line(text: str, longest: int = _SHOWN) -> str:
+    r"""Return a name that somebody else gave as it can be shown anywhere.
+
+    What does not print, and what would turn the line around, is shown as its code; of
+    a long name the middle is left out.
+
+    Examples
+    --------
+    >>> on_one_line("May\n"), on_one_line("May" * 100, longest=9)
+    ('May\\n', 'MayM…yMay')
+    """
+    shown = "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode()
+        for one in text
+    )
+    if len(shown) <= longest:
+        return shown
+    half = (longest - 1) // 2
+    return f"{shown[:half]}…{shown[-half:]}"
+
+
 def is_number(value: object) -> bool:
     """Return whether this is a real number; True and False are none."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)

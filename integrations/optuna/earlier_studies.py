@@ -81,6 +81,7 @@ def _checked(url: str) -> URL:
     if parsed.get_backend_name() == "sqlite":
         name = (parsed.database or "").removeprefix("file:")
         if not name or "\0" in name or not Path(name).is_file():
-            msg = f"there is no file {name!r} with studies, as {shown(url)} says"
+            where = shown(name and str(Path(name).absolute()))
+            msg = f"there is no file {where} with studies, as {shown(url)} says"
             raise PriorError(msg)
     return parsed

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -46,6 +46,13 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
+
+
+class _Suggested(NamedTuple):
+    """What earlier searches suggest for the arm that a trial opens."""
+
+    params: dict[str, Any]
+    space: dict[str, BaseDistribution]
 
 
 class RisingSampler(BaseSampler):
@@ -112,8 +119,9 @@ class RisingSampler(BaseSampler):
     UnknownNameError
         If there is no such policy or parameter.
     PriorError
-        If an earlier search cannot be read; on the second arm, if nothing can be learnt
-        from it here.
+        If an earlier search cannot be read or has too few runs, or no history is kept;
+        on the second arm, if nothing can be learnt from it for the parameters that the
+        first one had. That trial has failed then.
     StorageError
         On the first trial, if another process searches in the same SQLite database.
 
@@ -200,7 +208,7 @@ class RisingSampler(BaseSampler):
         self._followed: tuple[Any, int] | None = None
         self._mine: set[int] = set()  # trials that run in this process
         self._warned = False
-        self._suggested: dict[int, dict[str, Any]] = {}  # by prior, for open trials
+        self._suggested: dict[int, _Suggested] = {}  # by prior, for open trials
 
     def __getstate__(self) -> dict[str, Any]:
         own = {  # the process's
@@ -228,6 +236,7 @@ class RisingSampler(BaseSampler):
         if self._grant(study, trial) == 0:
             self._wait_for_work(study, trial)
         elif _opens(trial):
+            self._ask_prior(study, trial)
             self.base.before_trial(self._view(study, trial), trial)
 
     def infer_relative_search_space(
@@ -236,9 +245,8 @@ class RisingSampler(BaseSampler):
         """Ask earlier searches, and else the sampler that proposes new arms."""
         if not _opens(trial):
             return {}
-        by_prior = self._by_prior(study, trial)
-        if by_prior is not None:
-            return by_prior
+        if trial.number in self._suggested:
+            return self._suggested[trial.number].space
         return self.base.infer_relative_search_space(self._view(study, trial), trial)
 
     def sample_relative(
@@ -253,7 +261,7 @@ class RisingSampler(BaseSampler):
         suggested = self._suggested.pop(trial.number, None)
         if suggested is not None:
             study._storage.set_trial_user_attr(trial._trial_id, BY_PRIOR, True)
-            return suggested
+            return suggested.params
         return self.base.sample_relative(self._view(study, trial), trial, search_space)
 
     def sample_independent(
@@ -280,6 +288,7 @@ class RisingSampler(BaseSampler):
         """Queue the slice that is due next, or stop the study when nothing is."""
         if trial.user_attrs.get(N_EPOCHS) == 0:
             return
+        self._suggested.pop(trial.number, None)  # of a trial that asked for nothing
         if _opens(trial):
             self.base.after_trial(self._view(study, trial), trial, state, values)
         with self._following(study) as replica:
@@ -345,23 +354,24 @@ class RisingSampler(BaseSampler):
             return False
         return True
 
-    def _by_prior(
-        self, study: Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution] | None:
-        """Have earlier searches suggest an arm, and return the space of its parameters.
+    def _ask_prior(self, study: Study, trial: FrozenTrial) -> None:
+        """Have earlier searches suggest an arm; to what was enqueued they add nothing.
 
-        None where they do not, nor do they add to what was enqueued.
+        A trial that they raise for is failed here: Optuna would leave it running.
         """
         if self._prior is None or "fixed_params" in trial.system_attrs:
-            return None
+            return
         with self._lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             opened = replica.opened()
-            suggested = self._prior.suggest(trial.number, opened, replica.taken())
-            if suggested is None:
-                return None
-            self._suggested[trial.number] = suggested
-            return {name: opened.space[name] for name in suggested}
+            try:
+                params = self._prior.suggest(trial.number, opened, replica.taken())
+            except Exception:
+                study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+                raise
+            if params is not None:
+                space = {name: opened.space[name] for name in params}
+                self._suggested[trial.number] = _Suggested(params, space)
 
     def take_request(self, trial: optuna.Trial) -> None:
         """Record that the objective has asked for the arm that its trial opens."""

@@ -17,6 +17,7 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_method_params, check_is_fitted
@@ -277,30 +278,12 @@ class RisingSearchCV(
         StateError, RunDirError
             If ``run_dir`` holds another search, or cannot be used or trusted.
         """
-        self._forget_results()
-        folds, candidates, seed = self._prepare(X, y, params)
-        tasks = FitTasks(self, folds.X, folds.y)
-        keeps = self.run_dir is not None
-        self._run = SearchRun(
-            folds,
-            candidates,
-            policy=self.policy,
-            budget=self.budget,
-            max_epochs=self.max_epochs,
-            policy_params=self.policy_params,
-            objective=self.objective,
-            executor=self.executor,
-            n_jobs=self.n_jobs,
-            error_score=self._error_score(),
-            seed=seed,
-            progress=self.verbose > 0,
-            run_dir=self.run_dir,
-            trust_run_dir=self.trust_run_dir,
-            prior=self.prior,
-            identity=identity_of(folds, self.random_state) if keeps else None,
-        )
+        try:
+            self._run = self._begun(X, y, params)
+        finally:  # before, since an earlier fit of this search may be its prior
+            self._forget_results()
         self._search = self._run.search
-        self._train(tasks)
+        self._train(FitTasks(self, self._run.folds.X, self._run.folds.y))
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -333,6 +316,28 @@ class RisingSearchCV(
         folds = self._run.folds
         self._train(FitTasks(self, folds.X, folds.y))
         return self
+
+    def _begun(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
+        folds, candidates, seed = self._prepare(X, y, params)
+        keeps = self.run_dir is not None
+        return SearchRun(
+            folds,
+            candidates,
+            policy=self.policy,
+            budget=self.budget,
+            max_epochs=self.max_epochs,
+            policy_params=self.policy_params,
+            objective=self.objective,
+            executor=self.executor,
+            n_jobs=self.n_jobs,
+            error_score=self._error_score(),
+            seed=seed,
+            progress=self.verbose > 0,
+            run_dir=self.run_dir,
+            trust_run_dir=self.trust_run_dir,
+            prior=self.prior,
+            identity=identity_of(folds, self.random_state) if keeps else None,
+        )
 
     def _prepare(
         self, X: Any, y: Any, params: dict[str, Any]
@@ -509,6 +514,30 @@ class RisingSearchCV(
 
         check_is_fitted(self, "history_")
         return plot_curves(self.history_, ax=ax, **options)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments, with those of the estimator.
+
+        An earlier search is no part of this one, and may be this one: not with those of
+        ``prior``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether the estimator's are returned too, as ``estimator__alpha``, say.
+
+        Returns
+        -------
+        dict
+            By their names.
+        """
+        bare = copy(self)
+        bare.prior = None
+        params: dict[str, Any] = super(RisingSearchCV, bare).get_params(deep)
+        return params | {"executor": self.executor, "prior": self.prior}
+
+    # On a page, as scikit-learn's own searches: what is trained, not the prior.
+    _sk_visual_block_ = GridSearchCV._sk_visual_block_
 
     def __sklearn_is_fitted__(self) -> bool:
         done = "best_estimator_" if self.refit is not False else "cv_results_"

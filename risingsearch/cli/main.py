@@ -164,6 +164,7 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 
 def _failed(error: RisingSearchError, code: int) -> int:
-    message = " ".join(str(error).split())
+    words = " ".join(str(error).split())
+    message = "".join(one if one.isprintable() else "?" for one in words)
     print(f"risingsearch: {message}", file=sys.stderr)
     return code

@@ -6,7 +6,7 @@ import argparse
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
@@ -90,6 +90,7 @@ def _add_run(commands: Any, name: str, run: Any, does: str) -> Any:
 
 
 def _plan(arguments: argparse.Namespace) -> None:
+    from risingsearch.priors import read_prior
     from risingsearch.scripts.sweep import read_sweep
 
     sweep = read_sweep(arguments.sweep)
@@ -108,6 +109,10 @@ def _plan(arguments: argparse.Namespace) -> None:
         facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
     else:
         facts["budget_seconds"] = sweep.budget.in_seconds
+    if sweep.prior is not None:
+        searches = read_prior(sweep.earlier(), candidates)
+        facts["earlier_searches"] = len(searches)
+        facts["earlier_runs"] = sum(len(search.params) for search in searches)
     _print(facts, as_json=arguments.json)
 
 
@@ -152,17 +157,18 @@ def _advice(run_dir: Path) -> Iterator[None]:
 def _print_found(
     result: SearchResult, run_dir: Path, checkpoint: Path, *, as_json: bool
 ) -> None:
-    facts = _facts(result, run_dir)
-    _print(facts | {"checkpoint": str(checkpoint)}, as_json=as_json)
+    facts = _facts(result, run_dir) | {"checkpoint": str(checkpoint)}
+    _print_result(result, facts, as_json=as_json)
 
 
 def _status(arguments: argparse.Namespace) -> None:
     from risingsearch.storage.run_directory import is_held
 
-    facts = _facts(_saved_result(arguments.run_dir), arguments.run_dir)
+    result = _saved_result(arguments.run_dir)
+    facts = _facts(result, arguments.run_dir)
     if is_held(arguments.run_dir):
         facts["stop_reason"] = "none: it is running"
-    _print(facts, as_json=arguments.json)
+    _print_result(result, facts, as_json=arguments.json)
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -274,14 +280,35 @@ def _prefixed(params: Mapping[str, Any]) -> dict[str, Any]:
     return {f"param_{name}": value for name, value in params.items()}
 
 
-def _print(facts: Mapping[str, Any], *, as_json: bool) -> None:
+def _print(
+    facts: Mapping[str, Any], *, as_json: bool, more: Iterable[tuple[str, str]] = ()
+) -> None:
+    """Print facts; ``more`` of them are in words, for a terminal only."""
     if as_json:
         print_json(facts)
         return
-    width = max(len(name) for name in facts)
+    lines = [*_in_words(facts), *more]
+    width = max(len(name) for name, _ in lines)
+    for name, value in lines:
+        print(f"{name:{width}}  {value}")
+
+
+def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
         if name == "left_out" and value is None:
             continue
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
-        print(f"{name.replace('_', ' '):{width}}  {value}")
+        yield name.replace("_", " "), value
+
+
+def _print_result(
+    result: SearchResult, facts: Mapping[str, Any], *, as_json: bool
+) -> None:
+    """Print facts, and what came of earlier searches in the words of the report."""
+    from risingsearch.plotting.html_report import prior_facts
+
+    if as_json:
+        names = "trust_in_prior", "opened_by_prior"
+        facts = {**facts, **{name: getattr(result, name) for name in names}}
+    _print(facts, as_json=as_json, more=prior_facts(result))

@@ -13,7 +13,7 @@ import html
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from itertools import groupby
 from numbers import Integral, Real
@@ -22,10 +22,12 @@ from string import Template
 from typing import Any
 
 from risingsearch.arms import sign_of
+from risingsearch.checks import on_one_line
 from risingsearch.storage.files import write_whole
 
 PROGRAM = ("data.js", "figures.js", "strip.js", "curves.js", "table.js", "page.js")
 LONGEST_VALUE = 200  # characters of a parameter or a reason
+LONGEST_NAME = 40  # characters of an earlier search
 LONGEST_IN_COLUMN = 60  # characters of a fact; a longer one gets a line to itself
 LONGEST_FAILURE = 2000  # characters of a failure's text
 MOST_FAILURES = 500  # of which the page holds the texts
@@ -158,14 +160,23 @@ def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, A
     yield "time in training", f"{seconds:,.1f} s"
     yield "direction", result.direction
     yield "stopped because", result.stop_reason
-    if result.trust_in_prior:
-        trust = (f"{name} {share:.2f}" for name, share in result.trust_in_prior.items())
-        yield "trust in earlier searches", ", ".join(trust)
-        arms = ", ".join(map(str, result.opened_by_prior))
-        yield "arms opened by prior", arms or "none"
+    yield from prior_facts(result)
     if result.left_out is not None:
         yield "left out", result.left_out
     yield from settings.items()
+
+
+def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield what came of earlier searches, if there were any: for page and terminal.
+
+    How far each is trusted, and the arms that were opened for what they say together.
+    """
+    for name, share in result.trust_in_prior.items():
+        yield f"trust in {on_one_line(name, LONGEST_NAME)}", f"{share:.2f}"
+    if result.trust_in_prior:
+        arms = result.opened_by_prior
+        numbers = f" ({', '.join(map(str, arms))})" if arms else ""
+        yield "arms opened by prior", f"{len(arms)}{numbers}"
 
 
 def _failures(result: Result) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -162,3 +164,19 @@ class EarlierSearch:
         curves = [np.array(curve, dtype=float) for curve in from_json(saved["curves"])]
         params, seconds = from_json(saved["params"]), from_json(saved["seconds"])
         return cls(saved["name"], params, curves, saved["max_epochs"], seconds)
+
+
+def told_apart(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
+    """Return searches with names of their own: those that share one are numbered."""
+    searches = list(searches)
+    often = Counter(search.name for search in searches)
+    taken = {name for name, n in often.items() if n == 1}
+    named = []
+    for search in searches:
+        if search.name not in taken:
+            numbered = (f"{search.name} {number}" for number in count(1))
+            name = next(name for name in numbered if name not in taken)
+            search = replace(search, name=name)
+            taken.add(name)
+        named.append(search)
+    return named

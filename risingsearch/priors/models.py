@@ -155,6 +155,16 @@ def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(((a - a.mean()) * (b - b.mean())).mean() / deviations)
 
 
+def check_runs(search: EarlierSearch) -> None:
+    """Raise a PriorError if a search has too few runs to learn from, wherever."""
+    if len(search.params) < FEWEST:
+        msg = (
+            f"{search.name}: nothing of it can be used here: it needs {FEWEST} runs, "
+            f"and has {len(search.params)}: leave it out"
+        )
+        raise PriorError(msg)
+
+
 def check_usable(search: EarlierSearch, candidates: Params) -> None:
     """Raise a PriorError if nothing can be learnt from a search for these candidates.
 
@@ -177,12 +187,13 @@ def is_usable(search: EarlierSearch, candidates: Params) -> bool:
 
 def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
     """Return the parameters that something can be learnt of; none is a PriorError."""
+    check_runs(search)
     shared = matching.shared(search.params)
-    if not shared or len(search.params) < FEWEST:
+    if not shared:
         msg = (
-            f"{search.name}: nothing of it can be used here: it needs {FEWEST} runs, "
-            f"and has {len(search.params)}; and one of this search's parameters, "
-            f"{', '.join(matching.names)}, that varies in them, within reach of the "
+            f"{search.name}: nothing of it can be used here: it needs one of this "
+            f"search's parameters, {', '.join(matching.names)}, that varies in its "
+            "runs, within reach of the "
             f"candidates, and is a number in both or a category in both; it has "
             f"{', '.join(search.parameter_names)}: rename what is the same, or leave "
             "it out"

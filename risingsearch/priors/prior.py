@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any
 
 from risingsearch.checks import checked_flag, shown
 from risingsearch.errors import InvalidParameterError, PriorError
-from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch
+from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
 from risingsearch.priors.history import history_of
 from risingsearch.priors.matching import Params
-from risingsearch.priors.models import check_usable
+from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.sources import earlier_searches
 
 HISTORY = "history"
@@ -85,7 +83,7 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
         room = max(0, MOST_SEARCHES - len(found))
         found += _unless_skipped(prior, lambda: history_of(candidates, room))
     names = {name for params in candidates for name in params}
-    return _told_apart(_most_alike(found, names))
+    return told_apart(_most_alike(found, names))
 
 
 def prior_as_data(prior: Any) -> Prior:
@@ -94,12 +92,14 @@ def prior_as_data(prior: Any) -> Prior:
     Raises
     ------
     PriorError
-        If one cannot be read, unless the ``Prior`` says to skip it.
+        If one cannot be read or has too few runs, or no history is kept, unless the
+        ``Prior`` says to skip it.
     """
     prior = _as_prior(prior)
-    read: list[Any] = [*_read(prior, EarlierSearch.sample)]
+    read: list[Any] = [*_read(prior, _large_enough)]
     if any(_is_history(source) for source in prior.searches):
-        read.append(HISTORY)  # what of it can be used depends on the candidates
+        # What of it can be used depends on the candidates; that it is kept does not.
+        read += _unless_skipped(prior, lambda: history_of([], 0) or [HISTORY])
     return Prior(read, prior.skip_unusable)
 
 
@@ -129,9 +129,7 @@ def _usable_in(
     return [usable(search) for search in earlier_searches(source)]
 
 
-def _unless_skipped(
-    prior: Prior, read: Callable[[], list[EarlierSearch]]
-) -> list[EarlierSearch]:
+def _unless_skipped(prior: Prior, read: Callable[[], list[Any]]) -> list[Any]:
     """Return what is read; nothing, with a warning, where that may be skipped."""
     try:
         return read()
@@ -143,23 +141,13 @@ def _unless_skipped(
         return []
 
 
-def _told_apart(searches: list[EarlierSearch]) -> list[EarlierSearch]:
-    """Return searches with names of their own: those that share one are numbered."""
-    often = Counter(search.name for search in searches)
-    taken = {name for name, n in often.items() if n == 1}
-    told_apart = []
-    for search in searches:
-        if search.name not in taken:
-            numbered = (f"{search.name} {number}" for number in count(1))
-            name = next(name for name in numbered if name not in taken)
-            search = replace(search, name=name)
-            taken.add(name)
-        told_apart.append(search)
-    return told_apart
-
-
 def _is_history(source: Any) -> bool:
     return isinstance(source, str) and source == HISTORY
+
+
+def _large_enough(search: EarlierSearch) -> EarlierSearch:
+    check_runs(search)
+    return search.sample()
 
 
 def _usable(search: EarlierSearch, candidates: Params) -> EarlierSearch:

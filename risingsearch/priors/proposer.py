@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.models import Predictions, correlation, predictions
 from risingsearch.scheduling.proposers import Opened, Proposer, normal_scores
 
@@ -95,7 +95,7 @@ class PriorProposer:
         own: Proposer | None = None,
     ) -> PriorProposer:
         """Return the proposer for a search of these candidates after those searches."""
-        return cls(predictions(candidates, searches), own)
+        return cls(predictions(candidates, told_apart(searches)), own)
 
     @property
     def n_arms(self) -> int:

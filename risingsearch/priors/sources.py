@@ -11,7 +11,7 @@ from typing import Any
 from risingsearch.checks import checked_choice, shown
 from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors import mlflow_runs, ray_results
-from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.folders import begins_with, subfolders
 from risingsearch.priors.results import is_unfitted, no_results, of_fitted, of_result
 from risingsearch.priors.run_directories import is_run_directory, of_run_directory
@@ -155,7 +155,7 @@ def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
 def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
     from risingsearch.integrations.optuna.earlier_studies import read_studies
 
-    return _told_apart(read_studies(url, lambda study: of_study(study, asked)))
+    return told_apart(read_studies(url, lambda study: of_study(study, asked)))
 
 
 def _of_path(path: Path, asked: Asked) -> list[EarlierSearch]:
@@ -164,7 +164,7 @@ def _of_path(path: Path, asked: Asked) -> list[EarlierSearch]:
         mode = path.stat().st_mode
     except (OSError, RuntimeError, ValueError) as error:  # a circle; a NUL
         why = getattr(error, "strerror", None) or error
-        msg = f"there is no earlier search at {shown(str(path))} ({why})"
+        msg = f"there is no earlier search at {shown(str(path.absolute()))} ({why})"
         raise PriorError(msg) from error
     if stat.S_ISDIR(mode):
         return _of_folder(path, asked)
@@ -189,7 +189,7 @@ def _of_folder(folder: Path, asked: Asked) -> list[EarlierSearch]:
             "in its folders"
         )
         raise PriorError(msg)
-    return _told_apart(found)
+    return told_apart(found)
 
 
 def _in_folder(folder: Path, asked: Asked) -> EarlierSearch | None:
@@ -200,13 +200,3 @@ def _in_folder(folder: Path, asked: Asked) -> EarlierSearch | None:
     if mlflow_runs.is_experiment(folder):
         return mlflow_runs.of_experiment(folder, asked)
     return None
-
-
-def _told_apart(searches: list[EarlierSearch]) -> list[EarlierSearch]:
-    """Return searches with names of their own: numbered where they share one."""
-    if len({search.name for search in searches}) == len(searches):
-        return searches
-    return [
-        replace(search, name=f"{search.name} {number}")
-        for number, search in enumerate(searches, start=1)
-    ]

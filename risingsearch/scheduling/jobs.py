@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -80,6 +80,12 @@ class Jobs:
         result = self._told.pop(job_id)
         self.rounds -= result.job.n_epochs - result.charged
         return result, self._decisions.pop(job_id)
+
+    def unrecorded(self) -> Iterator[tuple[int, Decision]]:
+        """Yield the arm of every job that is not recorded yet, and why it started."""
+        for job_id, why in self._decisions.items():
+            told = self._told.get(job_id)
+            yield (self.in_flight[job_id] if told is None else told.job).arm, why
 
     def checked(self, job: Job) -> Job:
         """Return the job if it is in flight, or raise what is wrong."""

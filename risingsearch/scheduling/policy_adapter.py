@@ -80,6 +80,11 @@ class PolicyAdapter:
         self._kept: Any = None  # the policy as it was when rows began to be kept
         self._rows = Rows()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # numpy cannot protect arrays that were read from a pickle, only copies of them.
+        self._use(*deepcopy((self.policy, self._live)))
+
     def build(self, horizon: int) -> None:
         """Make the policy anew, before its first round."""
         try:

@@ -526,6 +526,11 @@ class Scheduler(SchedulerView):
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise StateError(msg) from error
 
+    def __getstate__(self) -> dict[str, Any]:
+        self._decider.drop()  # a choice that has not started is no part of it
+        self._undo.commit()
+        return vars(self)
+
     def _understand(self, state: dict[str, Any]) -> None:
         """Let ``"auto"`` stand for what it stood for in a state."""
         if self._name in ("auto", FIRST_AUTO):

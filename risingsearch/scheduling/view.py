@@ -13,7 +13,7 @@ import numpy as np
 from risingsearch.arms import Arm, Job, Status
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import CostBudget, EpochBudget
-from risingsearch.scheduling.decisions import Decider
+from risingsearch.scheduling.decisions import OPENED_BEFOREHAND, Decider
 from risingsearch.scheduling.jobs import Jobs
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened
@@ -183,6 +183,8 @@ class SchedulerView(ABC):
     def explain(self) -> list[Arm]:
         """Return where every arm stands, why, and the parts of its index.
 
+        And how far earlier searches are trusted, for the arms opened because of them.
+
         Returns
         -------
         list of Arm
@@ -191,6 +193,8 @@ class SchedulerView(ABC):
         waits = self._policy_waits()
         records, failures = self._records, self._records.last_failures()
         opened = np.flatnonzero(records.charged).tolist()
+        trust = self.trust_in_prior()
+        by_prior = set(self._opened_by_prior()) if trust else set()
         with self._look():
             self._policy.refresh(self._jobs.rounds)
             indices = dict(zip(opened, self._policy.explain(opened), strict=True))
@@ -206,9 +210,19 @@ class SchedulerView(ABC):
                 failures=int(records.failures[arm]),
                 reason=self._reason(arm, waits, failures),
                 index=indices.get(arm, {}),
+                trust_in_prior=dict(trust) if arm in by_prior else {},
             )
             for arm in range(self.n_arms)
         ]
+
+    def _opened_by_prior(self) -> Iterator[int]:
+        """Yield the arms that were opened for what earlier searches say."""
+        for row in self._records.history:
+            if row["reason"] == OPENED_BEFOREHAND:
+                yield row["arm"]
+        for arm, why in self._jobs.unrecorded():
+            if why.reason == OPENED_BEFOREHAND:
+                yield arm
 
     def _reason(self, arm: int, waits: bool, failures: Mapping[int, str]) -> str:
         records, status = self._records, self.status(arm)

@@ -66,6 +66,73 @@ def test_what_did_well_earlier_is_opened_first(folder, capsys):
     assert min(opened()) > 150
 
 
+def test_what_came_of_it_is_said_in_the_words_of_the_report(folder, capsys):
+    hostile = "\x1b[31m\u202e\n" + "a" * 300
+    sweep = write(folder, [LOSS, LOSS, LOSS | {"name": hostile}])
+    assert main(["run", sweep]) == 0
+    ran = capsys.readouterr().out
+    assert main(["status", "runs/sweep"]) == 0
+    status = capsys.readouterr().out
+    facts = result(capsys, "status", "runs/sweep")
+    assert list(facts["trust_in_prior"]) == ["May 1", "May 2", hostile]
+    assert facts["opened_by_prior"]
+    for text in (ran, status):
+        assert all(line.isprintable() and len(line) < 200 for line in text.splitlines())
+        lines = [line for line in text.splitlines() if line.startswith("trust in ")]
+        assert [line.split("  ")[0] for line in lines[:2]] == [
+            "trust in May 1",
+            "trust in May 2",
+        ]
+        assert lines[2].startswith("trust in \\x1b[31m\\u202e\\n")
+        shares = [f"{share:.2f}" for share in facts["trust_in_prior"].values()]
+        assert [line.split()[-1] for line in lines] == shares
+        [opened] = [line for line in text.splitlines() if "arms opened by" in line]
+        assert f" {len(facts['opened_by_prior'])} (" in opened
+    main(["report", "runs/sweep"])
+    page = (folder.parent / "runs/sweep/report.html").read_text()
+    assert "trust in May 1" in page
+    assert "arms opened by prior" in page
+
+
+def test_the_plan_reads_what_the_run_would(folder, capsys):
+    planned = result(capsys, "plan", write(folder, LOSS))
+    assert planned["earlier_searches"] == 1
+    assert planned["earlier_runs"] == 23
+    assert main(["plan", write(folder, LOSS)]) == 0
+    assert "earlier runs" in capsys.readouterr().out
+    (folder / "sweep.yaml").write_text(SWEEP)
+    assert "earlier_runs" not in result(capsys, "plan", folder / "sweep.yaml")
+
+
+def test_without_a_prior_nothing_is_said_of_it(folder, capsys):
+    (folder / "sweep.yaml").write_text(SWEEP)
+    assert main(["run", str(folder / "sweep.yaml")]) == 0
+    out = capsys.readouterr().out
+    assert "trust in" not in out
+    assert "by prior" not in out
+
+
+@pytest.mark.parametrize(
+    ("prior", "where"),
+    [
+        ("no/none.csv", "sweeps/no/none.csv"),
+        ("sqlite:///none.db", "none.db"),  # a URL is none from the file's folder
+    ],
+)
+def test_a_missing_path_is_shown_in_full(folder, capsys, prior, where):
+    sweep = write(folder, prior)
+    for command in ("plan", "run"):
+        assert main([command, sweep]) == 2
+        assert f"'{folder.parent / where}'" in capsys.readouterr().err
+
+
+def test_an_error_leaves_the_terminal_as_it_is(folder, capsys):
+    foreign = LOSS | {"path": "foreign.csv", "name": "\x1b[31m\u202e"}
+    (folder / "foreign.csv").write_text("z,val_loss\n1,2\n")
+    assert main(["run", write(folder, foreign)]) == 2
+    assert capsys.readouterr().err.rstrip("\n").isprintable()
+
+
 def test_a_prior_that_misleads_is_dropped(folder, capsys):
     upside_down = LOSS | {"direction": "maximize"}
     twice = [upside_down, upside_down | {"name": "June"}]

@@ -104,6 +104,22 @@ def page_of(tmp_path):
     return page_of
 
 
+NAMES = [*HOSTILE, "May\nJune\x1b[2J", "\u202eyaM", "a" * 500 + " 1", "a" * 500 + " 2"]
+
+
+def test_names_of_earlier_searches_stay_text_and_differ(result, page_of):
+    trust = {name: k / 100 for k, name in enumerate(NAMES)}
+    plain = page_of(dataclasses.replace(result, trust_in_prior={"May": 0.42}))
+    page = page_of(dataclasses.replace(result, trust_in_prior=trust))
+    said = {name: v for name, v in page.facts.items() if name.startswith("trust in ")}
+    assert list(said.values()) == [f"{share:.2f}" for share in trust.values()]
+    assert all(name.isprintable() and len(name) < 60 for name in said)
+    assert {tag for tag, _ in page.elements} == {tag for tag, _ in plain.elements}
+    assert plain.facts["trust in May"] == "0.42"
+    assert plain.facts["arms opened by prior"] == "0"
+    assert not any("prior" in name for name in page_of(result).facts)
+
+
 def column(stored):
     return [stored["distinct"][k] for k in stored["at"]]
 

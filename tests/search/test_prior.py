@@ -144,6 +144,32 @@ def test_a_scheduler_takes_a_prior_by_its_proposer():
     assert scheduler.trust_in_prior()["May"] > 0.4
 
 
+def test_explain_says_which_arms_were_opened_and_how_far_each_search_is_trusted():
+    both = [earlier(), earlier("June", sign=-1.0)]
+    running = search(prior=both)
+    result = running.run()
+    by_prior = [arm for arm in result.arms if arm.opened_by_prior]
+    assert {arm.arm for arm in by_prior} == set(result.opened_by_prior) != set()
+    for arm in by_prior:
+        assert arm.trust_in_prior == result.trust_in_prior
+    plain = search().run()
+    assert not any(arm.opened_by_prior for arm in plain.arms)
+    proposer = PriorProposer.between(CANDIDATES, [earlier()])
+    scheduler = Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
+    scheduler.ask()
+    arm = scheduler.ask().arm  # in training
+    assert [one.arm for one in scheduler.explain() if one.opened_by_prior] == [arm]
+
+
+def test_earlier_searches_of_one_name_are_told_apart():
+    twins = [earlier(), earlier(sign=-1.0)]
+    given = search(prior=twins).scheduler.trust_in_prior()
+    assert list(given) == ["May 1", "May 2"]
+    proposer = PriorProposer.between(CANDIDATES, twins)
+    scheduler = Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
+    assert scheduler.trust_in_prior() == given
+
+
 def test_several_workers_open_by_the_prior_before_any_result_is_back():
     proposer = PriorProposer.between(CANDIDATES, [earlier(), earlier("June")])
     scheduler = Scheduler(n_arms=120, budget=200, max_epochs=20, proposer=proposer)

@@ -8,7 +8,7 @@ import pytest
 
 import risingsearch.integrations.optuna as rising
 from risingsearch.errors import PriorError
-from risingsearch.priors import EarlierSearch, Prior
+from risingsearch.priors import EarlierSearch, Prior, earlier_searches
 
 
 def earlier(best=0.3, name="May", **more):
@@ -217,8 +217,116 @@ def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(
     study = make_study(prior=foreign)
     with pytest.raises(PriorError, match="foreign: nothing of it can be used here"):
         study.optimize(objective)
+    assert not study.get_trials(states=[optuna.trial.TrialState.RUNNING])
     skipping = Prior([foreign, earlier()], skip_unusable=True)
     study = make_study(prior=skipping)
     with pytest.warns(RuntimeWarning, match="goes on without an earlier search"):
         study.optimize(objective)
     assert list(study.sampler.prior_trust(study)) == ["May"]
+
+
+def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
+    make_study, monkeypatch, tmp_path
+):
+    monkeypatch.delenv("RISINGSEARCH_HISTORY", raising=False)
+    few = EarlierSearch("few", [{"x": 0.1}] * 3, [np.array([0.5])] * 3)
+    for prior, words in (
+        ("history", "needs a history, and none is kept"),
+        (few, "few: nothing of it can be used here: it needs 4 runs, and has 3"),
+        (optuna.create_study(), "of its 0 runs, none has"),
+    ):
+        with pytest.raises(PriorError, match=words):
+            make_study(prior=prior)
+        with pytest.warns(RuntimeWarning, match="goes on without") as caught:
+            make_study(prior=Prior([prior], skip_unusable=True))
+        assert len(caught) == 1
+    monkeypatch.setenv("RISINGSEARCH_HISTORY", str(tmp_path))
+    make_study(prior="history")
+
+
+def test_a_trial_that_is_asked_for_is_failed_where_a_prior_is_refused(make_study):
+    foreign = EarlierSearch("foreign", [{"z": 1.0}] * 4, [np.array([0.5])] * 4)
+    study = rising.RisingStudy(make_study(prior=foreign))
+
+    def search():
+        while (trial := study.ask()) is not None:
+            trial.suggest_float("x", 0.0, 1.0)
+            arm = rising.arm(trial)
+            for epoch in range(arm.from_epoch, arm.from_epoch + arm.n_epochs):
+                trial.report(0.5, epoch)
+            study.tell(trial)
+
+    with pytest.raises(PriorError, match="foreign: nothing of it can be used here"):
+        search()
+    assert study.study.trials[-1].state.name == "FAIL"
+
+
+@pytest.mark.parametrize("n_before", [10, 30])
+def test_a_study_can_be_its_own_prior(objective, make_study, n_before):
+    storage = optuna.storages.InMemoryStorage()
+    stored = {"storage": storage, "study_name": "one", "load_if_exists": True}
+    before = make_study(budget=100, study=stored)
+    before.optimize(objective, n_trials=n_before)
+    after = make_study(budget=100, prior=before, study=stored)
+    after.optimize(objective)
+    assert objective.trained.total() == 100
+    assert set(objective.trained.values()) == {1}
+    assert list(after.sampler.prior_trust(after)) == ["study one"]
+
+
+@pytest.mark.parametrize("prior", [None, earlier(best=0.6, name="June")])
+def test_a_study_goes_on_with_another_prior_or_none(objective, make_study, prior):
+    storage = optuna.storages.InMemoryStorage()
+    stored = {"storage": storage, "study_name": "one", "load_if_exists": True}
+    make_study(prior=earlier(), study=stored).optimize(objective, n_trials=4)
+    again = make_study(prior=prior, study=stored)
+    again.optimize(objective)
+    assert objective.trained.total() == 60
+    names = [] if prior is None else ["June"]
+    assert list(again.sampler.prior_trust(again)) == names
+
+
+def test_an_earlier_study_of_the_other_direction_is_turned_around(
+    objective, make_study
+):
+    objective.sign = -1.0
+    before = make_study(budget=60, direction="minimize")
+    before.optimize(objective)
+    objective.sign = 1.0
+    study = make_study(prior=before)
+    study.optimize(objective)
+    assert sum(study.sampler.prior_trust(study).values()) > 0.3
+    assert off(study) < 0.3
+
+
+def test_several_objectives_are_asked_which(objective, make_study):
+    before = optuna.create_study(directions=["maximize", "minimize"])
+    before.optimize(
+        lambda trial: (-((trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2), 1.0),
+        n_trials=12,
+    )
+    with pytest.raises(PriorError, match="name one of them with score="):
+        make_study(prior=before)
+    study = make_study(prior=earlier_searches(before, score="values_0"))
+    study.optimize(objective)
+    assert by_prior(study)
+
+
+def test_trials_that_failed_were_pruned_or_scored_nan_are_runs(objective, make_study):
+    def stumble(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if x > 0.8:
+            raise RuntimeError
+        if x > 0.6:
+            return float("nan")
+        if x > 0.5:
+            raise optuna.TrialPruned
+        return -((x - 0.3) ** 2)
+
+    before = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+    before.optimize(stumble, n_trials=40, catch=RuntimeError)
+    study = make_study(prior=before)
+    study.optimize(objective)
+    assert off(study) < 0.3

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from risingsearch.errors import PriorError
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -70,6 +70,38 @@ def test_clones_and_pickles_learn_from_the_same():
     copied = pickle.loads(pickle.dumps(search)).fit(X, y)
     assert copied.history_["arm"] == twin.history_["arm"]
     assert twin.trust_in_prior_
+
+
+def test_an_earlier_search_is_no_part_of_this_one():
+    ours = searching().fit(X, y)
+    search = searching(prior=ours)
+    assert search.get_params().keys() == ours.get_params().keys()
+    assert "estimator__alpha" in search.get_params()
+    tried = GridSearchCV(search, {"max_epochs": [4, 8]}, cv=2).fit(X, y)
+    assert list(tried.best_estimator_.trust_in_prior_) == ["RisingSearchCV"]
+
+
+def test_a_fitted_search_can_be_its_own_prior():
+    search = searching().fit(X, y)
+    other = searching(prior=searching().fit(X, y)).fit(X, y)
+    search.set_params(prior=search)
+    assert search.get_params()["prior"] is search
+    assert clone(search).prior is search
+    assert "RisingSearchCV" in repr(search)
+    assert "SGDClassifier" in search._repr_html_()
+    copied = pickle.loads(pickle.dumps(search))
+    assert copied.prior is copied
+    for one in (search, copied):
+        one.fit(X, y)
+        assert one.history_["arm"] == other.history_["arm"]
+        assert one.trust_in_prior_ == other.trust_in_prior_
+
+
+def test_a_fit_that_is_refused_leaves_no_results_of_an_earlier_one():
+    search = searching().fit(X, y).set_params(prior=searching())
+    with pytest.raises(PriorError, match="this RisingSearchCV is not fitted"):
+        search.fit(X, y)
+    assert not hasattr(search, "cv_results_")
 
 
 def test_a_run_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path):
