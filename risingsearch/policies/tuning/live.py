@@ -229,7 +229,7 @@ class _Trusted:
         return others
 
     def enter_rung(self, arm: int, rung: int) -> tuple[int, int]:
-        """Rank the arm on a rung; return how many are better there, and how many are."""
+        """Rank the arm on a rung; return how many are better, and how many there."""
         policy = self._policy
         n_arms = len(policy.pulls)
         own = slice(rung * n_arms, (rung + 1) * n_arms)
