@@ -40,6 +40,8 @@ from risingsearch.integrations.optuna.trial_storage import (
     set_n_epochs,
 )
 from risingsearch.integrations.optuna.view import ArmView
+from risingsearch.priors.curves import policy_params_after
+from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.prior import prior_as_data
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
@@ -171,9 +173,11 @@ class RisingSampler(BaseSampler):
         self.budget = checked_int("budget", budget, 1)
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.patience = checked_float("patience", patience, 0.0, open_low=False)
+        earlier = prior_as_data(prior)
+        read = [one for one in earlier.searches if isinstance(one, EarlierSearch)]
         chosen = choose_policy(
             policy, self.budget, self.max_epochs, parameters=policy_params
-        )
+        ).informed(policy_params_after(read))
         self._most_arms = None if n_arms is None else checked_int("n_arms", n_arms, 1)
         self._n_arms = min(chosen.n_opened, self._most_arms or chosen.n_opened)
         self._options: dict[str, Any] = {
@@ -188,9 +192,7 @@ class RisingSampler(BaseSampler):
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
         self._scheduler("maximize", self._n_arms)  # raises what is wrong
-        self._prior: PriorSuggestions | None = None
-        if prior is not None:
-            self._prior = PriorSuggestions(prior_as_data(prior), seed)
+        self._prior = PriorSuggestions(earlier, seed) if earlier.searches else None
         self._forget()
 
     def _scheduler(self, direction: str, n_arms: int) -> Scheduler:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from risingsearch.policies.tuning.live import live
@@ -46,3 +48,11 @@ def step_correlation(search: EarlierSearch) -> float:
                 record_slope(policy.P, policy.average, policy.slope, run, n, policy.eps)
                 learning.enter_rung(run, rung)
     return float(learning.pooled_correlation())
+
+
+def policy_params_after(searches: Sequence[EarlierSearch]) -> dict[str, float]:
+    """Return the parameters of policies that follow from earlier curves, by name."""
+    if not searches:
+        return {}
+    found = [step_correlation(search) for search in searches]
+    return {"expected_correlation": sum(found) / len(found)}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.errors import PriorError
-from risingsearch.priors.curves import step_correlation
+from risingsearch.priors.curves import policy_params_after
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.matching import Matching, Params
 from risingsearch.scheduling.proposers import (
@@ -38,7 +38,7 @@ class Predictions(NamedTuple):
     names: tuple[str, ...]  # of the searches
     scores: NDArray[np.float64]  # (n_searches, n_candidates), mean 0, deviation 1
     agreement: NDArray[np.float64]  # (n_searches,), expected with the new one, 0 to 1
-    step_correlation: NDArray[np.float64]  # (n_searches,), what early scores are worth
+    policy_params: Mapping[str, float]  # that follow from their curves, by name
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -46,14 +46,14 @@ class Predictions(NamedTuple):
             "names": list(self.names),
             "scores": self.scores.tolist(),
             "agreement": self.agreement.tolist(),
-            "step_correlation": self.step_correlation.tolist(),
+            "policy_params": dict(self.policy_params),
         }
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Predictions:
         """Read what ``to_json`` wrote."""
-        arrays = (np.array(saved[name]) for name in cls._fields[1:])
-        return cls(tuple(saved["names"]), *arrays)
+        scores, agreement = np.array(saved["scores"]), np.array(saved["agreement"])
+        return cls(tuple(saved["names"]), scores, agreement, saved["policy_params"])
 
 
 class _Model(NamedTuple):
@@ -131,7 +131,7 @@ class Learnt:
             np.array(
                 [_agreement(k, self._models, self._matching, sampled) for k in every]
             ),
-            np.array([step_correlation(search) for search in sampled]),
+            policy_params_after(sampled),
         )
 
     def said_with(self, others: Params) -> Predictions:

@@ -121,7 +121,7 @@ class PriorProposer:
 
     def policy_params(self) -> dict[str, float]:
         """Return what the earlier curves say of this search's."""
-        return {"expected_correlation": float(self.said.step_correlation.mean())}
+        return dict(self.said.policy_params)
 
     def trusted(self, opened: Opened) -> dict[str, float]:
         """Return how far each earlier search is trusted: its share of all trust."""

@@ -28,6 +28,12 @@ class PolicyChoice(NamedTuple):
     n_candidates: int  # arms to choose these from: more where some are proposed
     opens_all: bool = False  # of the arms that there are, so none need be proposed
 
+    def informed(self, learnt: Mapping[str, Any]) -> PolicyChoice:
+        """Return the choice with what was learnt of its parameters and is not given."""
+        known = policy_info(self.name).parameters
+        taken = {name: learnt[name] for name in learnt if name in known}
+        return self._replace(parameters=taken | self.parameters)
+
     @property
     def proposes(self) -> bool:
         """Whether some of the arms that are opened are proposed."""

@@ -22,7 +22,7 @@ from risingsearch.errors import (
     PolicyError,
     StateError,
 )
-from risingsearch.policies import Policy, policy_info
+from risingsearch.policies import Policy
 from risingsearch.scheduling.arguments import Arguments
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import WallClockBudget, open_budget
@@ -192,15 +192,12 @@ class Scheduler(SchedulerView):
             proposals=proposer is not None,
         )
         self._name = policy
-        parameters = chosen.parameters
         if isinstance(proposer, InformedProposer):
-            known = policy_info(chosen.name).parameters
-            learnt = proposer.policy_params().items()
-            parameters = {k: v for k, v in learnt if k in known} | parameters
+            chosen = chosen.informed(proposer.policy_params())
         elif chosen.opens_all:
             proposer = None
         self._proposer = proposer
-        self._compose(chosen.name, parameters)
+        self._compose(chosen.name, chosen.parameters)
 
     def _compose(
         self, policy: str | Callable[..., Policy] | Policy, params: dict[str, Any]

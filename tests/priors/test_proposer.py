@@ -8,12 +8,11 @@ from risingsearch.priors.models import Predictions
 from risingsearch.scheduling.proposers import Opened
 
 SCORES = np.array([np.linspace(-1.5, 1.5, 40), np.linspace(1.5, -1.5, 40)])
-CORRELATIONS = np.array([0.9, 0.5])
-SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), CORRELATIONS)
+SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), {})
 
 
 def of_one(agreement):
-    said = Predictions(("May",), SCORES[:1], np.array([agreement]), np.array([0.9]))
+    said = Predictions(("May",), SCORES[:1], np.array([agreement]), {})
     return PriorProposer(said)
 
 
@@ -80,8 +79,3 @@ def test_a_few_arms_do_not_make_a_prior_of_one_that_says_little():
     doubted = of_one(0.1)
     assert proposed(opened([3, 9]), doubted) is None
     assert proposed(opened(range(11)), doubted) == 39
-
-
-def test_what_early_scores_were_worth_is_expected_again():
-    expected = PriorProposer(SAID).policy_params()["expected_correlation"]
-    assert expected == pytest.approx(0.7)
