@@ -75,3 +75,14 @@ def test_predictions_come_back_from_json():
     again = Predictions.from_json(said.to_json())
     assert again.names == said.names
     assert np.array_equal(again.scores, said.scores)
+
+
+def test_scores_and_parameters_as_large_as_can_be():
+    largest = 1.7e308
+    params = [{"x": x * largest} for x in np.linspace(-1, 1, 11)]
+    curves = [np.array([-abs(one["x"] / 2 + largest / 4)]) for one in params]
+    curves[-1] = np.array([-largest])
+    curves[-2] = np.array([])
+    said = predictions(params, [EarlierSearch("May", params, curves)])
+    assert np.isfinite(said.scores).all()
+    assert int(said.scores[0].argmax()) in (2, 3)
