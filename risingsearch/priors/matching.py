@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,9 +52,9 @@ class Matching:
     a category, with a column of 0 and the root of 1/2 for each. A parameter that
     some configurations do not have gets a column more for that.
 
-    Where candidates have two different numbers, numbers stay numbers whatever else there
-    is: a text, None or NaN among them lies in the middle, and is a category besides if
-    candidates have it.
+    Where candidates have two different numbers, numbers stay numbers whatever else
+    there is: a text, None or NaN among them lies in the middle, and is a category
+    besides if candidates have it.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def placed(
 def _places(values: Sequence[Any], among: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the place of every number, and the middle for what is none."""
     known = np.array([is_number(value) for value in values], dtype=bool)
-    numbers = [float(values[row]) for row in np.flatnonzero(known)]
+    numbers = [float(value) for value in compress(values, known)]
     column = np.full(len(values), 0.5)
     column[known] = placed(np.array(numbers), among)
     return column
