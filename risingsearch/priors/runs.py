@@ -65,8 +65,9 @@ def earlier_search(
     name = own_name if asked.name is None else asked.name
     sign = sign_of(direction)
     params, curves, seconds, n_runs = [], [], [], 0
+    tried: Mapping[str, Any] = {}
     for run in runs:
-        n_runs += 1
+        n_runs, tried = n_runs + 1, run.params
         known = _known(run.params) if len(run.scores) or run.failed else None
         if known:
             params.append(known)
@@ -75,8 +76,8 @@ def earlier_search(
     if not params:
         msg = (
             f"{name}: of its {n_runs} runs, none has both a score, or a failure, and "
-            "parameters that JSON can hold, so nothing can be learnt from it: leave it "
-            "out"
+            f"parameters that JSON can hold{_not_held(tried)}, so nothing can be "
+            "learnt from it: leave it out"
         )
         raise PriorError(msg)
     timed = any(math.isfinite(one) for one in seconds)
@@ -196,6 +197,14 @@ def _curve(scores: Sequence[float], sign: float) -> NDArray[np.float64]:
     curve = sign * np.array(scores, dtype=float)
     curve[~(np.abs(curve) <= LARGEST_SCORE)] = math.nan
     return curve if np.isfinite(curve).any() else curve[:0]
+
+
+def _not_held(params: Mapping[str, Any]) -> str:
+    """Return which parameters of a run JSON cannot hold, for a message."""
+    names = [name for name in params if _known({name: params[name]}) is None]
+    more = "" if len(names) <= _SHOWN_NAMES else " and more"
+    listed = ", ".join(repr(name) for name in names[:_SHOWN_NAMES]) + more
+    return f" (not {listed}: leave such columns out)" if names else ""
 
 
 def _known(params: Mapping[str, Any]) -> dict[str, Any] | None:

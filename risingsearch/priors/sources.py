@@ -145,7 +145,7 @@ def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
         )
     if isinstance(source, str) and "://" in source:
         return _of_storage(source, asked)
-    if isinstance(source, (str, os.PathLike)):
+    if isinstance(source, (str, os.PathLike)) and source != "":
         return _of_path(Path(source), asked)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return [of_table(table_of(source), asked)]

@@ -70,6 +70,15 @@ def test_a_search_that_tells_nothing_here_says_why():
         predictions([{"depth": 1}], [earlier("May", near)])
 
 
+def test_of_many_candidates_the_same_is_said():
+    rng = np.random.default_rng(1)
+    few = [{"x": float(rng.random()), "y": int(rng.integers(3))} for _ in range(2000)]
+    search = earlier("May", near)
+    exact = predictions(few, [search]).scores[0]
+    many = predictions(few * 3, [search]).scores[0]
+    np.testing.assert_allclose(many, np.tile(exact, 3), atol=1e-3)
+
+
 def test_predictions_come_back_from_json():
     said = predictions(CANDIDATES, [earlier("May", near)])
     again = Predictions.from_json(said.to_json())

@@ -17,7 +17,7 @@ def test_earlier_search_is_returned_as_it_is():
     assert earlier_searches(earlier, name="new")[0].name == "new"
 
 
-@pytest.mark.parametrize("source", [None, 3, [], {}, b"x", object()])
+@pytest.mark.parametrize("source", [None, 3, [], {}, b"x", object(), ""])
 def test_other_objects_are_refused(source):
     with pytest.raises(PriorError, match="an earlier search is a SearchResult"):
         earlier_searches(source)

@@ -203,6 +203,23 @@ def test_values_that_no_json_holds_leave_their_runs_out():
     assert earlier.params == [{"rate": 0.1, "x": 1}, {"rate": 0.3, "x": [1, 2]}]
 
 
+def test_a_column_that_json_cannot_hold_is_named(tmp_path):
+    frame = pd.DataFrame(
+        {"rate": [0.1, 0.2], "when": pd.to_datetime(["2026"] * 2), "score": [1.0, 2.0]}
+    )
+    frame.to_parquet(tmp_path / "runs.parquet")
+    for source in (frame, tmp_path / "runs.parquet"):
+        with pytest.raises(PriorError, match=r"not 'when': leave such columns out"):
+            earlier_searches(source)
+
+
+def test_nested_columns_of_parquet_are_parameters(tmp_path):
+    path = tmp_path / "runs.parquet"
+    nets = [{"depth": 1, "sizes": [3]}, {"depth": 2, "sizes": [3, 4]}]
+    pd.DataFrame({"net": nets, "score": [0.1, 0.2]}).to_parquet(path)
+    assert earlier_searches(path)[0].params == [{"net": net} for net in nets]
+
+
 def gzipped(path):
     path.write_bytes(gzip.compress(path.read_bytes()))
     return path.rename(f"{path}.gz")
