@@ -63,6 +63,7 @@ def _name(trainable: Any, parameters: list[str], run_dir: Path | None) -> str:
     trained = getattr(trainable, "estimator", trainable)
     what = trained.train if isinstance(trained, Functions) else type(trained)
     called = getattr(what, "__name__", type(what).__name__)
+    called = called if called.isidentifier() else "search"  # of a lambda
     more = len(parameters) - _NAMES
     others = f" and {more} more" if more > 0 else ""
     return f"{called}: {', '.join(parameters[:_NAMES])}{others}"

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from sklearn.linear_model import SGDClassifier
 
-from risingsearch import RisingSearch
+from risingsearch import Functions, RisingSearch, RisingSearchCV
 from risingsearch.errors import PriorError
 from risingsearch.priors import EarlierSearch, Prior, earlier_searches
 from risingsearch.priors.earlier import MOST_SEARCHES
@@ -72,6 +73,15 @@ def test_a_finished_search_is_kept_for_its_owner_alone(folder, make_search):
     assert kept.search.max_epochs == 8
     saved = json.loads(path.read_text())
     assert saved["best_score"] == result.best_score
+
+
+def test_a_search_is_called_by_what_it_has_trained(folder):
+    X, y = [[0.0], [1.0]] * 10, [0, 1] * 10
+    RisingSearchCV(SGDClassifier(), {"alpha": [0.1, 0.2]}, budget=4, cv=2).fit(X, y)
+    functions = Functions(lambda params, seed: params, lambda state: state["rate"])
+    RisingSearch(functions, RATES, budget=4).run()
+    names = {entry.name for entry in entries(folder)}
+    assert names == {"SGDClassifier: alpha", "search: rate"}
 
 
 def test_a_search_that_goes_on_replaces_its_entry(folder, tmp_path, make_search):
