@@ -28,8 +28,7 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
     Nothing is made that is not there, and no other storage than a database is read:
     Optuna may unpickle what those hold.
     """
-    checked = _checked(url)
-    where = checked.render_as_string(hide_password=True)
+    checked, where = _checked(url), shown_url(url)
     try:
         engine = sqlalchemy.create_engine(checked)
         found = set(sqlalchemy.inspect(engine).get_table_names())
@@ -51,6 +50,14 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
         first = str(error).partition("\n")[0]
         msg = f"the studies in {where} cannot be read: {first:.300}"
         raise PriorError(msg) from error
+
+
+def shown_url(url: str) -> str:
+    """Return the URL of a database without its password, the same from any folder."""
+    checked = _checked(url)
+    if checked.get_backend_name() == "sqlite":
+        checked = checked.set(database=str(Path(checked.database or "").resolve()))
+    return checked.render_as_string(hide_password=True)
 
 
 def _read_all(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from risingsearch.priors import EarlierSearch
     from risingsearch.priors.history import Entry
 
-COLUMNS = ("date", "name", "runs", "epochs", "parameters", "best score")
-WIDEST = 40  # characters of the parameters
+COLUMNS = ("date", "name", "runs", "best score", "parameters")
+WIDEST = 30  # characters of a score with its metric
+LEAST = 10  # characters of a name, and of the parameters, in a narrow terminal
 
 
 def add_history(commands: Any) -> None:
@@ -51,7 +53,8 @@ def add_history(commands: Any) -> None:
     add.add_argument(
         "--direction",
         choices=("maximize", "minimize"),
-        help="which scores are better (default: what the source says, or maximize)",
+        help="which scores are better (default: what the source says; needed where it "
+        "does not)",
     )
     _add_folder(add, default=argparse.SUPPRESS)
     remove = add_command(actions, "remove", _remove, "remove searches by their names")
@@ -96,8 +99,9 @@ def _add(arguments: argparse.Namespace) -> None:
     folder = _needed(arguments)
     for source in arguments.sources:
         asked = {"score": arguments.score, "direction": arguments.direction}
-        for search in earlier_searches(source, **asked):
-            entry = _entry_of(search, source, arguments.direction)
+        read = source if "://" in source else Path(source)
+        for search in earlier_searches(read, **asked):
+            entry = _entry_of(search)
             try:
                 write_entry(folder, entry)
             except OSError as error:
@@ -105,29 +109,21 @@ def _add(arguments: argparse.Namespace) -> None:
             print(f"added {entry.name}, of {entry.date}")
 
 
-def _entry_of(search: EarlierSearch, source: str, direction: str | None) -> Entry:
+def _entry_of(search: EarlierSearch) -> Entry:
     """Return the entry of a search: of a run directory, the one it made itself."""
-    from risingsearch.priors.folders import subfolders
     from risingsearch.priors.history import Entry, run_key, source_key
     from risingsearch.priors.run_directories import is_run_directory
     from risingsearch.storage.run_directory import JOURNAL, saved_header
 
-    if "://" in source:
-        key, time = source_key(source, search.name), datetime.now()
-        return Entry.of(search, key, search.name, time.astimezone(), direction)
-    path = Path(source).resolve()
-    inner = [one for one in subfolders(path) if one.name == search.name]
-    for run_dir in (path, *inner):
-        if is_run_directory(run_dir):
-            header = saved_header(run_dir)
-            key = run_key(run_dir, header.get("entropy"))
-            direction = direction or header["settings"]["direction"]
-            path = run_dir / JOURNAL
-            break
-    else:
-        key = source_key(str(path), search.name)
-    time = datetime.fromtimestamp(path.stat().st_mtime)
-    return Entry.of(search, key, search.name, time.astimezone(), direction)
+    source = search.source or search.name
+    key, time = source_key(source), datetime.now()
+    if "://" not in source:
+        path = Path(source)
+        if is_run_directory(path):
+            key = run_key(path, saved_header(path).get("entropy"))
+            path /= JOURNAL
+        time = datetime.fromtimestamp(path.stat().st_mtime)
+    return Entry.of(search, key, search.name, time.astimezone())
 
 
 def _remove(arguments: argparse.Namespace) -> None:
@@ -194,7 +190,8 @@ def _facts(entry: Entry) -> dict[str, Any]:
         "runs": entry.n_runs,
         "epochs": entry.n_epochs,
         "parameters": entry.search.parameter_names,
-        "direction": entry.direction,
+        "direction": entry.search.direction,
+        "metric": entry.search.metric,
         "best_score": entry.best_score,
         "best_params": entry.best_params,
     }
@@ -202,16 +199,37 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 def _print_table(entries: list[Entry]) -> None:
     rows = [COLUMNS, *(_cells(entry) for entry in entries)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows = _fitted(rows, shutil.get_terminal_size().columns)
+    widths = _widths(rows)
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:
-    names = ", ".join(entry.search.parameter_names)
-    if len(names) > WIDEST:
-        names = f"{names[: WIDEST - 3]}..."
-    shown = "".join(one if one.isprintable() else "?" for one in names)
-    counts = f"{entry.n_runs:,}", f"{entry.n_epochs:,}"
-    return entry.date, entry.name, *counts, shown, f"{entry.best_score:.6g}"
+    from risingsearch.priors.history import printable
+
+    names = printable(", ".join(entry.search.parameter_names))
+    metric = printable(entry.search.metric or "")
+    best = f"{entry.best_score:.6g}" + (f" ({metric})" if entry.search.metric else "")
+    return entry.date, entry.name, f"{entry.n_runs:,}", _cut(best, WIDEST), names
+
+
+def _fitted(rows: list[tuple[str, ...]], width: int) -> list[tuple[str, ...]]:
+    """Return rows of which names and parameters are cut so that a line has room."""
+    date, name, runs, best, parameters = _widths(rows)
+    room = width - date - runs - best - 2 * (len(COLUMNS) - 1)
+    name = max(LEAST, min(name, room - min(parameters, room // 2)))
+    parameters = max(LEAST, room - name)
+    return [
+        (row[0], _cut(row[1], name), *row[2:4], _cut(row[4], parameters))
+        for row in rows
+    ]
+
+
+def _widths(rows: list[tuple[str, ...]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."

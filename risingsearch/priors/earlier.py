@@ -41,6 +41,14 @@ class EarlierSearch:
         Epochs that a run could have had at most; by default those of the longest.
     seconds : sequence of float, optional
         What an epoch of every run took on average; NaN where that is not known.
+    direction : {"maximize", "minimize"}, optional
+        Which scores were better where they come from; here it is the higher ones,
+        whose signs were changed if it was the lower.
+    metric : str, optional
+        What the score is called there.
+    source : str, optional
+        Where they come from, the same whenever it is read: a path, or a database and
+        the study in it.
 
     Raises
     ------
@@ -63,6 +71,9 @@ class EarlierSearch:
     curves: Sequence[NDArray[np.float64]]
     max_epochs: int = 0
     seconds: Sequence[float] | None = None
+    direction: str | None = None
+    metric: str | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -140,16 +151,15 @@ class EarlierSearch:
         best = int(np.nanargmax(self.scores))
         if best not in runs:
             runs[np.searchsorted(runs, best) % most] = best
-        return EarlierSearch(
-            self.name,
-            [self.params[run] for run in runs],
-            [self.curves[run] for run in runs],
-            self.max_epochs,
-            self.seconds and [self.seconds[run] for run in runs],
+        return replace(
+            self,
+            params=[self.params[run] for run in runs],
+            curves=[self.curves[run] for run in runs],
+            seconds=self.seconds and [self.seconds[run] for run in runs],
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
+        """Return its name and all that is learnt from, as JSON values."""
         return {
             "name": self.name,
             "params": as_json([dict(params) for params in self.params]),

@@ -44,13 +44,23 @@ def text_of(path: Path) -> str | None:
 
     What is no UTF-8 at the end, where a killed process may have stopped, is left out.
     """
+    content = content_of(path)
+    return None if content is None else as_text(content, path)
+
+
+def content_of(path: Path) -> bytes | None:
+    """Return what is in a file, None where there is none."""
     try:
         with open_plain(path) as file:
-            content = file.read()
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def as_text(content: bytes, path: Path) -> str:
+    """Return the content of a file as text; see ``text_of``."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -28,6 +28,8 @@ from risingsearch.priors.models import check_usable
 from risingsearch.priors.runs import Asked, Run, earlier_search
 from risingsearch.storage.files import PRIVATE, make_folder, write_whole
 
+HISTORY = "history"
+"""The source that stands for the searches in the user's history."""
 SETTING = "RISINGSEARCH_HISTORY"
 """The environment variable with the folder; without it, nothing is kept."""
 OPT_IN = (
@@ -55,9 +57,6 @@ class Entry:
         What its user calls it; ``printable`` makes it fit.
     time : datetime
         When it was finished, with a time zone.
-    direction : {"maximize", "minimize"} or None
-        Whether higher or lower scores are better; None where only the source knew, and
-        scores are as if higher were.
     n_runs, n_epochs : int
         Of the whole search, of which ``search`` may be a sample.
     search : EarlierSearch
@@ -67,25 +66,17 @@ class Entry:
     key: str
     name: str
     time: datetime
-    direction: str | None
     n_runs: int
     n_epochs: int
     search: EarlierSearch
 
     @classmethod
-    def of(
-        cls,
-        search: EarlierSearch,
-        key: str,
-        name: str,
-        time: datetime,
-        direction: str | None,
-    ) -> Entry:
+    def of(cls, search: EarlierSearch, key: str, name: str, time: datetime) -> Entry:
         """Return the entry of a search, of which at most a sample is kept."""
         name = printable(name)
         n_epochs = int(search.epochs.sum())
         sample = replace(search.sample(), name=_title(name, time))
-        return cls(key, name, time, direction, len(search.params), n_epochs, sample)
+        return cls(key, name, time, len(search.params), n_epochs, sample)
 
     @property
     def date(self) -> str:
@@ -96,7 +87,7 @@ class Entry:
     def best_score(self) -> float:
         """The best score, in the user's direction."""
         best = float(np.nanmax(self.search.scores))
-        return sign_of(self.direction or "maximize") * best
+        return sign_of(self.search.direction or "maximize") * best
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -109,7 +100,8 @@ class Entry:
             _VERSION: VERSION,
             "name": self.name,
             "time": self.time.isoformat(),
-            "direction": self.direction,
+            "direction": self.search.direction,
+            "metric": self.search.metric,
             "runs": self.n_runs,
             "epochs": self.n_epochs,
             "best_score": self.best_score,
@@ -124,14 +116,16 @@ class Entry:
             msg = f"it is of version {saved[_VERSION]!r:.20}, and {VERSION} is known"
             raise ValueError(msg)
         name, time = saved["name"], datetime.fromisoformat(saved["time"])
-        direction = saved["direction"]
+        direction, metric = saved["direction"], saved.get("metric")
         _check(isinstance(name, str) and name == printable(name), "name")
         _check(time.tzinfo is not None, "time")
         _check(direction in (None, "maximize", "minimize"), "direction")
+        _check(metric is None or isinstance(metric, str), "metric")
         for count in ("runs", "epochs"):
             _check(_is_count(saved[count]), count)
         search = _search(_title(name, time), saved["search"])
-        return cls(key, name, time, direction, saved["runs"], saved["epochs"], search)
+        search = replace(search, direction=direction, metric=metric)
+        return cls(key, name, time, saved["runs"], saved["epochs"], search)
 
 
 def history_folder() -> Path | None:
@@ -145,9 +139,9 @@ def run_key(run_dir: Path, entropy: object) -> str:
     return _key(str(run_dir.resolve()), str(entropy))
 
 
-def source_key(source: str, name: str) -> str:
+def source_key(source: str) -> str:
     """Return the key of an earlier search in a source that is no run directory."""
-    return _key(source, name)
+    return _key(source)
 
 
 def printable(name: str) -> str:
@@ -228,21 +222,26 @@ def history_of(candidates: Params, most: int = MOST_SEARCHES) -> list[EarlierSea
         If no folder is set, or it cannot be read. Files in it that hold no search are
         skipped with a RuntimeWarning.
     """
+    found: list[EarlierSearch] = []
+    for search in all_of_history():
+        if len(found) == most:
+            break
+        with suppress(PriorError):  # it is about something else
+            check_usable(search, candidates)
+            found.append(search)
+    return found
+
+
+def all_of_history() -> list[EarlierSearch]:
+    """Return the searches of the history, the newest first; see ``history_of``."""
     folder = history_folder()
     if folder is None:
         msg = f"prior='history' needs a history, and none is kept: {OPT_IN}"
         raise PriorError(msg)
     entries, damaged = read_history(folder)
     if damaged:
-        warnings.warn(skipped(damaged), RuntimeWarning, stacklevel=2)
-    found: list[EarlierSearch] = []
-    for entry in entries:
-        if len(found) == most:
-            break
-        with suppress(PriorError):  # it is about something else
-            check_usable(entry.search, candidates)
-            found.append(entry.search)
-    return found
+        warnings.warn(skipped(damaged), RuntimeWarning, stacklevel=3)
+    return [entry.search for entry in entries]
 
 
 def skipped(damaged: list[PriorError]) -> str:
@@ -339,7 +338,7 @@ def _search(name: str, saved: Mapping[str, Any]) -> EarlierSearch:
         Run(one, curve, took, failed=not curve)
         for one, curve, took in zip(params, curves, seconds, strict=True)
     ]
-    return earlier_search(name, runs, Asked(), max_epochs=max_epochs)
+    return earlier_search(name, runs, Asked(), "maximize", max_epochs)
 
 
 def _are_numbers(values: list[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ Params = Sequence[Mapping[str, Any]]
 
 WIDE = 100.0
 """Ratio of highest to lowest from which what lies outside is measured in logarithms."""
+
+Columns = Mapping[str, Sequence[NDArray[np.float64]]]  # by parameter, each (n_runs,)
 
 
 class Parameter(NamedTuple):
@@ -28,16 +31,16 @@ class Parameter(NamedTuple):
     def columns(self, runs: Params) -> list[NDArray[np.float64]]:
         """Return the columns of some configurations, each of shape (n,)."""
         values = [params.get(self.name, ABSENT) for params in runs]
-        here = np.array([value is not ABSENT for value in values])
-        presence = [math.sqrt(0.5) * here] if self.may_be_absent else []
-        if self.numbers is None:
+        columns = []
+        if self.numbers is not None:
+            columns.append(_places(values, self.numbers))
+            if self.may_be_absent:
+                here = np.array([value is not ABSENT for value in values])
+                columns.append(math.sqrt(0.5) * here)
+        if self.categories:
             keys = np.array([category(value) for value in values])
-            return [math.sqrt(0.5) * (keys == one) for one in self.categories]
-        column = np.full(len(values), 0.5)
-        known = np.array([is_number(value) for value in values], dtype=bool)
-        numbers = [float(value) for value in values if is_number(value)]
-        column[known] = placed(np.array(numbers), self.numbers)
-        return [column, *presence]
+            columns += [math.sqrt(0.5) * (keys == one) for one in self.categories]
+        return columns
 
 
 class Matching:
@@ -48,6 +51,10 @@ class Matching:
     in logarithms where the candidates span a factor of 100 or more. Everything else is
     a category, with a column of 0 and the root of 1/2 for each. A parameter that
     some configurations do not have gets a column more for that.
+
+    Where candidates have two different numbers, numbers stay numbers whatever else
+    there is: a text, None or NaN among them lies in the middle, and is a category
+    besides if candidates have it.
 
     Parameters
     ----------
@@ -89,11 +96,18 @@ class Matching:
             and any(np.ptp(column) > 0 for column in one.columns(runs))
         ]
 
+    def columns(self, runs: Params) -> Columns:
+        """Return the columns of configurations, by parameter."""
+        return {name: one.columns(runs) for name, one in self._parameters.items()}
+
     def features(self, runs: Params, names: Sequence[str]) -> NDArray[np.float64]:
         """Return a row per configuration, of these parameters."""
-        parameters = [self._parameters[name] for name in names]
-        columns = [column for one in parameters for column in one.columns(runs)]
-        return np.column_stack(columns)
+        return features(self.columns(runs), names)
+
+
+def features(columns: Columns, names: Sequence[str]) -> NDArray[np.float64]:
+    """Return a row per configuration, of the columns of these parameters."""
+    return np.column_stack([column for name in names for column in columns[name]])
 
 
 def category(value: Any) -> str:
@@ -117,22 +131,36 @@ def placed(
     """Return where values lie among sorted different numbers, -1 to 2 at most."""
     if len(among) == 1:
         return np.full(len(values), 0.5)
-    low, high = among[0], among[-1]
-    places = np.interp(values, among, np.linspace(0.0, 1.0, len(among)))
-    if low > 0.0 and high / low >= WIDE:
-        tiny = np.nextafter(0.0, 1.0)
-        values, low, high = np.log(np.maximum(values, tiny)), np.log(low), np.log(high)
-    outside = np.clip((values - low) / (high - low), -1.0, 2.0)
+    with np.errstate(over="ignore"):  # what is infinite is as far outside as can be
+        if np.isinf(among[-1] - among[0]):
+            values, among = 0.25 * values, 0.25 * among
+        places = np.interp(values, among, np.linspace(0.0, 1.0, len(among)))
+        if among[0] > 0.0 and among[-1] / among[0] >= WIDE:
+            values = np.log(np.maximum(values, np.nextafter(0.0, 1.0)))
+            among = np.log(among[[0, -1]])
+        outside = (values - among[0]) / (among[-1] - among[0])
+    outside = np.clip(outside, -1.0, 2.0)
     return np.where((outside < 0.0) | (outside > 1.0), outside, places)
+
+
+def _places(values: Sequence[Any], among: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the place of every number, and the middle for what is none."""
+    known = np.array([is_number(value) for value in values], dtype=bool)
+    numbers = [float(value) for value in compress(values, known)]
+    column = np.full(len(values), 0.5)
+    column[known] = placed(np.array(numbers), among)
+    return column
 
 
 def _parameter(name: str, candidates: Params, everybody: Params) -> Parameter:
     own = [params[name] for params in candidates if name in params]
-    known = [params[name] for params in everybody if name in params]
     may_be_absent = len(own) < len(candidates)
-    if all(is_number(value) for value in known):
-        numbers = np.unique([float(value) for value in own])
-        return Parameter(name, numbers, (), may_be_absent)
+    known = [params[name] for params in everybody if name in params]
+    numbers = np.unique([float(value) for value in own if is_number(value)])
+    if len(numbers) > 1 or all(is_number(value) for value in known):
+        others = [category(value) for value in own if not is_number(value)]
+        kinds = () if 2 * len(set(others)) > len(own) else tuple(dict.fromkeys(others))
+        return Parameter(name, numbers, kinds, may_be_absent)
     kinds = tuple(dict.fromkeys(category(value) for value in known))
     if 2 * len({category(value) for value in own}) > len(own):
         kinds = ()  # next to nothing is said twice

@@ -15,9 +15,9 @@ from risingsearch.priors.runs import (
     Asked,
     Run,
     by_epoch,
-    check_direction,
     chosen,
     earlier_search,
+    known_direction,
 )
 from risingsearch.priors.values import as_number, is_missing, value_of
 
@@ -42,16 +42,17 @@ def is_experiment(folder: Path) -> bool:
 def of_experiment(folder: Path, asked: Asked) -> EarlierSearch | None:
     """Return the runs of an experiment; None where it has none, or is deleted."""
     meta = _meta(folder)
-    found = (_recorded(inner) for inner in subfolders(folder))
-    runs = [run for run in found if run is not None]
+    inner = [_recorded(one) for one in subfolders(folder)]
+    runs = [run for run in inner if run is not None]
     if not runs or meta.get("lifecycle_stage") == DELETED:
         return None
     where = str(folder)
     metrics = dict.fromkeys(name for run in runs for name in run.metrics)
     score = chosen(asked.score, list(metrics), where)
-    check_direction(score, asked, where)
+    direction = known_direction(asked, where, metric=score)
     name = meta.get("name", folder.name).strip("'\"")
-    return earlier_search(name, (_run(run, score) for run in runs), asked)
+    found = (_run(run, score) for run in runs)
+    return earlier_search(name, found, asked, direction, metric=score)
 
 
 def _meta(folder: Path) -> dict[str, str]:

@@ -11,13 +11,10 @@ from typing import Any
 from risingsearch.checks import checked_flag, shown
 from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
-from risingsearch.priors.history import history_of
+from risingsearch.priors.history import HISTORY, history_of
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.sources import earlier_searches
-
-HISTORY = "history"
-"""The source that stands for the searches in the user's history."""
 
 
 @dataclass(frozen=True)

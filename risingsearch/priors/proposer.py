@@ -52,7 +52,7 @@ class PriorProposer:
     earlier searches, so that trust is put to the test, and can come back.
 
     A policy that learns how much an early score is worth, as the default does, begins
-    with the mean of what that was worth in the earlier searches.
+    half way to what that was worth in the earlier searches.
 
     Provenance: own rule; the weights by how tasks rank what is seen are in the spirit
     of the ranking-weighted Gaussian process ensemble (Feurer, Letham, Bakshy 2018).

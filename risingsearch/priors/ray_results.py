@@ -15,9 +15,9 @@ from risingsearch.priors.runs import (
     Asked,
     Run,
     by_epoch,
-    check_direction,
     chosen,
     earlier_search,
+    known_direction,
     mean,
 )
 from risingsearch.priors.values import as_number
@@ -75,9 +75,9 @@ def of_experiment(folder: Path, asked: Asked) -> EarlierSearch:
     where = str(folder)
     metrics = dict.fromkeys(name for trial in trials for name in _metrics(trial))
     score = chosen(asked.score, list(metrics), where)
-    check_direction(score, asked, where)
+    direction = known_direction(asked, where, metric=score)
     runs = (_run(trial, score) for trial in trials)
-    return earlier_search(folder.resolve().name, runs, asked)
+    return earlier_search(folder.name, runs, asked, direction, metric=score)
 
 
 def _is_trial(folder: Path) -> bool:

@@ -11,7 +11,14 @@ from typing import Any
 
 from risingsearch.errors import PriorError
 from risingsearch.priors.earlier import EarlierSearch
-from risingsearch.priors.runs import Asked, Run, chosen, earlier_search, mean
+from risingsearch.priors.runs import (
+    Asked,
+    Run,
+    chosen,
+    earlier_search,
+    known_direction,
+    mean,
+)
 from risingsearch.priors.values import as_number
 
 SCORE = "score"
@@ -25,17 +32,21 @@ def of_result(result: Any, asked: Asked) -> EarlierSearch:
     if result.left_out is not None:
         # Their only parameter is the text of them all.
         candidates = [_unless_text(params) for params in candidates]
-    runs = _runs(candidates, result.history, asked.score)
-    return earlier_search("a SearchResult", runs, asked, result.direction)
+    runs = list(_runs(candidates, result.history, asked.score))
+    name, metric = "a SearchResult", asked.score or SCORE
+    said = result.direction if metric == SCORE else None
+    direction = known_direction(asked, name, metric=metric, said=said)
+    return earlier_search(name, runs, asked, direction, metric=metric)
 
 
 def of_fitted(search: Any, asked: Asked) -> EarlierSearch:
     """Return what a fitted search of scikit-learn's kind has found, ours or theirs."""
     name, results = type(search).__name__, search.cv_results_
+    direction = known_direction(asked, name, said="maximize")  # as all scorers have it
     if hasattr(search, "history_"):
         runs = _runs(results["params"], search.history_, asked.score)
         most = search.scheduler_.max_epochs
-        return earlier_search(name, runs, asked, max_epochs=most or 0)
+        return earlier_search(name, runs, asked, direction, most or 0, asked.score)
     refit = getattr(search, "refit", None)
     by_itself = f"{_TEST}{refit}" if isinstance(refit, str) else None
     names = [column for column in results if column.startswith(_TEST)]
@@ -44,14 +55,16 @@ def of_fitted(search: Any, asked: Asked) -> EarlierSearch:
         score = f"{_TEST}{score}"
     column = chosen(score, names, name)
     rungs = results.get("iter", [0] * len(results["params"]))
-    return earlier_search(
-        name, _of_rungs(results["params"], rungs, results[column]), asked
-    )
+    runs = _of_rungs(results["params"], rungs, results[column])
+    return earlier_search(name, runs, asked, direction, metric=column)
 
 
 def is_unfitted(search: Any) -> bool:
     """Return whether this is a search of scikit-learn's kind that is yet to be fit."""
-    return hasattr(search, "fit") and not hasattr(search, "cv_results_")
+    parts = ("fit", "estimator", "refit")  # a model has no such three
+    return not hasattr(search, "cv_results_") and all(
+        hasattr(search, part) for part in parts
+    )
 
 
 def _unless_text(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -81,7 +94,7 @@ def _score(row: Mapping[str, Any], score: str | None) -> float:
         return as_number(row["score"])
     splits = [name for name in row if _of_split(name) == f"test_{score}"]
     if splits:
-        return math.fsum(as_number(row[name]) for name in splits) / len(splits)
+        return sum(as_number(row[name]) for name in splits) / len(splits)
     numbers = [name for name in row if not math.isnan(as_number(row[name]))]
     return as_number(row[chosen(score, numbers, "the history of the search")])
 

@@ -12,7 +12,14 @@ from risingsearch.checks import LARGEST_INT
 from risingsearch.errors import PriorError, RunDirError
 from risingsearch.json_values import from_json
 from risingsearch.priors.earlier import EarlierSearch
-from risingsearch.priors.runs import Asked, Run, chosen, earlier_search, mean
+from risingsearch.priors.runs import (
+    Asked,
+    Run,
+    chosen,
+    earlier_search,
+    known_direction,
+    mean,
+)
 from risingsearch.priors.values import as_number
 from risingsearch.storage.journal import read
 from risingsearch.storage.run_directory import (
@@ -43,20 +50,30 @@ def of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
         with no_collection(), understood(path):
             header, events = read(path / JOURNAL)[:2]
             settings = header["settings"]
-            arms = _Arms(settings["candidates"], asked.score, str(path))
+            metric = asked.score or SCORE
+            arms = _Arms(settings["candidates"], metric, str(path))
             for event in events:
                 if event["event"] == "told":
                     arms.take(event)
+            said = settings["direction"] if metric == SCORE else None
+            direction = known_direction(asked, str(path), metric=metric, said=said)
             return earlier_search(
                 path.resolve().name,
                 arms.runs(),
                 asked,
-                settings["direction"],
+                direction,
                 _epochs(settings["max_epochs"]),
+                _called(settings) if metric == SCORE else metric,
             )
     except RunDirError as error:
         msg = f"the earlier search in {path} cannot be read: {error}"
         raise PriorError(msg) from error
+
+
+def _called(settings: Mapping[str, Any]) -> str:
+    """Return what the script of a sweep calls the score, or what a search does."""
+    sweep = (settings.get("identity") or {}).get("sweep", {})
+    return str(sweep.get("metric", SCORE))
 
 
 def _epochs(max_epochs: Any) -> int:
@@ -66,9 +83,9 @@ def _epochs(max_epochs: Any) -> int:
 class _Arms:
     """The curves of all arms, put together from what their jobs brought back."""
 
-    def __init__(self, candidates: Sequence[Any], score: str | None, where: str):
+    def __init__(self, candidates: Sequence[Any], score: str, where: str):
         self._candidates = candidates
-        self._score = SCORE if score is None else score
+        self._score = score
         self._where = where
         self._scores: dict[int, list[float]] = {}  # by arm
         self._seconds: dict[int, list[float]] = {}  # by arm

@@ -20,6 +20,10 @@ _SHOWN_NAMES = 20
 _LOWER_IS_BETTER = re.compile(
     r"^(?!.*neg).*(?<![a-z])(loss|error|mse|rmse|mae|nll|ppl|perplexity)(?![a-z])"
 )
+_HIGHER_IS_BETTER = re.compile(
+    r"(?<![a-z])(acc|accuracy|auc|auroc|bleu|dice|f1|iou|map|ndcg|neg|negative|"
+    r"precision|r2|recall|return|reward|score)(?![a-z])"
+)
 
 
 class Run(NamedTuple):
@@ -43,13 +47,14 @@ def earlier_search(
     own_name: str,
     runs: Iterable[Run],
     asked: Asked,
-    direction: str | None = None,
+    direction: str,
     max_epochs: int = 0,
+    metric: str | None = None,
 ) -> EarlierSearch:
-    """Return the search that some runs were.
+    """Return the search that some runs were, with scores of this direction.
 
     Left out are runs that have no score yet, and those whose parameters are unknown or
-    none that JSON can hold. ``direction`` is what the source says of its scores.
+    none that JSON can hold.
 
     Examples
     --------
@@ -58,10 +63,11 @@ def earlier_search(
     [array([-2. , -1.5]), array([], dtype=float64)]
     """
     name = own_name if asked.name is None else asked.name
-    sign = sign_of(asked.direction or direction or "maximize")
+    sign = sign_of(direction)
     params, curves, seconds, n_runs = [], [], [], 0
+    tried: Mapping[str, Any] = {}
     for run in runs:
-        n_runs += 1
+        n_runs, tried = n_runs + 1, run.params
         known = _known(run.params) if len(run.scores) or run.failed else None
         if known:
             params.append(known)
@@ -70,12 +76,13 @@ def earlier_search(
     if not params:
         msg = (
             f"{name}: of its {n_runs} runs, none has both a score, or a failure, and "
-            "parameters that JSON can hold, so nothing can be learnt from it: leave it "
-            "out"
+            f"parameters that JSON can hold{_not_held(tried)}, so nothing can be "
+            "learnt from it: leave it out"
         )
         raise PriorError(msg)
     timed = any(math.isfinite(one) for one in seconds)
-    return EarlierSearch(name, params, curves, max_epochs, seconds if timed else None)
+    took = seconds if timed else None
+    return EarlierSearch(name, params, curves, max_epochs, took, direction, metric)
 
 
 def chosen(score: str | None, names: Sequence[str], where: str) -> str:
@@ -112,28 +119,62 @@ def chosen(score: str | None, names: Sequence[str], where: str) -> str:
     raise PriorError(msg)
 
 
-def check_direction(score: str, asked: Asked, where: str) -> None:
-    """Raise a PriorError where a score is called a loss and no direction is said.
+def known_direction(
+    asked: Asked, where: str, *, metric: str | None = None, said: str | None = None
+) -> str:
+    """Return which scores are better: as the source says, the user, or their name.
+
+    Raises
+    ------
+    PriorError
+        If the user contradicts the source, or nobody says it and the score is not
+        called like one where higher is better.
 
     Examples
     --------
-    >>> check_direction("val_loss", Asked(direction="minimize"), "runs.csv")
-    >>> check_direction("val_loss", Asked(), "runs.csv")
+    >>> known_direction(Asked(), "study", said="minimize")
+    'minimize'
+    >>> known_direction(Asked(direction="minimize"), "runs.csv", metric="val_loss")
+    'minimize'
+    >>> known_direction(Asked(), "runs.csv", metric="val_acc")
+    'maximize'
+    >>> known_direction(Asked(), "runs.csv", metric="val_loss")
     Traceback (most recent call last):
-    risingsearch.errors.PriorError: runs.csv: its score 'val_loss' is called like one
-    where lower is better: say direction='minimize', or direction='maximize' if not
+    risingsearch.errors.PriorError: runs.csv: nothing says which values of its score
+    'val_loss' are better: say direction='maximize' or direction='minimize'
+    (earlier_searches takes it, in a sweep an item of prior with path and direction, and
+    risingsearch history add as --direction)
     """
-    if asked.direction is None and _LOWER_IS_BETTER.search(score.lower()):
+    if said is not None and asked.direction not in (None, said):
         msg = (
-            f"{where}: its score {score!r} is called like one where lower is better: "
-            "say direction='minimize', or direction='maximize' if not"
+            f"{where}: direction={asked.direction!r} was given, and it says itself "
+            f"that its direction is {said!r}: leave direction out"
         )
         raise PriorError(msg)
+    known = said or asked.direction or _direction_in(metric or "")
+    if known is None:
+        of = "" if metric is None else f" {metric!r}"
+        msg = (
+            f"{where}: nothing says which values of its score{of} are better: say "
+            "direction='maximize' or direction='minimize' (earlier_searches takes it, "
+            "in a sweep an item of prior with path and direction, and risingsearch "
+            "history add as --direction)"
+        )
+        raise PriorError(msg)
+    return known
+
+
+def _direction_in(metric: str) -> str | None:
+    """Return the direction that a score is called by, None if by none or by lower."""
+    called = metric.lower()
+    if _HIGHER_IS_BETTER.search(called) and not _LOWER_IS_BETTER.search(called):
+        return "maximize"
+    return None
 
 
 def mean(numbers: Iterable[float]) -> float:
-    """Return the mean of those that are finite, NaN where none is."""
-    finite = [number for number in numbers if math.isfinite(number)]
+    """Return the mean of those that a score can be, NaN where none is."""
+    finite = [number for number in numbers if abs(number) <= LARGEST_SCORE]
     return math.fsum(finite) / len(finite) if finite else math.nan
 
 
@@ -156,6 +197,14 @@ def _curve(scores: Sequence[float], sign: float) -> NDArray[np.float64]:
     curve = sign * np.array(scores, dtype=float)
     curve[~(np.abs(curve) <= LARGEST_SCORE)] = math.nan
     return curve if np.isfinite(curve).any() else curve[:0]
+
+
+def _not_held(params: Mapping[str, Any]) -> str:
+    """Return which parameters of a run JSON cannot hold, for a message."""
+    names = [name for name in params if _known({name: params[name]}) is None]
+    more = "" if len(names) <= _SHOWN_NAMES else " and more"
+    listed = ", ".join(repr(name) for name in names[:_SHOWN_NAMES]) + more
+    return f" (not {listed}: leave such columns out)" if names else ""
 
 
 def _known(params: Mapping[str, Any]) -> dict[str, Any] | None:

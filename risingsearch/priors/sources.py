@@ -13,9 +13,10 @@ from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors import mlflow_runs, ray_results
 from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.folders import begins_with, subfolders
+from risingsearch.priors.history import HISTORY, all_of_history
 from risingsearch.priors.results import is_unfitted, no_results, of_fitted, of_result
 from risingsearch.priors.run_directories import is_run_directory, of_run_directory
-from risingsearch.priors.runs import Asked
+from risingsearch.priors.runs import Asked, known_direction
 from risingsearch.priors.studies import of_study
 from risingsearch.priors.table_files import SUFFIXES, table_in, table_of
 from risingsearch.priors.tables import of_table
@@ -24,8 +25,9 @@ DIRECTIONS = ("maximize", "minimize")
 _SQLITE = b"SQLite format 3\0"
 _ALLOWED = (
     "a SearchResult, a fitted search of scikit-learn's kind, an Optuna study or its "
-    "storage URL, a pandas DataFrame, or the path of a run_dir, of a folder of Ray "
-    "Tune or MLflow, or of a CSV or parquet file"
+    "storage URL, a pandas DataFrame, 'history', or the path of a run_dir, of a folder "
+    "of Ray Tune or MLflow, or of a CSV, TSV or parquet file (several of them are a "
+    "list for prior=)"
 )
 
 
@@ -64,6 +66,8 @@ def earlier_searches(
         One of
 
         - an ``EarlierSearch``, which is returned as it is;
+        - "history": all searches in the user's history, the newest first; a path of
+          that name is "./history";
         - a ``SearchResult``, a fitted ``RisingSearchCV``, or a fitted search of
           scikit-learn, by its ``cv_results_``;
         - an Optuna study, or the storage URL of a database, in which every study is
@@ -72,7 +76,8 @@ def earlier_searches(
         - the path of a ``run_dir``, also while it is in use; of the folder of a Ray
           Tune experiment; of MLflow's ``mlruns`` or one experiment in it; or of a
           folder with several of them, each an earlier search;
-        - a pandas DataFrame, or the path of a CSV or parquet file: what ``risingsearch
+        - a pandas DataFrame, or the path of a CSV, TSV or parquet file, of text also
+          with ".gz" behind its name: what ``risingsearch
           export``, ``study.trials_dataframe()``, ``mlflow.search_runs()``, Ray's
           ``results.get_dataframe()``, the runs table of Weights & Biases or
           ``cv_results_`` give; or a plain table, where all columns but the score, the
@@ -81,20 +86,22 @@ def earlier_searches(
     score : str, optional
         The column or metric that is the score. Needed where there are several.
     direction : {"maximize", "minimize"}, optional
-        Whether higher or lower scores are better; by default what the source says, and
-        "maximize" where it says nothing.
+        Whether higher or lower scores are better; by default what the source says.
+        Needed where it does not, as tables and folders of Ray and MLflow, unless the
+        score is called like one where higher is better: accuracy, auc, score, say.
     name : str, optional
         What reports call it; by default the source's own name.
 
     Returns
     -------
     list of EarlierSearch
-        At least one.
+        At least one, but for a history that is empty.
 
     Raises
     ------
     PriorError
-        If the source is none of these, is damaged, or nothing can be learnt from it.
+        If the source is none of these, is damaged, or nothing can be learnt from it;
+        if its direction is not known, or is another than ``direction``.
     InvalidParameterError
         If ``score``, ``direction`` or ``name`` is outside what is allowed.
     MissingDependencyError
@@ -129,14 +136,16 @@ def _checked(score: Any, direction: Any, name: Any) -> Asked:
 
 def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
     if isinstance(source, EarlierSearch):
-        return [source if asked.name is None else replace(source, name=asked.name)]
+        return [_as_asked(source, asked)]
+    if isinstance(source, str) and source == HISTORY:
+        return told_apart([_as_asked(one, asked) for one in all_of_history()])
     if isinstance(source, Source):
         return _searches(
             source.source, _checked(source.score, source.direction, source.name)
         )
     if isinstance(source, str) and "://" in source:
         return _of_storage(source, asked)
-    if isinstance(source, (str, os.PathLike)):
+    if isinstance(source, (str, os.PathLike)) and source != "":
         return _of_path(Path(source), asked)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return [of_table(table_of(source), asked)]
@@ -152,10 +161,24 @@ def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
     raise PriorError(msg)
 
 
-def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
-    from risingsearch.integrations.optuna.earlier_studies import read_studies
+def _as_asked(search: EarlierSearch, asked: Asked) -> EarlierSearch:
+    """Return a search that is read already, by another name if that is asked for."""
+    if asked.score is not None:
+        msg = f"{search.name}: its scores are read already: leave score out"
+        raise PriorError(msg)
+    known_direction(asked, search.name, said=search.direction or "maximize")
+    return search if asked.name is None else replace(search, name=asked.name)
 
-    return told_apart(read_studies(url, lambda study: of_study(study, asked)))
+
+def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
+    from risingsearch.integrations.optuna.earlier_studies import read_studies, shown_url
+
+    where = shown_url(url)
+
+    def read(study: Any) -> EarlierSearch:
+        return replace(of_study(study, asked), source=f"{where} {study.study_name}")
+
+    return told_apart(read_studies(url, read))
 
 
 def _of_path(path: Path, asked: Asked) -> list[EarlierSearch]:
@@ -168,8 +191,8 @@ def _of_path(path: Path, asked: Asked) -> list[EarlierSearch]:
         raise PriorError(msg) from error
     if stat.S_ISDIR(mode):
         return _of_folder(path, asked)
-    if stat.S_ISREG(mode) and path.suffix.lower() in SUFFIXES:
-        return [of_table(table_in(path), asked)]
+    if stat.S_ISREG(mode) and path.name.lower().endswith(SUFFIXES):
+        return [replace(of_table(table_in(path), asked), source=str(path))]
     if stat.S_ISREG(mode) and begins_with(path, _SQLITE):
         return _of_storage(f"sqlite:///{path}", asked)
     msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
@@ -193,10 +216,11 @@ def _of_folder(folder: Path, asked: Asked) -> list[EarlierSearch]:
 
 
 def _in_folder(folder: Path, asked: Asked) -> EarlierSearch | None:
-    if is_run_directory(folder):
-        return of_run_directory(folder, asked)
-    if ray_results.is_experiment(folder):
-        return ray_results.of_experiment(folder, asked)
-    if mlflow_runs.is_experiment(folder):
-        return mlflow_runs.of_experiment(folder, asked)
-    return None
+    readers = (
+        (is_run_directory, of_run_directory),
+        (ray_results.is_experiment, ray_results.of_experiment),
+        (mlflow_runs.is_experiment, mlflow_runs.of_experiment),
+    )
+    read = next((read for known, read in readers if known(folder)), None)
+    found = None if read is None else read(folder, asked)
+    return found and replace(found, source=str(folder))

@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from risingsearch.priors.earlier import EarlierSearch
-from risingsearch.priors.runs import Asked, Run, by_epoch, chosen, earlier_search
+from risingsearch.priors.runs import (
+    Asked,
+    Run,
+    by_epoch,
+    chosen,
+    earlier_search,
+    known_direction,
+)
 from risingsearch.priors.values import as_number
 
 # As integrations.optuna.trial_attributes has them.
@@ -37,8 +44,9 @@ def of_study(study: Any, asked: Asked, name: str | None = None) -> EarlierSearch
         own_name,
         _runs(trials, objective),
         asked,
-        directions[objective],
+        known_direction(asked, own_name, said=directions[objective]),
         most if isinstance(most, int) else 0,
+        names[objective],
     )
 
 

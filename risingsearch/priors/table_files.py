@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
+import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import PriorError, missing
-from risingsearch.priors.folders import text_of
+from risingsearch.priors.folders import as_text, content_of
 from risingsearch.priors.table_forms import Table
 from risingsearch.priors.values import value_of
 
-SUFFIXES = (".csv", ".parquet")
+TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SUFFIXES = (*TEXTS, ".parquet")
+MOST_UNPACKED = 2**30
+"""Bytes of an unpacked table at most: a small file can say to fill all memory."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+([eE][+-]?[0-9]+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"^([+-]?[0-9]*),([0-9]+(?:[eE][+-]?[0-9]+)?)$", re.ASCII)
 _DELIMITERS = (",", ";", "\t")
 _INDEX = "__index_level_"
 
@@ -24,17 +32,23 @@ _INDEX = "__index_level_"
 def table_in(path: Path) -> Table:
     """Return the table in a file."""
     where = str(path)
-    if path.suffix.lower() == ".parquet":
+    name = path.name.lower()
+    if not name.endswith(TEXTS):
         return _parquet(path)
-    text = text_of(path) or ""
+    content = content_of(path) or b""
+    if name.endswith(".gz"):
+        content = _unpacked(content, where)
+    text = as_text(content, path)
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
+    if ".tsv" in name:
+        delimiter = "\t"
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         msg = f"{where} is damaged, and no CSV: {error}"
         raise PriorError(msg) from error
-    rows = [row for row in rows if row]
+    rows = _without_decimal_commas([row for row in rows if row], delimiter)
     if not rows:
         msg = f"{where} is empty: give a table with a header and a row per run"
         raise PriorError(msg)
@@ -48,6 +62,33 @@ def table_in(path: Path) -> Table:
             raise PriorError(msg)
     columns = [list(map(_value, column)) for column in zip(*rows, strict=True)]
     return _checked(where, header, columns)
+
+
+def _unpacked(content: bytes, where: str) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            whole = file.read(MOST_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        msg = f"{where} is damaged, and no gzip: {error}"
+        raise PriorError(msg) from error
+    if len(whole) > MOST_UNPACKED:
+        msg = (
+            f"{where} is more than {MOST_UNPACKED:,} bytes, unpacked: unpack it "
+            "yourself, and give the columns and rows that are needed"
+        )
+        raise PriorError(msg)
+    return whole
+
+
+def _without_decimal_commas(rows: list[list[str]], delimiter: str) -> list[list[str]]:
+    """Return cells with points in the place of decimal commas.
+
+    They are such between semicolons, unless another cell has a decimal point.
+    """
+    cells = (cell for row in rows for cell in row)
+    if delimiter != ";" or any(_DECIMAL_POINT.fullmatch(cell) for cell in cells):
+        return rows
+    return [[_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row] for row in rows]
 
 
 def table_of(frame: Any, where: str = "the data frame") -> Table:

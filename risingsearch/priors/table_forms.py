@@ -2,8 +2,9 @@
 
 The forms are those of ``risingsearch export``, Optuna's ``study.trials_dataframe()``,
 ``mlflow.search_runs()``, Ray's ``results.get_dataframe()``, the runs table of Weights &
-Biases, scikit-learn's ``cv_results_``, and a plain table, in which all columns but the
-score, the epoch and the run are parameters.
+Biases or what ``pandas.json_normalize`` makes of its API's runs, scikit-learn's
+``cv_results_``, and a plain table, in which all columns but the score, the epoch and
+the run are parameters.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Roles(NamedTuple):
     seconds: str | None = None
     state: str | None = None
     nested: bool = False  # whether a slash in a parameter's name is a level
+    telling: bool = True  # whether the score is called by what it is
 
 
 def with_roles(table: Table, score: str | None) -> tuple[Table, Roles]:
@@ -58,7 +60,8 @@ def _of_ours(table: Table, score: str | None) -> tuple[Table, Roles]:
         for name, column in _prefixed(table, "param_").items()
         if name != "as_text"
     }
-    return table, Roles(params, score, "arm", "epoch", SECONDS)
+    telling = score != "score"  # so it is called whatever the direction was
+    return table, Roles(params, score, "arm", "epoch", SECONDS, telling=telling)
 
 
 def _of_optuna(table: Table, score: str | None) -> tuple[Table, Roles]:
@@ -108,6 +111,19 @@ def _of_ray(table: Table, score: str | None) -> tuple[Table, Roles]:
     others = table.columns.keys() - params.values() - ray_results.NO_METRICS
     score = chosen(score, _numbers(table, others), table.name)
     return table, Roles(params, score, nested=True)
+
+
+def _of_config(table: Table, score: str | None) -> tuple[Table, Roles]:
+    config = _prefixed(table, "config.")
+    params = {name: config[name] for name in config if not name.startswith("_")}
+    others = [
+        name
+        for name in table.columns.keys() - config.values() - ray_results.NO_METRICS
+        if name.lower() not in _WANDB and not name.startswith(("_", "summary._"))
+    ]
+    score = _chosen_by_suffix(score, _numbers(table, others), "summary.", table.name)
+    state = next((name for name in table.columns if name.lower() == "state"), None)
+    return table, Roles(params, score, state=state)
 
 
 def _of_sklearn(table: Table, score: str | None) -> tuple[Table, Roles]:
@@ -183,12 +199,10 @@ _Form = tuple[
 ]
 _FORMS: list[_Form] = [
     (lambda names: {"arm", "epoch", "score", "round", "job"} <= names.keys(), _of_ours),
-    (
-        lambda names: "state" in names and _any(names, "params_") and _value_in(names),
-        _of_optuna,
-    ),
+    (lambda names: _any(names, "params_") and _value_in(names), _of_optuna),
     (lambda names: _any(names, "params.") and _any(names, "metrics."), _of_mlflow),
     (lambda names: _any(names, "config/"), _of_ray),
+    (lambda names: _any(names, "config."), _of_config),
     (lambda names: _any(names, "param_") and _any(names, "mean_test_"), _of_sklearn),
     (lambda names: {"Name", "State"} <= names.keys(), _of_wandb),
     (lambda _: True, _of_plain),

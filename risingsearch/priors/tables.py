@@ -14,8 +14,8 @@ from risingsearch.priors.runs import (
     Asked,
     Run,
     by_epoch,
-    check_direction,
     earlier_search,
+    known_direction,
     mean,
 )
 from risingsearch.priors.table_forms import Roles, Table, with_roles
@@ -33,9 +33,11 @@ def of_table(table: Table, asked: Asked) -> EarlierSearch:
             "can be learnt from it: give the search itself, or a table with both"
         )
         raise PriorError(msg)
-    check_direction(roles.score, asked, table.name)
+    telling = roles.score if roles.telling else None
+    direction = known_direction(asked, table.name, metric=telling)
     own_name = Path(table.name).name  # of a file, not its folders
-    return earlier_search(own_name, _runs(table, roles), asked)
+    runs = _runs(table, roles)
+    return earlier_search(own_name, runs, asked, direction, metric=roles.score)
 
 
 def _runs(table: Table, roles: Roles) -> Iterator[Run]:

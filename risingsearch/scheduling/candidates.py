@@ -134,6 +134,8 @@ def _is_hashable(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Return whether a parameter's value is a number that a float can hold."""
+    if type(value) is float:  # most are
+        return math.isfinite(value)
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
         return False
     try:

@@ -178,24 +178,39 @@ class Kernel(NamedTuple):
         """Return the covariances of the values at two sets of features."""
         a, b = these * self.inverse_lengths, those * self.inverse_lengths
         squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
-        r = np.sqrt(5.0 * np.maximum(squared, 0.0))
-        covariance: NDArray[np.float64] = (1.0 + r + r * r / 3.0) * np.exp(-r)
+        r = np.maximum(squared, 0.0)
+        r *= 5.0
+        np.sqrt(r, out=r)
+        covariance: NDArray[np.float64] = np.multiply(r, r, out=squared)
+        covariance /= 3.0
+        covariance += 1.0 + r
+        covariance *= np.exp(np.negative(r, out=r), out=r)
+        return covariance
+
+    def observed(self, seen: Seen) -> NDArray[np.float64]:
+        """Return the covariance of what was observed."""
+        covariance = self.between(seen.features, seen.features)
+        diagonal = np.diag_indices(len(covariance))
+        covariance[diagonal] += LEAST_NOISE + seen.doubts @ self.noise
         return covariance
 
     def factor(self, seen: Seen) -> NDArray[np.float64]:
         """Return the Cholesky factor of the covariance of what was observed."""
-        covariance = self.between(seen.features, seen.features)
-        diagonal = np.diag_indices(len(covariance))
-        covariance[diagonal] += LEAST_NOISE + seen.doubts @ self.noise
-        return np.asarray(np.linalg.cholesky(covariance), dtype=float)
+        return np.asarray(np.linalg.cholesky(self.observed(seen)), dtype=float)
 
     def log_likelihood(self, seen: Seen) -> float:
         """Return that of the scores and of the lengths, up to a constant."""
-        lower = self.factor(seen)
-        white = np.linalg.solve(lower, seen.scores)
+        n = len(seen.scores)
+        bordered = np.empty((n + 1, n + 1))  # its factor ends in the whitened scores
+        bordered[:n, :n] = self.observed(seen)
+        bordered[n, :n] = seen.scores
+        bordered[n, n] = 1.0 + (seen.scores @ seen.scores) / LEAST_NOISE
+        bordered[:n, n] = bordered[n, :n]
+        lower = np.linalg.cholesky(bordered)
+        white = lower[n, :n]
         typical = typical_inverse_length(len(self.inverse_lengths))
         away = np.log(self.inverse_lengths / typical)
-        fit = -0.5 * (white @ white) - np.log(np.diag(lower)).sum()
+        fit = -0.5 * (white @ white) - np.log(np.diag(lower)[:n]).sum()
         return float(fit - 0.5 * (away @ away))
 
     def predict(

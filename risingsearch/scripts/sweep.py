@@ -14,7 +14,7 @@ import numpy as np
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Prior
-from risingsearch.priors.prior import HISTORY
+from risingsearch.priors.history import HISTORY
 from risingsearch.priors.sources import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
 

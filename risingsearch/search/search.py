@@ -401,6 +401,7 @@ class RisingSearch:
             directory = self._record.directory
             keep_in_history(
                 result,
+                self.trainable,
                 key=self._key,
                 run_dir=None if directory is None else directory.path,
                 max_epochs=self.scheduler.max_epochs,

@@ -2,6 +2,7 @@
 
 import json
 
+import optuna
 import pytest
 
 from risingsearch import Functions, RisingSearch
@@ -41,22 +42,90 @@ def test_the_list_has_a_line_for_every_search_the_newest_first(folder, capsys):
     best = search(run_dir="second").best_score
     assert main(["history"]) == 0
     head, second, first = capsys.readouterr().out.splitlines()
-    assert " ".join(head.split()) == "date name runs epochs parameters best score"
+    assert " ".join(head.split()) == "date name runs best score parameters"
     assert second.split()[2] == "second"
     name, _, *others = first.split()[2:]
-    assert (name, others) == ("first", ["20", "top,", "kind", f"{best:.6g}"])
+    assert (name, others) == ("first", [f"{best:.6g}", "(score)", "top,", "kind"])
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_list_fits_the_terminal(folder, capsys, monkeypatch, width):
+    search(run_dir="a-run-directory-with-a-long-name-that-a-person-recognises")
+    monkeypatch.setenv("COLUMNS", str(width))
+    table = folder.parent / "runs.csv"
+    names = [f"layer_{k}_units" for k in range(20)]
+    row = ",".join("1" * 20)
+    table.write_text(f"{','.join(names)},accuracy\n" + f"{row},0.5\n" * 4)
+    assert main(["history", "add", "runs.csv"]) == 0
+    capsys.readouterr()
+    assert main(["history"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= max(width, 74)
+    assert "0.5 (accuracy)" in lines[1] + lines[2]
+    if width == 120:
+        assert "layer_0_units, layer_1_units" in lines[1] + lines[2]
+
+
+def test_studies_that_minimise_show_their_own_score_and_are_replaced(folder, capsys):
+    study = optuna.create_study(
+        storage="sqlite:///studies.db", study_name="night", direction="minimize"
+    )
+    for n_trials in (5, 2):
+        study.optimize(lambda trial: trial.suggest_float("rate", 0.1, 1), n_trials)
+        assert main(["history", "add", "sqlite:///studies.db", "studies.db"]) == 0
+    [entry], _ = read_history(folder)
+    assert (entry.name, entry.n_runs) == ("study night", 7)
+    assert entry.best_score == study.best_value
+    assert entry.search.direction == "minimize"
+    capsys.readouterr()
+    assert main(["history"]) == 0
+    assert f"{study.best_value:.6g} (value)" in capsys.readouterr().out
+
+
+def test_a_run_that_has_grown_takes_the_place_of_its_entry(folder, monkeypatch):
+    monkeypatch.delenv(SETTING)
+    functions = Functions(lambda params, seed: {"epochs": 0} | params, train)
+    grown = RisingSearch(
+        functions, CANDIDATES, budget=10, max_epochs=4, seed=0, run_dir="runs/one"
+    )
+    for _ in range(2):
+        before = grown.run().n_epochs
+        for source in ("runs/one", "runs"):
+            assert main(["history", "add", source, "--folder", "history"]) == 0
+        [entry], _ = read_history(folder)
+        assert entry.n_epochs == before
+        grown.extend(10)
+
+
+def test_a_trial_of_an_experiment_more_takes_the_place_of_its_entry(folder):
+    for k in range(2):
+        for name in range(4 + k):
+            trial = folder.parent / "ray" / "tuned" / f"trial_{name}"
+            trial.mkdir(parents=True, exist_ok=True)
+            (trial / "params.json").write_text(json.dumps({"rate": name}))
+            (trial / "result.json").write_text(json.dumps({"acc": name}) + "\n")
+        assert main(["history", "add", "ray", "ray/tuned"]) == 0
+        [entry], _ = read_history(folder)
+        assert (entry.name, entry.n_runs) == ("tuned", 4 + k)
+
+
+def test_a_direction_that_the_run_contradicts_is_bad_input(folder, capsys):
+    search(run_dir="run", direction="minimize")
+    assert main(["history", "add", "run", "--direction", "maximize"]) == 2
+    assert "its direction is 'minimize'" in capsys.readouterr().err
 
 
 def test_json_has_the_facts(folder, capsys):
     result = search()
     assert main(["history", "--json"]) == 0
     [facts] = json.loads(capsys.readouterr().out)
-    assert facts["name"] == "search of top, kind"
+    assert facts["name"] == "train: top, kind"
     assert facts["name_with_date"] == f"{facts['name']} {facts['date']}"
     assert facts["runs"] == len(result.curves)
     assert facts["epochs"] == result.n_epochs
     assert facts["parameters"] == ["top", "kind"]
     assert facts["direction"] == "maximize"
+    assert facts["metric"] == "score"
     assert facts["best_score"] == result.best_score
     assert facts["best_params"] == result.best_params
 
@@ -87,7 +156,7 @@ def test_runs_are_added_once(folder, monkeypatch, capsys):
     assert main(["history", "add", "runs", "--folder", "history"]) == 0
     assert sorted(names(folder)) == ["one", "two"]
     entries, _ = read_history(folder)
-    assert {entry.direction for entry in entries} == {"minimize"}
+    assert {entry.search.direction for entry in entries} == {"minimize"}
     monkeypatch.setenv(SETTING, str(folder))
     search(run_dir="runs/one", direction="minimize")  # finished again
     assert sorted(names(folder)) == ["one", "two"]

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from sklearn.linear_model import SGDClassifier
 
-from risingsearch import RisingSearch
+from risingsearch import Functions, RisingSearch, RisingSearchCV
 from risingsearch.errors import PriorError
 from risingsearch.priors import EarlierSearch, Prior, earlier_searches
 from risingsearch.priors.earlier import MOST_SEARCHES
@@ -35,8 +36,8 @@ def folder(tmp_path, monkeypatch):
 
 def entry(key=1, name="rates", time=NOON, params=RATES):
     curves = [np.array([k / 20, k / 10]) for k in range(len(params))]
-    search = EarlierSearch("any", params, curves)
-    return Entry.of(search, f"{key:016x}", name, time, "maximize")
+    search = EarlierSearch("any", params, curves, direction="maximize")
+    return Entry.of(search, f"{key:016x}", name, time)
 
 
 def entries(folder):
@@ -59,12 +60,12 @@ def test_a_finished_search_is_kept_for_its_owner_alone(folder, make_search):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     [kept] = entries(folder)
-    assert kept.name == "search of top, kind"
-    assert kept.search.name == f"search of top, kind {kept.date}"
+    assert kept.name == "train: top, kind"
+    assert kept.search.name == f"train: top, kind {kept.date}"
     assert abs(datetime.now(UTC) - kept.time) < timedelta(hours=1)
     assert kept.best_score == result.best_score
     assert kept.best_params == result.best_params
-    assert kept.direction == "minimize"
+    assert kept.search.direction == "minimize"
     [read] = earlier_searches(result)
     assert kept.search.params == read.params
     for one, other in zip(kept.search.curves, read.curves, strict=True):
@@ -72,6 +73,15 @@ def test_a_finished_search_is_kept_for_its_owner_alone(folder, make_search):
     assert kept.search.max_epochs == 8
     saved = json.loads(path.read_text())
     assert saved["best_score"] == result.best_score
+
+
+def test_a_search_is_called_by_what_it_has_trained(folder):
+    X, y = [[0.0], [1.0]] * 10, [0, 1] * 10
+    RisingSearchCV(SGDClassifier(), {"alpha": [0.1, 0.2]}, budget=4, cv=2).fit(X, y)
+    functions = Functions(lambda params, seed: params, lambda state: state["rate"])
+    RisingSearch(functions, RATES, budget=4).run()
+    names = {entry.name for entry in entries(folder)}
+    assert names == {"SGDClassifier: alpha", "search: rate"}
 
 
 def test_a_search_that_goes_on_replaces_its_entry(folder, tmp_path, make_search):
@@ -274,7 +284,7 @@ def test_what_is_not_finite_and_what_is_large_is_kept_as_it_was(folder):
     params = [{"rate": 2.0**-k, "size": (k, 2)} for k in range(400)]
     curves = [np.array([0.5 + k, np.nan]) for k in range(399)] + [np.array([])]
     search = EarlierSearch("any", params, curves, seconds=[0.5] * 399 + [np.nan])
-    write_entry(folder, Entry.of(search, "0" * 16, "large", NOON, None))
+    write_entry(folder, Entry.of(search, "0" * 16, "large", NOON))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         [kept] = entries(folder)

@@ -1,6 +1,7 @@
 """Parameters of two searches, matched by name."""
 
 import numpy as np
+import pytest
 
 from risingsearch.priors.matching import Matching, category, placed
 
@@ -58,3 +59,31 @@ def test_a_parameter_that_some_candidates_lack_says_so():
 def test_names_that_nearly_all_differ_are_no_category():
     runs = [{"name": f"run {k}"} for k in range(9)]
     assert Matching(runs, [runs]).shared(runs) == []
+
+
+@pytest.mark.parametrize("odd", ["auto", "None", None, float("nan"), True, 10**400])
+def test_one_value_that_is_no_number_leaves_the_others_numbers(odd):
+    runs = [{"rate": rate} for rate in RATES]
+    with_odd = [*runs, {"rate": odd}]
+    places = Matching(CANDIDATES, [runs]).features(runs, ["rate"])
+    found = Matching(CANDIDATES, [with_odd]).features(with_odd, ["rate"])
+    assert np.array_equal(found, [*places, [0.5]])
+    names = Matching(with_odd * 2, [runs]).features(runs, ["rate"])
+    assert np.array_equal(names[:, 0], places[:, 0])
+
+
+def test_what_candidates_have_beside_numbers_is_a_category():
+    candidates = [{"features": one} for one in (0.2, 0.4, 0.8, "sqrt", "log2", "sqrt")]
+    runs = [{"features": one} for one in ("log2", 0.4, "auto")]
+    rows = Matching(candidates, [runs]).features(runs, ["features"])
+    assert rows.round(2).tolist() == [[0.5, 0, 0.71], [0.5, 0, 0], [0.5, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "among", [[-1.7e308, 0.0, 1.7e308], [1e-320, 1e300, 1.7e308], [5e-324, 1e-323]]
+)
+def test_numbers_as_large_as_can_be_have_a_place(among):
+    values = np.array([-1.7e308, 0.0, 1.7e308])
+    places = placed(values, np.array(among))
+    assert np.all((places >= -1.0) & (places <= 2.0))
+    assert np.all(np.diff(places) >= 0.0)

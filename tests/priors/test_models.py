@@ -70,8 +70,28 @@ def test_a_search_that_tells_nothing_here_says_why():
         predictions([{"depth": 1}], [earlier("May", near)])
 
 
+def test_of_many_candidates_the_same_is_said():
+    rng = np.random.default_rng(1)
+    few = [{"x": float(rng.random()), "y": int(rng.integers(3))} for _ in range(2000)]
+    search = earlier("May", near)
+    exact = predictions(few, [search]).scores[0]
+    many = predictions(few * 3, [search]).scores[0]
+    np.testing.assert_allclose(many, np.tile(exact, 3), atol=1e-3)
+
+
 def test_predictions_come_back_from_json():
     said = predictions(CANDIDATES, [earlier("May", near)])
     again = Predictions.from_json(said.to_json())
     assert again.names == said.names
     assert np.array_equal(again.scores, said.scores)
+
+
+def test_scores_and_parameters_as_large_as_can_be():
+    largest = 1.7e308
+    params = [{"x": x * largest} for x in np.linspace(-1, 1, 11)]
+    curves = [np.array([-abs(one["x"] / 2 + largest / 4)]) for one in params]
+    curves[-1] = np.array([-largest])
+    curves[-2] = np.array([])
+    said = predictions(params, [EarlierSearch("May", params, curves)])
+    assert np.isfinite(said.scores).all()
+    assert int(said.scores[0].argmax()) in (2, 3)

@@ -38,8 +38,18 @@ def test_losses_are_turned_so_that_higher_is_better(make_search, tmp_path):
     make_search(run_dir=tmp_path / "run", direction="minimize").run()
     [earlier] = earlier_searches(tmp_path / "run")
     assert (earlier.scores[np.isfinite(earlier.scores)] < 0).all()
-    [given] = earlier_searches(tmp_path / "run", direction="maximize")
-    assert np.nanmax(given.scores) > 0
+    assert earlier.direction == "minimize"
+
+
+def test_a_direction_other_than_its_own_is_refused(make_search, tmp_path):
+    result = make_search(run_dir=tmp_path / "run", direction="minimize").run()
+    [earlier] = earlier_searches(result)
+    for source in (tmp_path / "run", result, earlier):
+        [said_twice] = earlier_searches(source, direction="minimize")
+        np.testing.assert_array_equal(said_twice.scores, earlier.scores)
+        both = "direction='maximize' was given, and .* its direction is 'minimize'"
+        with pytest.raises(PriorError, match=both):
+            earlier_searches(source, direction="maximize")
 
 
 def test_another_metric_can_be_the_score(make_search, tmp_path):

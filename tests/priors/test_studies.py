@@ -102,9 +102,25 @@ def test_finalized_arms_are_not_read_twice(rising_study):
 
 def test_data_frame_of_a_rising_study_has_a_run_per_arm(rising_study):
     results = rising.arm_results(rising_study)
-    [earlier] = earlier_searches(rising_study.trials_dataframe())
+    [earlier] = earlier_searches(rising_study.trials_dataframe(), direction="maximize")
     assert earlier.params == [result.params for result in results]
     np.testing.assert_allclose(earlier.scores, [r.last_score for r in results])
+
+
+def test_a_study_contradicts_another_direction(rising_study):
+    [earlier] = earlier_searches(rising_study, direction="maximize")
+    assert earlier.metric == "value"
+    with pytest.raises(PriorError, match=r"study .*'minimize' was given, .*'maximize'"):
+        earlier_searches(rising_study, direction="minimize")
+
+
+def test_data_frame_of_trials_needs_a_direction(tmp_path):
+    frame = ordinary_study().trials_dataframe()
+    for source in (frame, frame.drop(columns="state")):
+        with pytest.raises(PriorError, match="which values of its score 'value' are"):
+            earlier_searches(source)
+    [earlier] = earlier_searches(frame.drop(columns="state"), direction="minimize")
+    assert earlier.parameter_names == ["kind", "rate"]
 
 
 def test_data_frame_of_a_study(tmp_path):

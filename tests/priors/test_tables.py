@@ -1,3 +1,4 @@
+import gzip
 import math
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 
 from risingsearch.cli.main import main
 from risingsearch.errors import PriorError
-from risingsearch.priors import earlier_searches
+from risingsearch.priors import earlier_searches, table_files
 
 
 @pytest.fixture
@@ -64,7 +65,9 @@ def test_what_export_writes_is_read(make_search, tmp_path, kind):
     arguments = ["export", str(tmp_path / "run"), "--format", kind, "--out", str(out)]
     assert main(arguments) == 0
     [expected] = earlier_searches(result)
-    [earlier] = earlier_searches(out)
+    with pytest.raises(PriorError, match="nothing says which values of its score are"):
+        earlier_searches(out)  # it does not say what was minimized
+    [earlier] = earlier_searches(out, direction="maximize")
     tops = [params["top"] for params in earlier.params]
     for params, curve, seconds in zip(
         expected.params, expected.curves, expected.seconds, strict=True
@@ -139,6 +142,26 @@ def test_what_weights_and_biases_export(csv):
         earlier_searches(path)
 
 
+def test_runs_of_an_api_in_one_table():
+    runs = [
+        {
+            "id": str(k),
+            "name": f"happy-{k}",
+            "state": state,
+            "config": {"rate": 0.1 * k, "net.depth": k, "_wandb": {"t": 1}},
+            "summary": {"acc": 0.5 + k, "_step": 9, "_runtime": 3.0},
+        }
+        for k, state in enumerate(("finished", "finished", "crashed"))
+    ]
+    frame = pd.json_normalize(runs)
+    for score in (None, "acc", "summary.acc"):
+        [earlier] = earlier_searches(frame, score=score)
+        assert earlier.params[1] == {"rate": 0.1, "net.depth": 1}
+        assert earlier.scores.tolist() == [0.5, 1.5, 2.5]
+    of_ray = frame.drop(columns=["name", "summary._step"]).assign(time_total_s=1.0)
+    assert earlier_searches(of_ray)[0].params == earlier.params
+
+
 def test_what_cross_validation_writes(tmp_path):
     frame = pd.DataFrame(
         {
@@ -178,6 +201,73 @@ def test_values_that_no_json_holds_leave_their_runs_out():
     )
     [earlier] = earlier_searches(frame)
     assert earlier.params == [{"rate": 0.1, "x": 1}, {"rate": 0.3, "x": [1, 2]}]
+
+
+def test_a_column_that_json_cannot_hold_is_named(tmp_path):
+    frame = pd.DataFrame(
+        {"rate": [0.1, 0.2], "when": pd.to_datetime(["2026"] * 2), "score": [1.0, 2.0]}
+    )
+    frame.to_parquet(tmp_path / "runs.parquet")
+    for source in (frame, tmp_path / "runs.parquet"):
+        with pytest.raises(PriorError, match=r"not 'when': leave such columns out"):
+            earlier_searches(source)
+
+
+def test_nested_columns_of_parquet_are_parameters(tmp_path):
+    path = tmp_path / "runs.parquet"
+    nets = [{"depth": 1, "sizes": [3]}, {"depth": 2, "sizes": [3, 4]}]
+    pd.DataFrame({"net": nets, "score": [0.1, 0.2]}).to_parquet(path)
+    assert earlier_searches(path)[0].params == [{"net": net} for net in nets]
+
+
+def gzipped(path):
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    return path.rename(f"{path}.gz")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "CSV"])
+def test_tables_of_text_may_be_packed(csv, suffix):
+    cells = "rate;kind;score\n0.1;a,b;0.5\n"
+    delimiter = "\t" if suffix == "tsv" else ";"
+    path = csv(cells.replace(";", delimiter), f"runs.{suffix}")
+    [plain] = earlier_searches(path)
+    assert plain.params == [{"rate": 0.1, "kind": "a,b"}]
+    [packed] = earlier_searches(gzipped(path))
+    assert (packed.params, packed.name) == (plain.params, f"runs.{suffix}.gz")
+
+
+def test_a_packed_table_that_is_damaged_is_one_error(csv, monkeypatch):
+    path = gzipped(csv("rate,score\n" + "0.1,0.5\n" * 999))
+    content = path.read_bytes()
+    for damaged in (content[:-9], b"rate,score\n0.1,0.5\n"):
+        path.write_bytes(damaged)
+        with pytest.raises(PriorError, match=r"csv\.gz is damaged"):
+            earlier_searches(path)
+    path.write_bytes(content)
+    monkeypatch.setattr(table_files, "MOST_UNPACKED", 500)
+    with pytest.raises(PriorError, match="more than 500 bytes, unpacked: unpack it"):
+        earlier_searches(path)
+
+
+def test_decimal_commas_are_read_where_semicolons_are_between_cells(csv):
+    text = "rate;kind;sizes;score\n0,1;a;3;0,5\n1,5e-3;b,c;4;-,25\n"
+    [earlier] = earlier_searches(csv(text))
+    assert earlier.params == [
+        {"rate": 0.1, "kind": "a", "sizes": 3},
+        {"rate": 0.0015, "kind": "b,c", "sizes": 4},
+    ]
+    assert earlier.scores.tolist() == [0.5, -0.25]
+    [earlier] = earlier_searches(csv("rate;sizes;score\n0.1;64,32;0.5\n"))
+    assert earlier.params == [{"rate": 0.1, "sizes": "64,32"}]
+
+
+def test_mixed_ends_of_lines_and_many_columns(csv, tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_bytes(b"rate,score\r\n0.1,0.5\n0.2,0.6\r0.3,0.7\r\n")
+    assert [one["rate"] for one in earlier_searches(path)[0].params] == [0.1, 0.2, 0.3]
+    names = ",".join(f"p{k}" for k in range(3000))
+    wide = csv(f"{names},score\n" + f"{'1,' * 3000}0.5\n" * 4)
+    assert len(earlier_searches(wide)[0].parameter_names) == 3000
 
 
 def test_other_delimiters_and_a_byte_order_mark(tmp_path):
