@@ -40,6 +40,17 @@ def live_params():
 
 
 @pytest.fixture
+def quiet_optuna():
+    """Keep Optuna from logging each trial."""
+    import optuna
+
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(level)
+
+
+@pytest.fixture
 def interpreted(monkeypatch):
     """Simulate without compiling: sooner where the runs are few, and the same bits."""
     monkeypatch.setattr(plan, "loop_for", lambda *_: engine.play)

@@ -9,12 +9,7 @@ from risingsearch.errors import PriorError
 from risingsearch.priors import earlier_searches
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(level)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 def objective(trial):

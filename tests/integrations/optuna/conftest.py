@@ -7,12 +7,8 @@ import risingsearch.integrations.optuna as rising
 
 
 @pytest.fixture(autouse=True)
-def quiet():
-    """Keep Optuna from logging each trial."""
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(level)
+def quiet(quiet_optuna):
+    """Keep Optuna quiet in all of these tests."""
 
 
 class Rising:
