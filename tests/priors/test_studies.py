@@ -8,7 +8,6 @@ import risingsearch.integrations.optuna as rising
 from risingsearch.errors import PriorError
 from risingsearch.priors import earlier_searches
 
-
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
