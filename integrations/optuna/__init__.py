@@ -20,6 +20,7 @@ from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.results import (
     ArmResult,
     arm_results,
+    arm_study,
     arms,
     best_arm,
     finalize,
@@ -36,6 +37,7 @@ __all__ = [
     "SamplerProposer",
     "arm",
     "arm_results",
+    "arm_study",
     "arms",
     "best_arm",
     "finalize",

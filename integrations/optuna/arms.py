@@ -13,6 +13,7 @@ from risingsearch.errors import CheckpointError, InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import Checkpoints
 from risingsearch.integrations.optuna.sampler import NOTHING_TO_TRAIN, RisingSampler
 from risingsearch.integrations.optuna.trial_attributes import (
+    AGAIN,
     ARM,
     CHECKPOINT,
     N_EPOCHS,
@@ -35,6 +36,9 @@ class Arm:
     checkpoint : Path or None
         The folder that was saved after ``from_epoch`` epochs, to be read only; None
         where none was.
+    trial : optuna.Trial
+        The trial, with steps that count from ``from_epoch``: for callbacks that begin
+        at step 0 wherever a model goes on, as XGBoost's does.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class Arm:
         self.from_epoch = slice_.from_epoch
         self.n_epochs = slice_.n_epochs
         self.checkpoint: Path | None = None
+        self.trial: optuna.Trial = _FromZero(trial, self)
         self._trial = trial
         self._slice = slice_
         self._checkpoints = checkpoints
@@ -80,6 +85,7 @@ class Arm:
                 f"epochs between are trained again, beyond the budget: {because}"
             )
             warnings.warn(msg, RuntimeWarning, stacklevel=4)
+            self._trial.set_user_attr(AGAIN, (due, found))
             self.from_epoch = found
             if self.n_epochs is not None:
                 self.n_epochs += due - found
@@ -122,6 +128,18 @@ class Arm:
         for entry in before:
             if entry is not kept:
                 self._checkpoints.remove(str(entry[1]))
+
+
+class _FromZero(optuna.Trial):
+    """A trial whose steps are counted from where its arm goes on."""
+
+    def __init__(self, trial: optuna.Trial, arm: Arm) -> None:
+        # Not by Trial.__init__, which would begin the trial anew.
+        self.__dict__.update(trial.__dict__)
+        self._arm = arm
+
+    def report(self, value: float, step: int) -> None:
+        super().report(value, self._arm.from_epoch + step)
 
 
 def arm(trial: optuna.Trial) -> Arm:

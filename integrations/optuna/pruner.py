@@ -13,6 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
+from risingsearch.errors import JobError
 from risingsearch.integrations.optuna.trial_attributes import Slice, curve
 from risingsearch.integrations.optuna.trial_storage import sign_of
 from risingsearch.policies.tuning.screened_damped_slope import highest_end
@@ -87,10 +88,11 @@ class RisingPruner(BasePruner):
     def _forget(self) -> None:
         self._lock = threading.Lock()
         self._finished = _Finished(1.0)
+        self._asked: dict[Any, tuple[int, int]] = {}  # reports, and those to come again
         self._followed: tuple[Any, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"_lock", "_finished", "_followed"}  # the process's
+        own = {"_lock", "_asked", "_finished", "_followed"}  # the process's
         return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -111,10 +113,35 @@ class RisingPruner(BasePruner):
         if slice_ is None or slice_.n_epochs is None:
             return self._is_hopeless(study, trial, self.max_epochs)
         n_reports = len(trial.intermediate_values)
+        if slice_.asked:
+            self._check_report(trial, slice_, n_reports)
         if n_reports < slice_.from_epoch + slice_.n_epochs:
             limit = getattr(study.sampler, "max_epochs", self.max_epochs)
             return not slice_.asked and self._is_hopeless(study, trial, limit)
         return self._is_full(study, n_reports)
+
+    def _check_report(self, trial: FrozenTrial, slice_: Slice, n_reports: int) -> None:
+        """Raise where nothing was reported since the last question.
+
+        Optuna ignores a report at a step that an earlier slice has had; what was
+        trained for it would count for nothing.
+        """
+        key = trial._trial_id, trial.datetime_start  # ids are a storage's own
+        known = slice_.from_epoch, slice_.n_again
+        with self._lock:
+            before, n_again = self._asked.pop(key, known)
+            is_new = n_reports > before
+            self._asked[key] = n_reports, n_again if is_new else n_again - 1
+        if is_new or n_again > 0:
+            return
+        last = max(trial.intermediate_values, default=-1)
+        msg = (
+            f"trial {trial.number} has reported no new step before should_prune: its "
+            f"arm goes on after {slice_.from_epoch} epochs, so report every epoch "
+            f"once, from step {last + 1} on, as in range(arm.from_epoch, ...); to a "
+            "callback that counts from 0, give arm.trial"
+        )
+        raise JobError(msg)
 
     def _is_full(self, study: Study, n_reports: int) -> bool:
         """Whether a slice that has had its epochs pauses: it does not at the very end.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import optuna
@@ -139,8 +140,8 @@ def finalize(study: Study) -> None:
     """Add one complete trial per arm, so that ``best_trial`` and the plots show arms.
 
     Its value is the arm's best score, its reports are the whole curve. An arm whose own
-    last trial is complete needs none, nor does one without a finite score. Calling
-    again adds what is new.
+    last trial has completed with that score needs none, nor does one without a finite
+    score. Calling again adds what is new.
 
     Parameters
     ----------
@@ -155,20 +156,51 @@ def finalize(study: Study) -> None:
     }
     for arm, slices in _by_arm(study).items():
         result = _result(study, slices)
-        if result.state == "complete" or not math.isfinite(result.best_score):
+        own = slices[-1].value if result.state == "complete" else None
+        if own == result.best_score or not math.isfinite(result.best_score):
             continue
-        if (arm, result.epochs) in known:
-            continue
-        study.add_trial(
-            optuna.trial.create_trial(
-                state=TrialState.COMPLETE,
-                value=result.best_score,
-                params=result.params,
-                distributions=slices[-1].distributions,
-                intermediate_values=result.curve,
-                user_attrs={FINAL: arm},
-            )
-        )
+        if (arm, result.epochs) not in known:
+            study.add_trial(_final(result, slices))
+
+
+def arm_study(study: Study) -> Study:
+    """Return a study in memory in which each arm is one trial, and nothing else is.
+
+    For plots and tables: its trials are numbered from 0 in the order in which the arms
+    were last trained, and the value of each is the arm's best score.
+
+    Parameters
+    ----------
+    study : Study
+        A study that was optimized with a ``RisingSampler``. It stays as it is.
+
+    Returns
+    -------
+    Study
+        A copy of what is known of the arms that have a finite score.
+    """
+    arms = optuna.create_study(direction=study.direction)
+    by_arm = sorted(_by_arm(study).values(), key=lambda slices: slices[-1].number)
+    for slices in by_arm:
+        result = _result(study, slices)
+        if math.isfinite(result.best_score):
+            final = _final(result, slices)
+            final.datetime_start = slices[0].datetime_start
+            final.datetime_complete = slices[-1].datetime_complete or datetime.now()
+            arms.add_trial(final)
+    return arms
+
+
+def _final(result: ArmResult, slices: list[FrozenTrial]) -> FrozenTrial:
+    """Return an arm as one complete trial."""
+    return optuna.trial.create_trial(
+        state=TrialState.COMPLETE,
+        value=result.best_score,
+        params=result.params,
+        distributions=slices[-1].distributions,
+        intermediate_values=result.curve,
+        user_attrs={FINAL: result.id},
+    )
 
 
 def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:

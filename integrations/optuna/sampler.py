@@ -30,6 +30,7 @@ from risingsearch.integrations.optuna.trial_attributes import (
     LAST,
     N_EPOCHS,
     Slice,
+    curve,
 )
 from risingsearch.integrations.optuna.trial_storage import (
     all_trials,
@@ -47,6 +48,14 @@ from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
+UNASKED = (
+    "the objective did not ask for its arm (rising.arm(trial)), so its trials cannot "
+    "go on later: they are stopped as by any pruner and never revived"
+)
+NOT_REPORTED = (
+    "the objective returned a value that it has not reported, so it counts for nothing "
+    "here, and study.best_trial compares it with scores: return a reported score"
+)
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
 
@@ -209,7 +218,7 @@ class RisingSampler(BaseSampler):
         self._replica: StudyReplica | None = None
         self._followed: tuple[Any, int] | None = None
         self._mine: set[int] = set()  # trials that run in this process
-        self._warned = False
+        self._warned: set[str] = set()
         self._suggested: dict[int, _Suggested] = {}  # by prior, for open trials
 
     def __getstate__(self) -> dict[str, Any]:
@@ -296,8 +305,10 @@ class RisingSampler(BaseSampler):
         with self._following(study) as replica:
             replica.finish(trial, state, values)
             self._mine.discard(trial.number)
-            if replica.unasked and not self._warned:
-                self._warn_unasked()
+            if replica.unasked:
+                self._warn(UNASKED)
+            if values and trial.intermediate_values and values[0] not in curve(trial):
+                self._warn(NOT_REPORTED)
             if not replica.opens_next:
                 self._prepare_next(study, replica)
 
@@ -463,13 +474,10 @@ class RisingSampler(BaseSampler):
             replica = self._replica_of(study)
             return replica.others + replica.expected()
 
-    def _warn_unasked(self) -> None:
-        self._warned = True
-        msg = (
-            "the objective did not ask for its arm (rising.arm(trial)), so its trials "
-            "cannot go on later: they are stopped as by any pruner and never revived"
-        )
-        warnings.warn(msg, UserWarning, stacklevel=2)
+    def _warn(self, msg: str) -> None:
+        if msg not in self._warned:
+            self._warned.add(msg)
+            warnings.warn(msg, UserWarning, stacklevel=3)
 
 
 def _opens(trial: FrozenTrial) -> bool:

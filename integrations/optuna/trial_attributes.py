@@ -12,6 +12,7 @@ ARM = "rising:arm"
 FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
 CHECKPOINT = "rising:checkpoint"
+AGAIN = "rising:again"  # from which epoch a slice trains what was trained before it
 FINAL = "rising:final"
 LAST = "rising:last"  # the sampler that proposes arms has said that there are no more
 BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
@@ -25,6 +26,7 @@ class Slice(NamedTuple):
     from_epoch: int
     n_epochs: int | None  # None before it was decided; 0: nothing to train
     asked: bool  # whether the objective can go on with the arm
+    n_again: int = 0  # epochs before ``from_epoch`` that it trains once more
 
     @classmethod
     def of(cls, trial: FrozenTrial) -> Slice | None:
@@ -32,11 +34,14 @@ class Slice(NamedTuple):
         attrs = trial.user_attrs
         if N_EPOCHS not in attrs and trial.state.is_finished():
             return None
+        from_epoch = attrs.get(FROM_EPOCH, 0)
+        slice_, epoch = attrs.get(AGAIN, (from_epoch, from_epoch))
         return cls(
             attrs.get(ARM, trial.number),
-            attrs.get(FROM_EPOCH, 0),
+            from_epoch,
             attrs.get(N_EPOCHS, 0 if GIVEN_UP in attrs else None),
             asked=ARM in attrs,
+            n_again=from_epoch - epoch if slice_ == from_epoch else 0,
         )
 
 

@@ -4,7 +4,7 @@ import optuna
 import pytest
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, JobError
 
 N_EPOCHS = 20
 
@@ -140,3 +140,59 @@ def test_an_arm_says_what_it_is(make_study):
     study = make_study(budget=5, slice=3)
     arm = rising.arm(study.ask())
     assert repr(arm) == "Arm(id=0, from_epoch=0, n_epochs=3, checkpoint=None)"
+
+
+def test_steps_that_begin_at_zero_again_are_refused(make_study):
+    trained = []
+
+    def objective(trial):
+        top = trial.suggest_float("x", 0.0, 1.0)
+        rising.arm(trial)
+        for step in range(N_EPOCHS):
+            trained.append(trial.number)
+            trial.report(top * step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return top * step
+
+    study = make_study(budget=60)
+    with (
+        pytest.warns(UserWarning, match="ignored because"),
+        pytest.raises(JobError, match=r"no new step .* from step \d+ on"),
+    ):
+        study.optimize(objective)
+    assert len(trained) <= 60
+
+
+def test_a_callback_that_counts_from_zero_is_given_the_trial_of_the_arm(make_study):
+    trained = []
+
+    def objective(trial):
+        top = trial.suggest_float("x", 0.0, 1.0)
+        arm = rising.arm(trial)
+        for step in range(N_EPOCHS - arm.from_epoch):
+            trained.append(arm.id)
+            arm.trial.report(top * (arm.from_epoch + step), step)
+            if arm.trial.should_prune():
+                raise optuna.TrialPruned
+        return top * (N_EPOCHS - 1)
+
+    study = make_study(budget=60)
+    study.optimize(objective)
+    assert len(trained) == 60
+    for result in rising.arm_results(study):
+        assert list(result.curve) == list(range(trained.count(result.id)))
+
+
+def test_should_prune_is_asked_once_for_each_report(make_study):
+    def objective(trial):
+        top = trial.suggest_float("x", 0.0, 1.0)
+        rising.arm(trial)
+        trial.report(top, 0)
+        trial.should_prune()
+        trial.should_prune()
+        return top
+
+    study = make_study(budget=60, slice=3)
+    with pytest.raises(JobError, match="no new step before should_prune"):
+        study.optimize(objective)

@@ -29,6 +29,56 @@ def test_finalize_shows_one_complete_trial_per_arm(searched):
     assert searched.best_value == best.best_score
 
 
+def test_what_an_arm_returned_at_its_end_hides_no_better_score(make_study):
+    def objective(trial):
+        top = trial.suggest_float("x", 0.0, 1.0)
+        arm = rising.arm(trial)
+        for epoch in range(arm.from_epoch, 20):
+            score = top * (epoch if epoch < 15 else 10)  # the best comes before the end
+            trial.report(score, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return score
+
+    study = make_study(budget=100)
+    study.optimize(objective)
+    assert any(arm.state == "complete" for arm in rising.arm_results(study))
+    rising.finalize(study)
+    assert study.best_value == rising.best_arm(study).best_score
+    assert study.best_params == rising.best_arm(study).params
+    n_trials = len(study.trials)
+    rising.finalize(study)
+    assert len(study.trials) == n_trials
+
+
+def test_a_value_that_was_not_reported_is_said_once(make_study):
+    def objective(trial):
+        top = trial.suggest_float("x", 0.0, 1.0)
+        arm = rising.arm(trial)
+        for epoch in range(arm.from_epoch, 5):
+            trial.report(top * epoch, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return -top
+
+    study = make_study(budget=40, max_epochs=5)
+    with pytest.warns(UserWarning, match="has not reported") as caught:
+        study.optimize(objective)
+    assert len(caught) == 1
+
+
+def test_a_study_of_arms_is_numbered_in_the_order_of_time(searched):
+    arms = rising.arm_study(searched)
+    results = {result.id: result for result in rising.arm_results(searched)}
+    assert [trial.number for trial in arms.trials] == list(range(len(results)))
+    ends = [trial.datetime_complete for trial in arms.trials]
+    assert ends == sorted(ends)
+    for trial in arms.trials:
+        assert trial.value == results[trial.user_attrs["rising:final"]].best_score
+    assert arms.best_value == rising.best_arm(searched).best_score
+    assert arms.direction == searched.direction
+
+
 def test_finalize_adds_only_what_is_new(objective, searched):
     rising.finalize(searched)
     n_trials = len(searched.trials)
