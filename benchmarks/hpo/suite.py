@@ -74,7 +74,8 @@ def run(
     leave_family_out: bool = False,
 ) -> None:
     """Search all tasks with all methods; write tables, bars and figures."""
-    tasks = load_tasks(data_dir)
+    left_out_files: list[str] = []
+    tasks = load_tasks(data_dir, left_out_files)
     times = decision_times(tasks)  # before other processes compete
     size, default, chosen = SCALES[scale], methods.shipped(), None
     if leave_family_out:
@@ -103,6 +104,7 @@ def run(
             *clean_parts(played[CLEAN]),
             *other_parts(played),
             *absent,
+            *(f"Left out: {reason}." for reason in left_out_files),
             "## Decision time",
             tables.decisions(times),
             *figure_parts(played, tasks, out),

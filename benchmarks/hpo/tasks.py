@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.curves import load_curves
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, RisingSearchError
 
 FOLDERS = "hpo_curves", "hpo_curves_2"
 SUFFIXES = (".csv", ".npz", ".parquet")
@@ -67,8 +69,10 @@ class Task(NamedTuple):
         return min(1.0, max(0.0, missing))
 
 
-def load_tasks(data_dir: Path | None) -> list[Task]:
+def load_tasks(data_dir: Path | None, left_out: list[str] | None = None) -> list[Task]:
     """Return all tasks of a folder, or of its subfolders ``FOLDERS``.
+
+    Why a file holds no task is added to ``left_out``; without that, it is an error.
 
     Raises
     ------
@@ -79,17 +83,18 @@ def load_tasks(data_dir: Path | None) -> list[Task]:
         msg = "no recorded curves: give --data-dir, or set RISINGSEARCH_DATA"
         raise InvalidParameterError(msg)
     bases = [data_dir / name for name in FOLDERS if (data_dir / name).is_dir()]
-    tasks = [
-        task
-        for base in bases or [data_dir]
-        for path in _files(base)
-        for task in _tasks_of(path)
-    ]
+    tasks: list[Task] = []
+    for path in (path for base in bases or [data_dir] for path in _files(base)):
+        with _leaving_out(path, left_out):
+            for table in _tables_of(path):
+                with _leaving_out(path, left_out):
+                    tasks.append(make_task(*table))
     if not tasks:
         msg = (
             f"data_dir={data_dir} holds no recorded curves: files {', '.join(SUFFIXES)}"
             f" are looked for in it, in its folders and in {' and '.join(FOLDERS)}"
         )
+        msg = "; ".join([msg, *(left_out or ())])
         raise InvalidParameterError(msg)
     return tasks
 
@@ -175,10 +180,22 @@ def _files(base: Path) -> list[Path]:
     )
 
 
-def _tasks_of(path: Path) -> Iterator[Task]:
+@contextmanager
+def _leaving_out(path: Path, reasons: list[str] | None) -> Iterator[None]:
+    """Add why a file or one of its tables is no task; without a list, raise it."""
+    try:
+        yield
+    except (RisingSearchError, BadZipFile, OSError, ValueError, KeyError) as error:
+        if reasons is None:
+            raise
+        reasons.append(f"{path.name}: {error}")
+
+
+def _tables_of(path: Path) -> Iterator[tuple[Any, ...]]:
+    """Yield what ``make_task`` takes."""
     family, name = path.parent.name, path.stem
     if path.suffix.lower() != ".npz":
-        yield make_task(family, name, load_curves(path).means)
+        yield family, name, load_curves(path).means
         return
     with np.load(path, allow_pickle=False) as arrays:
         if "anchors" in arrays.files:
@@ -186,7 +203,7 @@ def _tasks_of(path: Path) -> Iterator[Task]:
             return
         cost = arrays["cost"].astype(float) if "cost" in arrays.files else None
         features = _features(arrays)
-    yield make_task(family, name, load_curves(path).means, cost, features)
+    yield family, name, load_curves(path).means, cost, features
 
 
 def _features(arrays: Mapping[str, Any]) -> NDArray[np.float64] | None:
@@ -199,8 +216,8 @@ def _features(arrays: Mapping[str, Any]) -> NDArray[np.float64] | None:
     return scaled_features(arrays["X"].astype(float), arrays["hp_log"], categorical)
 
 
-def _lcdb(family: str, arrays: Mapping[str, Any]) -> Iterator[Task]:
-    """Yield a task per data set: learners, and training-set sizes as epochs."""
+def _lcdb(family: str, arrays: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield a table per data set: learners, and training-set sizes as epochs."""
     anchors, valid = arrays["anchors"].astype(float), arrays["valid"].astype(float)
     names, largest = arrays["dataset_names"], arrays["max_anchor"]
     for i in np.flatnonzero(largest >= LCDB_SMALLEST):
@@ -214,4 +231,4 @@ def _lcdb(family: str, arrays: Mapping[str, Any]) -> Iterator[Task]:
             for learner in valid[i]
             if (known := ~np.isnan(learner)).any()
         ]
-        yield make_task(family, str(names[i]), np.array(rows))
+        yield family, str(names[i]), np.array(rows)

@@ -73,6 +73,31 @@ class TestLoading:
         assert tasks[0].lengths.tolist() == [10, 40, 40]
         assert tasks[1].curves[0, 0] == pytest.approx(valid[2, 0, 0])
 
+    def test_what_is_no_task_is_left_out_and_said(self, curves, tmp_path):
+        save(tmp_path / "one" / "good.npz", curves)
+        save(tmp_path / "one" / "flat.npz", np.full((4, 3), 0.5))
+        (tmp_path / "one" / "torn.npz").write_bytes(b"PK")
+        valid = np.linspace(0.1, 0.9, 2 * 4 * 2).reshape(2, 4, 2)
+        valid[0] = 0.5
+        save(
+            tmp_path / "lcdb" / "curves.npz",
+            valid,
+            anchors=np.array([16, 1600]),
+            dataset_names=np.array(["flat", "fine"]),
+            max_anchor=np.array([1600, 1600]),
+        )
+        with pytest.raises(InvalidParameterError, match="half of the config"):
+            load_tasks(tmp_path)
+        reasons = []
+        tasks = load_tasks(tmp_path, reasons)
+        assert [task.name for task in tasks] == ["fine", "good"]
+        assert [reason.partition(":")[0] for reason in reasons] == [
+            "curves.npz",
+            "flat.npz",
+            "torn.npz",
+        ]
+        assert "lcdb/flat: half of the configurations" in reasons[0]
+
     def test_what_is_missing_is_named(self, tmp_path):
         with pytest.raises(InvalidParameterError, match="give --data-dir"):
             load_tasks(None)
