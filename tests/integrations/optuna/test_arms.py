@@ -26,12 +26,13 @@ class Saving:
             self.resumed.append((arm.id, epochs))
         assert epochs == arm.from_epoch
         for epoch in range(arm.from_epoch, N_EPOCHS):
-            trial.report(top * (1 - 1 / (epoch + 2)), epoch)
+            score = top * (1 - 1 / (epoch + 2))
+            trial.report(score, epoch)
             if trial.should_prune():
                 with arm.save() as folder:
                     (folder / "epochs").write_text(str(epoch + 1))
                 raise optuna.TrialPruned
-        return top
+        return score
 
 
 @pytest.fixture(params=["folder", "artifacts"])

@@ -141,10 +141,11 @@ def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
             top -= trial.suggest_float("y", 0.0, 0.1)
         arm = rising.arm(trial)
         for epoch in range(arm.from_epoch, 20):
-            trial.report(top * (1.0 - 1.0 / (epoch + 2)), epoch)
+            score = top * (1.0 - 1.0 / (epoch + 2))
+            trial.report(score, epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
-        return top
+        return score
 
     of_y = EarlierSearch(
         "of y",
@@ -175,10 +176,11 @@ def test_every_kind_of_parameter_is_suggested(make_study, suggest):
         x = suggest(trial)
         arm = rising.arm(trial)
         for epoch in range(arm.from_epoch, 20):
-            trial.report(-((x - 0.3) ** 2) + 1.0 - 1.0 / (epoch + 2), epoch)
+            score = -((x - 0.3) ** 2) + 1.0 - 1.0 / (epoch + 2)
+            trial.report(score, epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
-        return -((x - 0.3) ** 2)
+        return score
 
     study = make_study(budget=60, prior=earlier(), n_arms=8)
     study.optimize(objective)
