@@ -8,7 +8,10 @@ import numpy as np
 
 from risingsearch.policies import policy_info
 from risingsearch.policies.tuning.live import live
-from risingsearch.policies.tuning.screened_damped_slope import record_slope
+from risingsearch.policies.tuning.screened_damped_slope import (
+    record_slope,
+    screening_pulls,
+)
 from risingsearch.policies.tuning.trusted_damped_slope import (
     TrustedDampedSlope,
     rung_of,
@@ -36,8 +39,9 @@ def step_correlation(search: EarlierSearch) -> float:
     >>> round(step_correlation(EarlierSearch("June", params, late)), 2)
     0.42
     """
-    n_runs, limit = len(search.curves), search.max_epochs
-    policy = TrustedDampedSlope.create(n_runs, n_runs * limit, limit)
+    n_runs, longest = len(search.curves), int(search.epochs.max())
+    policy = TrustedDampedSlope.create(n_runs, n_runs * longest, longest)
+    policy = policy._replace(first_rung=screening_pulls(search.max_epochs))
     learning = live(policy)
     worst = np.nanmin(search.scores)
     for run, curve in enumerate(search.curves):

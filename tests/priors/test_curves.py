@@ -32,6 +32,12 @@ def test_final_scores_alone_say_nothing():
     assert step_correlation(earlier(drawn(n_epochs=1))) == 0.9
 
 
+def test_epochs_that_no_run_has_had_cost_no_memory():
+    assert step_correlation(earlier(drawn(), max_epochs=2**53)) == 0.9
+    halves = step_correlation(earlier(drawn(), max_epochs=80))
+    assert halves == pytest.approx(step_correlation(earlier(drawn())))
+
+
 def test_curves_of_different_lengths_and_without_scores_are_read():
     curves = list(drawn())
     curves[0] = np.array([])
