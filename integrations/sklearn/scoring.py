@@ -78,7 +78,7 @@ def routed_metadata(search: Any, params: dict[str, Any], scorer: Any) -> Any:
             f"scoring {scorer} does not take sample_weight: the models are trained "
             "with the weights and scored without",
             UserWarning,
-            stacklevel=4 + N_FRAMES,
+            stacklevel=5 + N_FRAMES,
         )
         weighted = False
     weights = {"sample_weight": params["sample_weight"]} if weighted else {}
