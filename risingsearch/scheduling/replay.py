@@ -11,6 +11,8 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
     These ``arms`` train no more, though no job said so.
 ``extended``
     So much was added to the ``budget``.
+``resized``
+    So many jobs (``n_jobs``) may be in flight from here on.
 ``flushed``
     All results that were waiting were recorded.
 """
@@ -52,6 +54,11 @@ def extended(budget: int | Budget, n_asked: int) -> Event:
     """Return the event of a larger budget."""
     added = budget.to_json() if isinstance(budget, Budget) else budget
     return {"event": "extended", "asked": n_asked, "budget": added}
+
+
+def resized(n_jobs: int, n_asked: int) -> Event:
+    """Return the event of another number of jobs in flight."""
+    return {"event": "resized", "asked": n_asked, "n_jobs": n_jobs}
 
 
 def flushed(n_asked: int) -> Event:
@@ -98,6 +105,8 @@ def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
         case "extended":
             added = event["budget"]
             scheduler.extend(Budget(**added) if isinstance(added, dict) else added)
+        case "resized":
+            scheduler.resize(event["n_jobs"])
         case "flushed":
             scheduler.flush()
 

@@ -469,6 +469,25 @@ class Scheduler(SchedulerView):
             if replan:
                 self._recorder.replan(self._horizon)
 
+    def resize(self, n_jobs: int) -> None:
+        """Have at most so many jobs in flight from the next decision on.
+
+        Parameters
+        ----------
+        n_jobs : int
+            At least 1. Where more are in flight now, they come back first.
+
+        Raises
+        ------
+        InvalidParameterError
+            If that is no number of jobs.
+        """
+        n_jobs = checked_int("n_jobs", n_jobs, 1)
+        with self._event():
+            self.n_jobs = n_jobs
+            if isinstance(self._budget, WallClockBudget):
+                self._budget.n_workers = n_jobs
+
     @property
     def stop_reason(self) -> str | None:
         """Why the search is done, in words; None while it is not."""
@@ -493,7 +512,10 @@ class Scheduler(SchedulerView):
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, to go on later as if never interrupted."""
-        return self._saved.to_json(self._identity())
+        state = self._saved.to_json(self._identity())
+        if self.n_jobs != self._arguments.n_jobs:
+            state["n_jobs"] = self.n_jobs  # by ``resize``
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what ``state_dict`` returned.
@@ -540,6 +562,7 @@ class Scheduler(SchedulerView):
 
     def _load(self, state: dict[str, Any], name: str | None = None) -> None:
         self._rename(self._name if name is None else name)
+        self.n_jobs = state.get("n_jobs", self._arguments.n_jobs)
         self._budget.load_state_dict(state["ledger"])
         if self.max_epochs is None:
             self._records.max_epochs = int(self.budget)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from risingsearch.arms import Budget, Job, Report
 from risingsearch.errors import SearchFailedError, StateError
-from risingsearch.scheduling.replay import Event, extended, flushed, replay
+from risingsearch.scheduling.replay import (
+    Event,
+    extended,
+    flushed,
+    replay,
+    resized,
+)
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
 from risingsearch.search.events import as_event, outcome_of
@@ -175,14 +181,24 @@ class Record:
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
+        self._change(partial(self.scheduler.extend, budget), partial(extended, budget))
+
+    def resize(self, n_jobs: int) -> None:
+        """Have another number of jobs in flight, on disk as well or not at all."""
+        self._change(partial(self.scheduler.resize, n_jobs), partial(resized, n_jobs))
+
+    def _change(
+        self, change: Callable[[], object], event: Callable[[int], Event]
+    ) -> None:
+        """Change the scheduler, and write the event that says so."""
         with self.held(), finished_first():
             if self.directory is None:
-                self.scheduler.extend(budget)
+                change()
                 return
             before, n_before = self.scheduler.state_dict(), self.directory.n_events
             try:
-                self.scheduler.extend(budget)
-                self.directory.append(extended(budget, self.scheduler.n_asked))
+                change()
+                self.directory.append(event(self.scheduler.n_asked))
             except BaseException:
                 if self.directory.n_events == n_before:
                     self.scheduler.load_state_dict(before)

@@ -423,6 +423,10 @@ class RisingSearch:
         """Add to the budget; ``run`` then goes on, and nothing is retrained."""
         self._record.extend(budget)
 
+    def resize(self, n_jobs: int) -> None:
+        """Have so many jobs in flight from here on, for an executor of another size."""
+        self._record.resize(n_jobs)
+
     def seed_of(self, arm: int) -> int:
         """Return the seed that ``start`` gives an arm."""
         return self._seeds.of_arm(arm)

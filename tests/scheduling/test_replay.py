@@ -6,12 +6,13 @@ import random
 import pytest
 
 from risingsearch.arms import Budget
-from risingsearch.errors import JobError, StateError
+from risingsearch.errors import InvalidParameterError, JobError, StateError
 from risingsearch.scheduling.replay import (
     ended,
     extended,
     flushed,
     replay,
+    resized,
     started,
     told,
 )
@@ -52,6 +53,9 @@ def live(scheduler, seed, more=2):
                 scheduler.tell(job, scores, 0.5, ended=is_over)
         elif more:
             more -= 1
+            if scheduler.n_jobs is not None:
+                scheduler.resize(scheduler.n_jobs - 2)
+                events.append(resized(scheduler.n_jobs, scheduler.n_asked))
             added = Budget(seconds=3.0) if seconds else 5
             scheduler.extend(added)
             events.append(extended(added, scheduler.n_asked))
@@ -88,6 +92,28 @@ def test_it_goes_on_from_a_state():
     again.load_state_dict(half.state_dict())
     replay(again, events[7:])
     assert again.state_dict() == scheduler.state_dict()
+
+
+@pytest.mark.parametrize("order", ["ask", "completion"])
+def test_another_number_of_jobs_is_in_flight_from_then_on(order):
+    scheduler, again = (Scheduler(**ARGUMENTS, order=order, n_jobs=2) for _ in range(2))
+    jobs = [scheduler.ask(), scheduler.ask()]
+    assert scheduler.ask() is None
+    scheduler.resize(3)
+    jobs.append(scheduler.ask())
+    assert None not in jobs
+    scheduler.resize(1)
+    again.load_state_dict(scheduler.state_dict())
+    for one in (scheduler, again):
+        for job in jobs[:2]:
+            one.tell(job, [0.5] * job.n_epochs)
+            assert one.ask() is None
+        one.tell(jobs[2], [0.5] * jobs[2].n_epochs)
+        assert one.ask() is not None
+        assert one.ask() is None
+    assert again.state_dict() == scheduler.state_dict()
+    with pytest.raises(InvalidParameterError, match="n_jobs must be"):
+        scheduler.resize(0)
 
 
 def test_another_scheduler_decides_otherwise():
