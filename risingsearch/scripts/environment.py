@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import RunDirError
-from risingsearch.scripts.plain_files import open_plain
-from risingsearch.storage.files import PRIVATE, make_folder, write_whole
+from risingsearch.scripts import private_files
 
 FILE = "environment.json"
 NAMES, DIGEST = "environment", "environment_digest"
-LARGEST = 1 << 22  # bytes of the file
+_WHAT = "the values of the sweep's environment"
 
 Variables = Sequence[Mapping[str, str]]
 """Of each worker."""
@@ -64,14 +62,12 @@ class Recorded:
         self.names: list[list[str]] = identity.get(NAMES) or names_of(self.values or [])
         self._digest = identity.get(DIGEST)
 
-    def in_identity(self) -> dict[str, Any]:
-        """Return what ``identity`` says besides the sweep."""
-        return {NAMES: self.names, DIGEST: self._digest} if self._digest else {}
-
     def has_changed(self, environment: Variables, salt: str) -> bool:
         """Return whether the values are others, as far as that can be known."""
         if self.values is not None:
             return list(environment) != self.values
+        if names_of(environment) != self.names:
+            return True
         return (
             bool(salt and self.names) and digest_of(environment, salt) != self._digest
         )
@@ -87,18 +83,7 @@ def recorded_now(environment: Variables, salt: str) -> dict[str, Any]:
 def save(run_dir: Path, environment: Variables, salt: str) -> None:
     """Write the values where only this user can read them, whole or not at all."""
     values = [dict(variables) for variables in environment]
-    content = json.dumps({"salt": salt, "environment": values}).encode()
-    checksum = hashlib.sha256(content).hexdigest().encode()
-    path = run_dir / FILE
-    try:
-        make_folder(run_dir, parents=True)
-        write_whole(path, (checksum + b"\n", content), PRIVATE)
-    except OSError as error:
-        msg = (
-            f"{path} cannot be written ({error.strerror}): make room or change the "
-            "permissions, and run the sweep again"
-        )
-        raise RunDirError(msg) from error
+    private_files.save(run_dir / FILE, {"salt": salt, "environment": values})
 
 
 def load(run_dir: Path, names: list[list[str]]) -> tuple[Variables, str]:
@@ -107,16 +92,9 @@ def load(run_dir: Path, names: list[list[str]]) -> tuple[Variables, str]:
     A file that is missing, or not what ``save`` wrote, is a ``RunDirError``.
     """
     path = run_dir / FILE
-    try:
-        with open(open_plain(path, os.O_RDONLY), "rb") as file:
-            checksum, _, content = file.read(LARGEST).partition(b"\n")
-    except OSError as error:
-        raise _lost(path, f"cannot be read ({error.strerror})") from error
-    if hashlib.sha256(content).hexdigest().encode() != checksum:
-        raise _lost(path, "is damaged")
-    saved: dict[str, Any] = json.loads(content)  # written by ``save``
+    saved: dict[str, Any] = private_files.load(path, _WHAT)
     if names_of(saved["environment"]) != names:
-        raise _lost(path, "has the variables of another sweep")
+        raise private_files.lost(path, _WHAT, "has the variables of another sweep")
     return saved["environment"], saved["salt"]
 
 
@@ -133,10 +111,3 @@ def values_of(run_dir: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     if not recorded.names or (recorded.values and not (run_dir / FILE).exists()):
         return {}
     return {"environment": load(run_dir, recorded.names)[0]}
-
-
-def _lost(path: Path, problem: str) -> RunDirError:
-    return RunDirError(
-        f"{path}, with the values of the sweep's environment, {problem}: go on with "
-        f"risingsearch run SWEEP.yaml --run-dir {path.parent}, which writes it anew"
-    )

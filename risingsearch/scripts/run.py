@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import signal
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from risingsearch.arms import Budget, Report
-from risingsearch.errors import RunDirError, StateError
+from risingsearch.errors import RunDirError
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scripts import environment
+from risingsearch.scripts import environment, identity
 from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import CommandTrainable
@@ -37,17 +35,20 @@ def run_sweep(
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
-    The scripts run in ``cwd``: by default where they have run before, for a new sweep
-    in the current folder. ``more`` is added to the budget first. Nothing is unpickled,
-    but the directory says what runs, and where: one that others own or can write to is
-    refused unless ``trust_run_dir``. Returned are the result and the checkpoint
-    directory of the best arm.
+    The scripts run in ``cwd``, by default the current folder. ``more`` is added to the
+    budget first. Nothing is unpickled, but the directory says what runs, and where: one
+    that others own or can write to is refused unless ``trust_run_dir``. Returned are
+    the result and the checkpoint directory of the best arm.
     """
     if not trust_run_dir:
         check_only_own(run_dir, _scripts_files(run_dir))
-    saved = _description(run_dir) if holds_search(run_dir) else None
-    if cwd is None:
-        cwd = Path.cwd() if saved is None else Path(saved["cwd"])
+    cwd = Path.cwd() if cwd is None else cwd
+    begun, before = identity.begun_with(run_dir), identity.last_known(run_dir)
+    salt = identity.salt_of(run_dir, before)
+    now = identity.described(sweep, cwd, salt)
+    if begun is not None and before is not None:
+        identity.check_same(sweep, begun, run_dir)
+        identity.warn_of_changes(run_dir, before, sweep, cwd)
     trainable = CommandTrainable(
         sweep.command,
         run_dir / ARMS,
@@ -57,8 +58,7 @@ def run_sweep(
         timeout=sweep.timeout,
         cwd=cwd,
     )
-    identity, salt = _identity(sweep, run_dir, cwd, saved)
-    if sweep.environment and saved is None:
+    if sweep.environment and begun is None:
         environment.save(run_dir, sweep.environment, salt)  # the journal names it
     cleaner = _CheckpointCleaner(trainable)
     executor = ThreadPoolExecutor(sweep.workers)
@@ -73,20 +73,23 @@ def run_sweep(
         max_failures=sweep.retries,
         seed=sweep.seed,
         executor=executor,
-        n_jobs=sweep.workers,
+        n_jobs=_n_jobs(sweep, run_dir),
         slice=sweep.slice,
         order=sweep.order,
         callbacks=[cleaner],
         progress=True,
         run_dir=run_dir,
         trust_run_dir=trust_run_dir,
-        identity=identity,
+        identity=now if begun is None else begun,
         prior=sweep.earlier(),
     )
     with search.held(), _ended(executor, trainable), _termination_interrupts():
         trainable.end_left_over()
         if sweep.environment:
             environment.save(run_dir, sweep.environment, salt)
+        identity.save(run_dir, now)
+        if search.scheduler.n_jobs != sweep.workers:
+            search.resize(sweep.workers)
         trainable.arms = {
             search.seed_of(arm): arm for arm in range(len(search.candidates))
         }
@@ -98,70 +101,40 @@ def run_sweep(
     return result, trainable.checkpoint_from(result.best_arm, result.best_epoch)
 
 
-def _identity(
-    sweep: Sweep, run_dir: Path, cwd: Path, saved: Mapping[str, Any] | None
-) -> tuple[dict[str, Any], str]:
-    """Return what has to be the same when a run goes on, and the salt of its digest."""
-    described = sweep.model_dump(
-        mode="json", exclude_defaults=True, exclude={"environment", "prior"}
-    )
-    identity: dict[str, Any] = {"sweep": described, "cwd": str(cwd)}
-    given = sweep.environment
-    if saved is None:
-        salt = environment.new_salt()
-        return identity | environment.recorded_now(given, salt), salt
-    recorded = environment.Recorded(saved)
-    if recorded.names != environment.names_of(given):
-        msg = (
-            f"{run_dir} holds a sweep with the environment variables {recorded.names}, "
-            f"and it was opened with {environment.names_of(given)}: give the same "
-            "ones, with any values, or another run_dir"
-        )
-        raise StateError(msg)
-    if recorded.values is not None:
-        described["environment"] = recorded.values
-    salt = environment.saved_salt(run_dir, recorded.names)
-    if recorded.has_changed(given, salt):
-        warnings.warn(
-            f"{run_dir} goes on with other values of environment than it began with",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    return identity | recorded.in_identity(), salt
+def _n_jobs(sweep: Sweep, run_dir: Path) -> int:
+    """Return how many workers the search has begun with."""
+    if holds_search(run_dir):
+        return int(saved_header(run_dir)["settings"]["n_jobs"])
+    return sweep.workers
 
 
 def resume_sweep(
     run_dir: Path, added: float | None = None, *, trust_run_dir: bool = False
 ) -> tuple[SearchResult, Path]:
-    """Continue a sweep from its run directory alone, where its scripts ran before.
+    """Continue a sweep from its run directory alone, as it was last run.
 
     ``added`` extends the budget first: by epochs, seconds or hours, as the sweep says.
     """
-    saved = _description(run_dir)
+    saved = identity.last(run_dir)
     described = saved["sweep"] | environment.values_of(run_dir, saved)
     sweep = checked_sweep(described, str(run_dir))
     more = None if added is None else sweep.budget.more(added)
-    return run_sweep(sweep, run_dir, more=more, trust_run_dir=trust_run_dir)
+    cwd = Path(saved["cwd"])
+    if not cwd.is_dir():
+        msg = (
+            f"{cwd}, where the scripts of {run_dir} ran, is gone: call risingsearch "
+            f"run SWEEP.yaml --run-dir {run_dir} in the folder that they run in now"
+        )
+        raise RunDirError(msg)
+    return run_sweep(sweep, run_dir, cwd, more, trust_run_dir=trust_run_dir)
 
 
 def _scripts_files(run_dir: Path) -> Iterator[Path]:
     """Yield what scripts are given of a run directory: variables and checkpoints."""
     arms = run_dir / ARMS
-    yield from (run_dir / environment.FILE, arms)
+    yield from (run_dir / environment.FILE, run_dir / identity.FILE, arms)
     for pattern in ("arm-*", f"arm-*/{RUNNING}", "arm-*/epoch-*"):
         yield from sorted(arms.glob(pattern))
-
-
-def _description(run_dir: Path) -> dict[str, Any]:
-    """Return the sweep of a run, and where its scripts run."""
-    described: dict[str, Any] = saved_header(run_dir)["settings"].get("identity", {})
-    if not {"sweep", "cwd"} <= described.keys():
-        msg = (
-            f"{run_dir} is not the run of a sweep: continue it in Python, with "
-            "RisingSearch.resume"
-        )
-        raise RunDirError(msg)
-    return described
 
 
 class _CheckpointCleaner:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +16,7 @@ import pytest
 
 from risingsearch.cli.main import main
 from risingsearch.scripts.trainable import CommandTrainable
+from risingsearch.storage.journal import read
 from risingsearch.storage.run_directory import is_held
 
 BASH = """#!/usr/bin/env bash
@@ -243,7 +244,8 @@ def test_a_run_goes_on_from_any_folder(folder, capsys, monkeypatch):
     assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
     assert told(capsys)["failures"] == 0
     same = ["run", str(folder / "sweep.yaml"), "--run-dir", run_dir]
-    assert main(same) == 0
+    with pytest.warns(RuntimeWarning, match=r"goes on with its scripts in .*elsewhere"):
+        assert main(same) == 0
 
 
 def test_a_program_that_is_missing_blames_no_arm(folder, capsys):
@@ -336,7 +338,69 @@ def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
     Path("sweep.yaml").write_text(BASH_SWEEP.replace("high: 50", "high: 60"))
     assert main(["run", "sweep.yaml"]) == 2
     said = capsys.readouterr().err
-    assert "holds a search with sweep.parameters.top.high=50, and it was opened" in said
+    assert "parameters.top.high is 60 in the sweep, and runs/sweep was begun" in said
+    assert "with 50: put it back to go on, or begin another search with --run" in said
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        ("30", "budget.epochs is 30 in the sweep, and runs/sweep was begun with 24"),
+        ("30", "add to it with risingsearch resume runs/sweep --budget +6"),
+        ("12", "--budget +N"),
+        ("{hours: 1}\ncandidates: 24", "budget.epochs is None in the sweep"),
+    ],
+)
+def test_a_budget_is_not_changed_in_the_file(folder, capsys, budget, message):
+    assert main(["run", "sweep.yaml"]) == 0
+    sweep = BASH_SWEEP.replace("budget: 24", f"budget: {budget}")
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml"]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
+def test_how_the_scripts_run_may_change(folder, capsys, before, after):
+    """They move, with their sweep; a resumed run goes on as it last ran."""
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}workers: {before}\n")
+    with started("run", "sweep.yaml") as process:
+        wait_for("runs/sweep", 4)
+        process.kill()
+    moved = folder / "moved"
+    moved.mkdir()
+    for name in ("train.sh", "sweep.yaml", "runs"):
+        Path(name).rename(moved / name)
+    sweep = BASH_SWEEP.replace("train.sh", f"{moved}/train.sh")
+    sweep += f"workers: {after}\ntimeout: 60\n"
+    (moved / "sweep.yaml").write_text(sweep)
+    run_dir = str(moved / "runs" / "sweep")
+    with chdir(moved), pytest.warns(RuntimeWarning, match="goes on with") as warned:
+        assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert len([one for one in warned if "moved" in str(one.message)]) == 2
+    assert told(capsys)["epochs"] == 24
+    assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
+    assert told(capsys)["epochs"] == 30
+    events = read(Path(run_dir, "journal.jsonl")).events
+    assert [e["n_jobs"] for e in events if e["event"] == "resized"] == [after]
+
+
+def test_a_folder_that_is_gone_is_named(folder, capsys):
+    assert main(["run", "sweep.yaml"]) == 0
+    other = folder.with_name("other")
+    folder.rename(other)
+    assert main(["resume", str(other / "runs" / "sweep")]) == 2
+    said = capsys.readouterr().err
+    assert f"{folder}, where the scripts of" in said
+    assert "call risingsearch run SWEEP.yaml --run-dir" in said
+
+
+def test_what_a_run_goes_on_with_is_written_anew(folder, capsys):
+    assert main(["run", "sweep.yaml"]) == 0
+    Path("runs", "sweep", "sweep.json").write_text("x")
+    assert main(["resume", "runs/sweep"]) == 2
+    assert "sweep.json, with what the sweep was last run" in capsys.readouterr().err
+    assert main(["run", "sweep.yaml"]) == 0
+    assert main(["resume", "runs/sweep"]) == 0
 
 
 def test_scripts_that_fail_are_told_of_and_the_others_go_on(folder, capsys):

@@ -1,0 +1,135 @@
+"""What of a sweep stays the same while its run goes on, and what may change.
+
+What defines the search is compared with what the journal says it was begun with. How
+and where the scripts run may change from one ``run`` to the next; the last ones are in
+a file, for ``resume``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from risingsearch.errors import RunDirError, StateError
+from risingsearch.scripts import environment, private_files
+from risingsearch.scripts.sweep import Sweep, checked_sweep
+from risingsearch.search.arguments import first_difference
+from risingsearch.storage.run_directory import holds_search, saved_header
+
+FILE = "sweep.json"
+MAY_CHANGE = {"command", "workers", "timeout", "environment"}
+"""Keys of a sweep that do not define what is searched; neither does the folder."""
+ONLY_AT_FIRST = {"prior"}
+"""Keys that are read when a run begins, and then kept in it."""
+_WHAT = "what the sweep was last run with"
+
+Identity = Mapping[str, Any]
+"""A sweep without the values of its environment, and where its scripts run."""
+
+
+def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
+    """Return what a sweep is, as JSON values that hold no secret."""
+    settings = sweep.model_dump(
+        mode="json", exclude_defaults=True, exclude={"environment", *ONLY_AT_FIRST}
+    )
+    recorded = environment.recorded_now(sweep.environment, salt)
+    return {"sweep": settings, "cwd": str(cwd), **recorded}
+
+
+def begun_with(run_dir: Path) -> Identity | None:
+    """Return what a run was begun with, None where there is none yet."""
+    if not holds_search(run_dir):
+        return None
+    identity: Identity = saved_header(run_dir)["settings"].get("identity", {})
+    if not {"sweep", "cwd"} <= identity.keys():
+        msg = (
+            f"{run_dir} is not the run of a sweep: continue it in Python, with "
+            "RisingSearch.resume"
+        )
+        raise RunDirError(msg)
+    return identity
+
+
+def save(run_dir: Path, identity: Identity) -> None:
+    """Write what a run goes on with."""
+    private_files.save(run_dir / FILE, identity)
+
+
+def last(run_dir: Path) -> Identity:
+    """Return what a run was last given; a damaged file is a ``RunDirError``."""
+    if (run_dir / FILE).is_symlink() or (run_dir / FILE).exists():
+        saved: Identity = private_files.load(run_dir / FILE, _WHAT)
+        return saved
+    begun = begun_with(run_dir)
+    if begun is None:
+        saved_header(run_dir)  # raises what is missing
+    assert begun is not None
+    return begun
+
+
+def check_same(sweep: Sweep, begun: Identity, run_dir: Path) -> None:
+    """Raise a StateError where another search is defined than was begun."""
+    left_out = MAY_CHANGE | ONLY_AT_FIRST
+    was = checked_sweep(begun["sweep"], str(run_dir))
+    differs = first_difference(
+        was.model_dump(mode="json", exclude=left_out),
+        sweep.model_dump(mode="json", exclude=left_out),
+    )
+    if differs is None:
+        return
+    name, before, now = differs
+    advice = "put it back to go on, or begin another search with --run-dir"
+    if name.startswith("budget"):
+        advice = (
+            "put it back, and add to it with risingsearch resume "
+            f"{run_dir} --budget +{_added(was, sweep)}"
+        )
+    msg = f"{name} is {now} in the sweep, and {run_dir} was begun with {before}"
+    raise StateError(f"{msg}: {advice}")
+
+
+def _added(was: Sweep, now: Sweep) -> str:
+    """Return by how much a budget has grown; N where it has not, or by another unit."""
+    for name, after in now.budget:
+        before = getattr(was.budget, name)
+        if before is not None and after is not None and after > before:
+            return f"{after - before:.10g}"
+    return "N"
+
+
+def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:
+    """Say what runs otherwise than the last time, besides how many at once."""
+    salt = environment.saved_salt(run_dir, environment.Recorded(before).names)
+    changes = []
+    if before["sweep"]["command"] != sweep.command:
+        changes.append(
+            f"the command {sweep.command}, before {before['sweep']['command']}"
+        )
+    if Path(before["cwd"]).absolute() != cwd.absolute():
+        changes.append(f"its scripts in {cwd}, before in {before['cwd']}")
+    if environment.Recorded(before).has_changed(sweep.environment, salt):
+        changes.append("other values of environment than before")
+    for change in changes:
+        msg = f"{run_dir} goes on with {change}"
+        warnings.warn(msg, RuntimeWarning, stacklevel=4)
+
+
+def salt_of(run_dir: Path, before: Identity | None) -> str:
+    """Return the salt of a run's digests, a new one where there is none yet."""
+    if before is not None:
+        names = environment.Recorded(before).names
+        if salt := environment.saved_salt(run_dir, names):
+            return salt
+    return environment.new_salt()
+
+
+def last_known(run_dir: Path) -> Identity | None:
+    """Return what a run was last given, as far as that is known."""
+    begun = begun_with(run_dir)
+    if begun is not None:
+        with suppress(RunDirError):
+            return last(run_dir)
+    return begun
