@@ -14,7 +14,7 @@ from typing import Any
 import risingsearch
 from risingsearch.cli.history import add_history
 from risingsearch.cli.json_output import print_json
-from risingsearch.cli.options import add_command, add_json, add_seed, folder
+from risingsearch.cli.options import add_command, add_json, add_seed, folder, one_line
 from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.sweeps import add_commands
 from risingsearch.errors import (
@@ -164,7 +164,5 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 
 def _failed(error: RisingSearchError, code: int) -> int:
-    words = " ".join(str(error).split())
-    message = "".join(one if one.isprintable() else "?" for one in words)
-    print(f"risingsearch: {message}", file=sys.stderr)
+    print(f"risingsearch: {one_line(str(error))}", file=sys.stderr)
     return code

@@ -1,4 +1,4 @@
-"""Options that commands share, and values as they take them or refuse them."""
+"""What commands share: options, values as they take them, words as they show them."""
 
 from __future__ import annotations
 
@@ -87,6 +87,12 @@ def increase(text: str) -> float:
             return float(text.removeprefix("+"))
     msg = f"must say how much is added, such as +100; got {text!r}"
     raise argparse.ArgumentTypeError(msg)
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, without what a terminal would act on."""
+    words = " ".join(text.split())
+    return "".join(one if one.isprintable() else "?" for one in words)
 
 
 def _whole(text: str, low: int) -> int:

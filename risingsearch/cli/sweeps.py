@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.json_output import print_json
-from risingsearch.cli.options import add_command, add_json, add_trust, increase
+from risingsearch.cli.options import (
+    add_command,
+    add_json,
+    add_trust,
+    increase,
+    one_line,
+)
 from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 
 if TYPE_CHECKING:
@@ -210,9 +216,17 @@ def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:
         "best_params": result.best_params,
         "arms": dict(Counter(arm.status for arm in result.arms)),
         "failures": len(result.failures),
+        "first_failure": _first_failure(result),
         "stop_reason": result.stop_reason,
         "left_out": result.left_out,
     }
+
+
+def _first_failure(result: SearchResult) -> str | None:
+    if not result.failures:
+        return None
+    first = min(result.failures, key=lambda report: report.job.id)
+    return f"arm {first.job.arm}, after epoch {first.job.from_epoch}: {first.failure}"
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -295,8 +309,10 @@ def _print(
 
 def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
-        if name == "left_out" and value is None:
+        if name in ("left_out", "first_failure") and value is None:
             continue
+        if name == "first_failure":
+            value = one_line(value)
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         yield name.replace("_", " "), value

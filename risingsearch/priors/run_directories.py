@@ -73,7 +73,8 @@ def of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
 def _called(settings: Mapping[str, Any]) -> str:
     """Return what the script of a sweep calls the score, or what a search does."""
     sweep = (settings.get("identity") or {}).get("sweep", {})
-    return str(sweep.get("metric", SCORE))
+    metric = sweep.get("metric", SCORE)
+    return str(metric.get("regex") if isinstance(metric, dict) else metric)
 
 
 def _epochs(max_epochs: Any) -> int:

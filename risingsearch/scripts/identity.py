@@ -20,7 +20,7 @@ from risingsearch.search.arguments import first_difference
 from risingsearch.storage.run_directory import holds_search, saved_header
 
 FILE = "sweep.json"
-MAY_CHANGE = {"command", "workers", "timeout", "environment"}
+MAY_CHANGE = {"command", "workers", "max_alive", "timeout", "environment"}
 """Keys of a sweep that do not define what is searched; neither does the folder."""
 ONLY_AT_FIRST = {"prior"}
 """Keys that are read when a run begins, and then kept in it."""

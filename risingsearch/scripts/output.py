@@ -1,40 +1,36 @@
-"""What a running script reports: lines of JSON, on standard output or in a file."""
+"""What a running script reports, line by line, as it prints or in a file."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import selectors
 import signal
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import IO, Any
 
 from risingsearch.errors import ScriptError
-from risingsearch.scripts.lines import AT_ONCE, LONGEST, Line, Lines, ReportFile
+from risingsearch.scripts.lines import AT_ONCE, Line, Lines, ReportFile
+from risingsearch.scripts.readers import SHOWN, Reader
 from risingsearch.scripts.script import Script
 
 POLL_EVERY = 0.05
 """Seconds to wait for a line before checking whether the script still runs."""
 LINGER = 1.0
 """Seconds to wait for the last lines of a script that has ended."""
-SHOWN = 200  # characters of a line in a message
-DEEPEST = 32  # objects and lists inside each other in a report
-LARGEST = 2**1023  # a whole number in a report; what follows does not fit a float
 
 
 def reports(
     script: Script,
-    metric: str,
+    reader: Reader,
     *,
     timeout: float | None,
     log: IO[str],
     file: ReportFile | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Yield the epochs that a script reports, from its output or from a file.
+) -> Generator[dict[str, Any]]:
+    """Yield the epochs that a reader finds in a script's output, or in a file.
 
     All that it prints goes to the log. A script that ends with an error, reports what
     is no JSON, or reports no epoch for ``timeout`` seconds raises a ``ScriptError``.
@@ -46,12 +42,13 @@ def reports(
             for line, may_report in output.new_lines():
                 log.write(line.text)
                 last[may_report] = line.text.strip()[:SHOWN] or last[may_report]
-                if may_report and file is None and (record := _report(line, metric)):
+                may_report = file is None and (may_report or reader.reads_errors)
+                if may_report and (record := reader.read(line)):
                     yield record
                     reported = time.monotonic()
             log.flush()
             for line in file.new_lines(all_of_it=output.is_over) if file else ():
-                if record := _report(line, metric):
+                if record := reader.read(line):
                     yield record
                     reported = time.monotonic()
             late = timeout is not None and time.monotonic() > reported + timeout
@@ -115,83 +112,6 @@ class _Output:
             yield line, may_report
         if not content:
             self._open.unregister(key.fileobj)
-
-
-class _UnusableError(ValueError):
-    """JSON that cannot be kept."""
-
-
-def _report(line: Line, metric: str) -> dict[str, Any] | None:
-    """Return the report in a line, None if it holds none."""
-    text = line.text.strip()
-    if not text.startswith("{") or not line.begins:
-        return None
-    if not line.ends or len(text) > LONGEST:
-        msg = (
-            f"the script reports a line of more than {LONGEST:,} characters: "
-            f"{text[:SHOWN]!r}"
-        )
-        raise ScriptError(msg)
-    try:
-        record: dict[str, Any] = json.loads(
-            text, object_pairs_hook=_checked_pairs, parse_int=_checked_int
-        )
-        if metric not in record:
-            return None
-        _check_depth(record)
-        _check_text(record)
-    except (ValueError, RecursionError) as error:
-        if f'"{metric}"' not in text:
-            return None
-        what = "what is no JSON"
-        if isinstance(error, RecursionError):
-            what = _TOO_DEEP
-        if isinstance(error, _UnusableError):
-            what = str(error)
-        msg = f"the script reports {what}: {text[:SHOWN]!r}"
-        raise ScriptError(msg) from error
-    return record
-
-
-def _checked_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        name = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        msg = f"{name[:SHOWN]!r} twice in one line"
-        raise _UnusableError(msg)
-    return found
-
-
-def _checked_int(text: str) -> int:
-    if len(text) > 310 or abs(int(text)) > LARGEST:
-        msg = f"a number of {len(text)} digits, which is too large"
-        raise _UnusableError(msg)
-    return int(text)
-
-
-def _check_text(record: dict[str, Any]) -> None:
-    try:
-        json.dumps(record, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        msg = "text with half a character, which no file can hold"
-        raise _UnusableError(msg) from error
-
-
-_TOO_DEEP = f"objects or lists more than {DEEPEST} deep"
-
-
-def _check_depth(record: dict[str, Any]) -> None:
-    level: list[Any] = [record]
-    for _ in range(DEEPEST + 1):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not level:
-            return
-    raise _UnusableError(_TOO_DEEP)
 
 
 def _ending(returncode: int) -> str:

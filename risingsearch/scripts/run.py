@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from risingsearch.arms import Budget, Report
 from risingsearch.errors import RunDirError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
+from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.markers import RUNNING
+from risingsearch.scripts.resuming import ResumeCheck, check_resumed
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.search.results import SearchResult
@@ -49,15 +52,7 @@ def run_sweep(
     if begun is not None and before is not None:
         identity.check_same(sweep, begun, run_dir)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
-    trainable = CommandTrainable(
-        sweep.command,
-        run_dir / ARMS,
-        metric=sweep.metric,
-        report_file=sweep.report_file,
-        slots=sweep.environment or [{}] * sweep.workers,
-        timeout=sweep.timeout,
-        cwd=cwd,
-    )
+    trainable = _trainable(sweep, run_dir / ARMS, cwd)
     if sweep.environment and begun is None:
         environment.save(run_dir, sweep.environment, salt)  # the journal names it
     cleaner = _CheckpointCleaner(trainable)
@@ -76,7 +71,7 @@ def run_sweep(
         n_jobs=_n_jobs(sweep, run_dir),
         slice=sweep.slice,
         order=sweep.order,
-        callbacks=[cleaner],
+        callbacks=[cleaner, ResumeCheck()] if sweep.resume else [cleaner],
         progress=True,
         run_dir=run_dir,
         trust_run_dir=trust_run_dir,
@@ -97,8 +92,33 @@ def run_sweep(
             search.extend(more)
         result = search.run()
         cleaner.clean(search.scheduler)
+    if sweep.resume:
+        check_resumed(result)
     assert result.best_arm is not None
     return result, trainable.checkpoint_from(result.best_arm, result.best_epoch)
+
+
+def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
+    """Return what trains the arms of a sweep."""
+    options: dict[str, Any] = {
+        "metric": sweep.metric
+        if isinstance(sweep.metric, str)
+        else sweep.metric.pattern,
+        "report_file": sweep.report_file,
+        "slots": sweep.environment or [{}] * sweep.workers,
+        "timeout": sweep.timeout,
+        "cwd": cwd,
+    }
+    if sweep.resume:
+        return CommandTrainable(sweep.command, folder, **options)
+    return LivingTrainable(
+        sweep.command,
+        folder,
+        max_epochs=sweep.max_epochs,
+        max_alive=sweep.n_alive,
+        direction=sweep.direction,
+        **options,
+    )
 
 
 def _n_jobs(sweep: Sweep, run_dir: Path) -> int:

@@ -79,6 +79,17 @@ class Script:
         while self.is_running and time.monotonic() < deadline:
             time.sleep(POLL_EVERY)
 
+    def pause(self) -> None:
+        """Stop the command and its children, except those in sessions of their own.
+
+        What they hold, such as memory and a GPU's, stays theirs.
+        """
+        self._signal_group(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let what was paused go on."""
+        self._signal_group(signal.SIGCONT)
+
     @property
     def returncode(self) -> int:
         """How the command has ended, once ``end`` has returned."""
@@ -109,6 +120,12 @@ class Script:
         with suppress(psutil.NoSuchProcess):
             return str(psutil.Process(self._process.pid).status())
         return ""
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        with self._lock:
+            if self._process.returncode is None and self._is_alive():
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, number)
 
     def _end_group(self) -> None:
         """Kill what is in the command's group without its token, and reap it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import string
 from collections.abc import Iterator
 from itertools import islice
@@ -33,6 +34,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
+from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.space import (
     Choice,
     Parameter,
@@ -45,6 +47,8 @@ from risingsearch.scripts.trainable import FIELDS, fields_of
 LONGEST = 1e9  # seconds, some 30 years
 MOST_EPOCHS = 10**12
 MOST_WORKERS = 1000
+MOST_ALIVE = 10_000
+ALIVE_PER_WORKER = 4
 MOST_CANDIDATES = 1_000_000
 MOST_RETRIES = 1_000_000
 LARGEST_SEED = 2**128
@@ -139,6 +143,33 @@ class PriorSetting(Strict):
         return Prior(searches, self.skip_unusable)
 
 
+class PlainMetric(Strict):
+    """A score that is read from what a script prints, whatever that is."""
+
+    regex: Text
+
+    @field_validator("regex")
+    @classmethod
+    def _finds_a_number(cls, value: str) -> str:
+        try:
+            pattern = re.compile(value)
+        except (re.error, RecursionError, OverflowError) as error:
+            msg = f"it is no regular expression of Python ({error})"
+            raise ValueError(msg) from error
+        if SCORE not in pattern.groupindex and pattern.groups != 1:
+            msg = (
+                "it has one group, around the number, as in 'accuracy: ([0-9.]+)', or "
+                f"one with the name score, (?P<score>...); this has {pattern.groups}"
+            )
+            raise ValueError(msg)
+        return value
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """As a trainable takes it."""
+        return re.compile(self.regex)
+
+
 class Sweep(Strict):
     """A search over a training script.
 
@@ -153,7 +184,8 @@ class Sweep(Strict):
     max_epochs : int
         Epochs of a full training.
     metric, direction : str
-        Key of the score in the lines that the script reports; which way is better.
+        Key of the score in the lines that the script reports, or ``{"regex": ...}``,
+        which finds it in plain output; which way is better.
     report_file : str, optional
         A file in the checkpoint directory to which the script adds its lines; by
         default it prints them.
@@ -167,6 +199,11 @@ class Sweep(Strict):
         Whether the search depends on the results alone, or also on their order.
     environment : list of dict
         Variables for each worker, such as ``CUDA_VISIBLE_DEVICES``; as many as workers.
+    resume : bool
+        Whether the script can go on from its checkpoint; if not, its process is paused.
+    max_alive : int, optional
+        Processes alive at the same time where they are paused; by default four per
+        worker.
     timeout : float, optional
         Seconds without an epoch after which a script counts as hanging.
     retries : int
@@ -186,7 +223,7 @@ class Sweep(Strict):
     parameters: dict[str, Parameter] = Field(min_length=1)
     budget: BudgetSetting
     max_epochs: Epochs
-    metric: Text = "score"
+    metric: Text | PlainMetric = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
     report_file: Annotated[Text, Field(min_length=1)] | None = None
     candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] | Literal["auto"] = (
@@ -197,6 +234,8 @@ class Sweep(Strict):
     workers: int = Field(default=1, ge=1, le=MOST_WORKERS)
     order: Literal["ask", "completion"] = "ask"
     environment: list[dict[str, str]] = Field(default_factory=list)
+    resume: bool = True
+    max_alive: int | None = Field(default=None, ge=1, le=MOST_ALIVE)
     timeout: float | None = Field(default=None, gt=0.0, le=LONGEST)
     slice: Epochs | None = None
     retries: int = Field(default=0, ge=0, le=MOST_RETRIES)
@@ -253,8 +292,8 @@ class Sweep(Strict):
 
     @field_validator("metric")
     @classmethod
-    def _is_a_score(cls, value: str) -> str:
-        if value == "epoch":
+    def _is_a_score(cls, value: str | PlainMetric) -> str | PlainMetric:
+        if value == EPOCH:
             msg = (
                 "epoch is the key of the epoch in each line; name another for the score"
             )
@@ -279,7 +318,36 @@ class Sweep(Strict):
                 f"there are {self.workers}"
             )
             raise ValueError(msg)
+        self._check_processes()
         return self
+
+    def _check_processes(self) -> None:
+        if self.max_alive is not None and (
+            self.resume or self.max_alive < self.workers
+        ):
+            msg = (
+                "max_alive is at least the number of workers, and needs resume: false; "
+                f"got {self.max_alive} with {self.workers} workers and resume: "
+                f"{str(self.resume).lower()}"
+            )
+            raise ValueError(msg)
+        metric = self.metric
+        if (
+            isinstance(metric, PlainMetric)
+            and self.resume
+            and EPOCH not in metric.pattern.groupindex
+        ):
+            msg = (
+                "metric.regex does not find which epoch a number is of, and a script "
+                "that begins anew would not be noticed: add resume: false, which keeps "
+                "scripts alive, or a group (?P<epoch>...)"
+            )
+            raise ValueError(msg)
+
+    @property
+    def n_alive(self) -> int:
+        """How many processes may be alive where they are paused."""
+        return self.max_alive or ALIVE_PER_WORKER * self.workers
 
     def draw(self) -> list[dict[str, Any]]:
         """Return the configurations, each once, the same for the same file.

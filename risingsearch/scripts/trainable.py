@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import re
 import shutil
 import string
 import tempfile
 import threading
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from numbers import Real
@@ -26,14 +25,16 @@ from typing import IO, Any
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.lines import ReportFile
 from risingsearch.scripts.markers import end_left_over
-from risingsearch.scripts.output import SHOWN, reports
+from risingsearch.scripts.output import reports
 from risingsearch.scripts.plain_files import (
     check_folder,
     check_tree,
     make_folder,
     open_plain,
 )
+from risingsearch.scripts.readers import SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
+from risingsearch.scripts.slots import Slots
 from risingsearch.search.trainable import RESERVED
 from risingsearch.storage.files import sync_folder, sync_tree
 
@@ -52,6 +53,10 @@ in upper case after ``RISINGSEARCH_``."""
 LOG = "log.txt"
 """In an arm's folder: all that its scripts have printed. It is never shortened."""
 LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
+
+
+Launched = tuple[Script, Iterator[dict[str, Any]]]
+"""A script that runs, and what it reports."""
 
 
 @dataclass
@@ -77,7 +82,7 @@ class CommandTrainable:
         command: Sequence[str],
         folder: Path,
         *,
-        metric: str = "score",
+        metric: str | re.Pattern[str] = "score",
         report_file: str | None = None,
         slots: Sequence[Mapping[str, str]] = ({},),
         timeout: float | None = None,
@@ -85,14 +90,13 @@ class CommandTrainable:
     ) -> None:
         self.command = list(command)
         self.folder = folder.absolute()
-        self.metric = metric
+        self.metric = metric if isinstance(metric, str) else metric.pattern
         self.report_file = report_file
         self.timeout = timeout
         self.cwd = cwd
         self.arms: dict[int, int] = {}
-        self._slots: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
-        for slot in slots:
-            self._slots.put(slot)
+        self._metric = metric
+        self._slots = Slots(slots)
         self._running: set[Script] = set()
         self._lock = threading.Lock()
         self._has_ended = False
@@ -148,19 +152,16 @@ class CommandTrainable:
             shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
         results: list[dict[str, Any]] = []
         to_epoch = run.epoch + n_epochs
+        reader = reader_of(self._metric)
         with (
-            _log(home) as log,
-            closing(self._records(run, begin, to_epoch, work, log)) as records,
+            self._slots.taken() as slot,
+            self._launched(run, begin, to_epoch, work, slot, reader) as (_, records),
         ):
             for record in records:
                 epoch = begin + len(results) + 1
-                results.append(self._checked(record, epoch, to_epoch))
+                results.append(self._checked(record, reader, epoch, to_epoch))
         if not results and begin == 0:
-            msg = (
-                "the script succeeded, but has reported no line of JSON with an epoch "
-                f"and {self.metric!r} {self._where}"
-            )
-            raise ScriptError(msg)
+            raise self._nothing_reported(reader)
         results = results[run.epoch - begin :]  # those before were reported earlier
         if results:
             after = home / checkpoint_name(run.epoch + len(results))
@@ -236,14 +237,17 @@ class CommandTrainable:
                 _check_folder(home)
                 end_left_over(home)
 
-    @property
-    def _where(self) -> str:
-        return f"in {self.report_file}" if self.report_file else "on standard output"
-
-    def _records(
-        self, run: ScriptRun, from_epoch: int, to_epoch: int, work: Path, log: IO[str]
-    ) -> Generator[dict[str, Any]]:
-        """Run the script and yield its reports."""
+    @contextmanager
+    def _launched(
+        self,
+        run: ScriptRun,
+        from_epoch: int,
+        to_epoch: int,
+        work: Path,
+        slot: int,
+        reader: Reader,
+    ) -> Iterator[Launched]:
+        """Yield the running script of an arm, and what it reports."""
         facts = (
             run.arm,
             run.seed,
@@ -261,23 +265,26 @@ class CommandTrainable:
             if all(name in values for name in fields_of(part))
         ]
         own = {f"{PREFIX}{name.upper()}": str(value) for name, value in fields.items()}
-        file = None if self.report_file is None else ReportFile(work, self.report_file)
-        log.write(f"--- epochs {from_epoch + 1} to {to_epoch}: {command}\n")
-        log.flush()
+        variables = self._slots.variables[slot] | own
         home = self.home(run.arm)
-        with self._slot() as slot, self._script(command, home, slot | own) as script:
-            yield from reports(
-                script, self.metric, timeout=self.timeout, log=log, file=file
-            )
+        file = None if self.report_file is None else ReportFile(work, self.report_file)
+        with _log(home) as log:
+            log.write(f"--- epochs {from_epoch + 1} to {to_epoch}: {command}\n")
+            log.flush()
+            with (
+                self._script(command, home, variables) as script,
+                closing(
+                    reports(script, reader, timeout=self.timeout, log=log, file=file)
+                ) as records,
+            ):
+                yield script, records
 
-    @contextmanager
-    def _slot(self) -> Iterator[dict[str, str]]:
-        """Yield variables that no other process has at the same time."""
-        slot = self._slots.get()
-        try:
-            yield dict(slot)
-        finally:
-            self._slots.put(slot)
+    def _nothing_reported(self, reader: Reader) -> ScriptError:
+        where = f"in {self.report_file}" if self.report_file else "in what it printed"
+        return ScriptError(
+            f"the script succeeded, but has reported no epoch {where}: there is "
+            f"{reader.missed}"
+        )
 
     @contextmanager
     def _script(
@@ -310,7 +317,9 @@ class CommandTrainable:
                 raise ScriptError(msg) from error  # other arms have other programs
             raise SetupError(msg) from error
 
-    def _checked(self, record: dict[str, Any], epoch: int, last: int) -> dict[str, Any]:
+    def _checked(
+        self, record: dict[str, Any], reader: Reader, epoch: int, last: int
+    ) -> dict[str, Any]:
         """Return a report as ``train`` returns it, or raise what is wrong with it."""
         reported = record.pop("epoch", None)
         if epoch > last:
@@ -329,9 +338,11 @@ class CommandTrainable:
                 f"the script reports epoch {_cut(reported)} where {epoch} is due{hint}"
             )
             raise ScriptError(msg)
-        score = record.pop(self.metric)
+        score = record.pop(reader.metric)
         if isinstance(score, bool) or not isinstance(score, Real):
-            msg = f"the script reports {self.metric}={_cut(score)}, which is no number"
+            msg = (
+                f"the script reports {reader.metric}={_cut(score)}, which is no number"
+            )
             raise ScriptError(msg)
         taken = RESERVED | {"score"}
         others = {

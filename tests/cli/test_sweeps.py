@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -542,3 +542,105 @@ def test_a_table_has_no_formulas(folder, capsys):
     assert set(frame["param_kind"]) == set(kinds["values"])
     assert set(frame["=metric"]) == {"=1+1"}
     assert "an apostrophe in front" in helped("export", capsys)
+
+
+FORGETFUL = BASH.replace("[[ -e $state ]]", "false")
+
+
+def test_scripts_that_never_resume_end_the_search_with_the_reason(folder, capsys):
+    Path("train.sh").write_text(FORGETFUL)
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: 240")
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml"]) == 3
+    said = capsys.readouterr().err
+    assert "no script has gone on from its checkpoint, of 3 that were to: the" in said
+    assert "script reports epoch 1 where 2 is due: it has started anew" in said
+    assert "takes resume: false in the sweep" in said
+    assert main(["status", "runs/sweep", "--json"]) == 0
+    found = told(capsys)
+    assert found["failures"] == 3
+    assert "it has started anew" in found["first_failure"]
+
+
+def test_a_few_that_never_resume_are_told_of_at_the_end(folder, capsys):
+    Path("train.sh").write_text(FORGETFUL)
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: 4\ncandidates: 2")
+    Path("sweep.yaml").write_text(sweep)
+    for again in (["run", "sweep.yaml"], ["resume", "runs/sweep"]):
+        assert main(again) == 3
+        assert "no script has gone on from its checkpoint" in capsys.readouterr().err
+
+
+def test_one_that_cannot_resume_is_told_of_beside_the_others(folder, capsys):
+    forgetful = BASH.replace("[[ -e $state ]]", "(( $1 % 4 )) && [[ -e $state ]]")
+    Path("train.sh").write_text(forgetful)
+    assert main(["run", "sweep.yaml"]) == 0
+    assert "it has started anew instead of going on" in capsys.readouterr().out
+
+
+PLAIN = """
+import os, sys, time
+top = int(sys.argv[1])
+print(os.getpid(), file=open("pids", "a"))
+for epoch in range(int(sys.argv[2])):
+    print(f"Epoch {epoch}: train 0.9, validation {top * (epoch + 1) / (epoch + 3):.6f}")
+"""
+PLAIN_SWEEP = """
+command: [PYTHON, train.py, "{top}", "{epochs}"]
+parameters:
+  top: {type: int, low: 1, high: 50}
+metric: {regex: "validation ([0-9.]+)"}
+resume: false
+budget: 24
+candidates: 6
+max_epochs: 8
+"""
+
+
+@pytest.fixture
+def plain(folder):
+    """A training script that knows nothing of searches, and its sweep."""
+    Path("train.py").write_text(PLAIN)
+    Path("plain.yaml").write_text(PLAIN_SWEEP.replace("PYTHON", sys.executable))
+    return folder
+
+
+def still_alive():
+    found = []
+    for pid in map(int, Path("pids").read_text().split()):
+        with suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(pid)
+    return found
+
+
+def test_an_unmodified_script_is_tuned(plain, capsys):
+    assert main(["run", "plain.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert (found["epochs"], found["failures"]) == (24, 0)
+    rows = exported("runs/plain", capsys)
+    for row in rows:
+        expected = row["param_top"] * row["epoch"] / (row["epoch"] + 2)
+        assert abs(row["score"] - expected) < 1e-6
+    n_started = len(Path("pids").read_text().split())
+    assert n_started == len({row["arm"] for row in rows})
+    assert still_alive() == []
+
+
+SLOW = PLAIN.replace("    print(", "    time.sleep(0.02)\n    print(")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_what_lived_when_a_sweep_ended_is_lost(plain, capsys, number):
+    Path("train.py").write_text(SLOW)
+    with started("run", "plain.yaml") as process:
+        wait_for("runs/plain", 5)
+        process.send_signal(number)
+    if number == signal.SIGINT:
+        assert still_alive() == []
+    assert main(["resume", "runs/plain", "--json"]) == 0
+    found = told(capsys)
+    assert still_alive() == []
+    assert found["epochs"] == 24
+    assert found["failures"] > 0
+    assert "is lost" in found["first_failure"]

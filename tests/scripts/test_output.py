@@ -10,9 +10,10 @@ import psutil
 import pytest
 
 from risingsearch.errors import ScriptError
-from risingsearch.scripts import lines, output
+from risingsearch.scripts import lines, readers
 from risingsearch.scripts.lines import ReportFile
 from risingsearch.scripts.output import reports
+from risingsearch.scripts.readers import JsonLines
 from risingsearch.scripts.script import Script
 
 
@@ -34,7 +35,7 @@ def reported(tmp_path):
         script = Script(command, tmp_path, {}, tmp_path)
         try:
             yield from reports(
-                script, "loss", timeout=timeout, log=log, file=report_file
+                script, JsonLines("loss"), timeout=timeout, log=log, file=report_file
             )
         finally:
             script.end()
@@ -144,7 +145,7 @@ def test_what_runs_in_a_session_of_its_own_ends_too(reported, tmp_path):
 def test_a_report_that_cannot_be_kept(reported, monkeypatch, line, message, file):
     if "1,000" in message:
         monkeypatch.setattr(lines, "LONGEST", 1000)
-        monkeypatch.setattr(output, "LONGEST", 1000)
+        monkeypatch.setattr(readers, "LONGEST", 1000)
     where = "sys.stdout" if file is None else "open('told', 'a')"
     program = f"import sys; print({line!r}, file={where})"
     with pytest.raises(ScriptError) as raised:

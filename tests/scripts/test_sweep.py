@@ -211,6 +211,18 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"slice": 10**30}, "slice: Input should be less than or equal to"),
         ({"retries": 10**9}, "retries: Input should be less than or equal to 1000000"),
         ({"seed": 10**400}, "seed: Input should be less than or equal to"),
+        (
+            {"metric": {"regex": "("}},
+            "it is no regular expression of Python (missing )",
+        ),
+        ({"metric": {"regex": "loss"}}, "it has one group, around the number, as in"),
+        ({"metric": {"regex": "(a)(b)"}}, "this has 2"),
+        ({"metric": {"regex": "a ([0-9]+)"}}, "add resume: false, which keeps scripts"),
+        (
+            {"max_alive": 3},
+            "max_alive is at least the number of workers, and needs res",
+        ),
+        ({"resume": False, "workers": 4, "max_alive": 3}, "got 3 with 4 workers"),
         ({f"k{i}": "x" * 10**5 for i in range(9)}, "...; and more"),
     ],
 )
@@ -222,6 +234,15 @@ def test_an_error_names_the_place_in_the_file(changes, message):
         checked_sweep(given, "a.yaml")
     assert str(raised.value).startswith("a.yaml: ")
     assert message in str(raised.value)
+
+
+def test_scripts_that_cannot_resume():
+    plain = {"regex": "accuracy ([0-9.]+)"}
+    sweep = checked_sweep(changed(metric=plain, resume=False, workers=3), "a.yaml")
+    assert sweep.n_alive == 12
+    assert checked_sweep(changed(resume=False, max_alive=1), "a.yaml").n_alive == 1
+    named = {"regex": "epoch (?P<epoch>[0-9]+): (?P<score>[0-9.]+)"}
+    assert checked_sweep(changed(metric=named), "a.yaml").metric.pattern.groups == 2
 
 
 def test_a_condition_may_name_what_stands_before():

@@ -120,7 +120,7 @@ def test_fewer_epochs_end_the_arm(training):
         ("raise SystemExit(3)", "ended with exit code 3; its last line: ''"),
         ("raise ValueError('too hot')", "code 1; its last line: 'ValueError: too hot'"),
         ("import os; os.kill(os.getpid(), 9)", "ended with SIGKILL"),
-        ("print('nothing to say')", "has reported no line of JSON with an epoch and"),
+        ("print('nothing to say')", "there is no line of JSON with an epoch and"),
         ('print(\'{"epoch": 1, "score": 0.5\')', "reports what is no JSON"),
         ('print(\'{"epoch": 1, "score": "good"}\')', "score='good', which is no n"),
         ("print('{\"score\": 0.5}')", "reports epoch None where 1 is due"),
@@ -276,7 +276,7 @@ def test_what_a_script_has_started_ends_with_it(training, tmp_path):
     with pytest.raises(ScriptError, match="no epoch for"):
         own.train_epochs(run, 2)
     sleeper = training("import time; time.sleep(2)")[0]
-    with pytest.raises(ScriptError, match="has reported no line"):
+    with pytest.raises(ScriptError, match="has reported no epoch"):
         sleeper.train_epochs(run, 1)
     assert not alive.exists()
 

@@ -1,0 +1,176 @@
+"""Scripts that cannot resume: one process per arm, which lives from epoch to epoch.
+
+Between two jobs of its arm a process is stopped by a signal. It could also be left to
+wait until what it prints is read, but a pipe holds some thousand lines, and a script
+would train that many epochs ahead. What it has printed beyond its job is read, and
+counted, in the next one.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from risingsearch.arms import sign_of
+from risingsearch.errors import ScriptError
+from risingsearch.scripts.markers import end_left_over
+from risingsearch.scripts.plain_files import make_folder
+from risingsearch.scripts.readers import Reader, reader_of
+from risingsearch.scripts.trainable import CommandTrainable, Launched, ScriptRun
+
+FILES = "files"
+"""In an arm's folder: the checkpoint directory of its process."""
+UNBUFFERED: Mapping[str, str] = {"PYTHONUNBUFFERED": "1"}
+"""Else Python keeps what it prints to itself until there is a lot of it."""
+
+
+class LivingTrainable(CommandTrainable):
+    """A command whose processes live as long as their arms.
+
+    Of at most ``max_alive`` processes those with the best scores stay; the arm of
+    another one has trained to its end.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        max_epochs: int,
+        max_alive: int,
+        direction: str,
+        slots: Sequence[Mapping[str, str]] = ({},),
+        **options: Any,
+    ) -> None:
+        slots = [{**UNBUFFERED, **slot} for slot in slots]
+        super().__init__(*args, slots=slots, **options)
+        self._max_epochs = max_epochs
+        self._max_alive = max_alive
+        self._sign = sign_of(direction)
+        self._alive: dict[int, _Living] = {}  # by arm, the longest paused ones first
+        self._made_room: set[int] = set()
+
+    def _trained(
+        self, run: ScriptRun, n_epochs: int, home: Path
+    ) -> list[dict[str, Any]]:
+        living = self._claimed(run)
+        if living is None:
+            return []
+        is_over = True
+        try:
+            results = self._continued(living, run, n_epochs, home)
+            run.epoch += len(results)
+            is_over = len(results) < n_epochs or run.epoch == self._max_epochs
+            scores = [self._sign * one["score"] for one in results]
+            living.best = max(living.best, *(s for s in scores if s == s), -math.inf)
+            return results
+        finally:
+            if is_over:
+                with self._lock:
+                    self._alive.pop(run.arm, None)
+                living.close()
+            living.in_use.release()
+
+    def _claimed(self, run: ScriptRun) -> _Living | None:
+        """Return the process of an arm, or a new one; None where it made room."""
+        with self._lock:
+            living = self._alive.pop(run.arm, None)
+            if living is None and run.epoch > 0:
+                if run.arm in self._made_room:
+                    return None
+                msg = (
+                    f"the process of arm {run.arm} has ended with the sweep that had "
+                    f"started it: what it has learnt in epochs 1 to {run.epoch} is lost"
+                )
+                raise ScriptError(msg)
+            over = self._least() if len(self._alive) >= self._max_alive else []
+            living = living or _Living()
+            living.in_use.acquire()
+            self._alive[run.arm] = living
+        for one in over:
+            with one.in_use:
+                one.close()
+        return living
+
+    def _least(self) -> list[_Living]:
+        """Take out the paused processes with the worst scores until one has room."""
+        paused = [arm for arm, one in self._alive.items() if not one.in_use.locked()]
+        paused.sort(key=lambda arm: self._alive[arm].best)
+        least = paused[: len(self._alive) + 1 - self._max_alive]
+        self._made_room.update(least)
+        return [self._alive.pop(arm) for arm in least]
+
+    def _continued(
+        self, living: _Living, run: ScriptRun, n_epochs: int, home: Path
+    ) -> list[dict[str, Any]]:
+        """Return what a process reports of its next epochs, and pause it."""
+        results: list[dict[str, Any]] = []
+        with self._slots.taken(living.slot) as slot:
+            if living.slot is None:
+                reader = reader_of(self._metric)
+                work = self._emptied(home)
+                living.begin(
+                    slot,
+                    reader,
+                    self._launched(run, 0, self._max_epochs, work, slot, reader),
+                )
+            else:
+                living.script.go_on()
+            try:
+                for record in islice(living.records, n_epochs):
+                    epoch = run.epoch + len(results) + 1
+                    results.append(
+                        self._checked(record, living.reader, epoch, self._max_epochs)
+                    )
+                if run.epoch + len(results) == self._max_epochs:
+                    next(living.records, None)  # it may save its model at the end
+            finally:
+                living.script.pause()
+        if not results and run.epoch == 0:
+            raise self._nothing_reported(living.reader)
+        return results
+
+    def _emptied(self, home: Path) -> Path:
+        """Return the checkpoint directory of a process that begins."""
+        make_folder(home)
+        end_left_over(home)
+        work = home / FILES
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(mode=0o700)
+        return work
+
+    def checkpoint_from(self, arm: int, epoch: int) -> Path:
+        """Return what the process of an arm has saved, at whatever epoch."""
+        return self.home(arm) / FILES
+
+    def end(self) -> None:
+        """Terminate all processes, the paused ones too, and start no other."""
+        super().end()
+        for living in list(self._alive.values()):
+            with living.in_use:  # until its job has seen that it has ended
+                living.close()
+
+
+class _Living:
+    """A process from its first epoch to its last."""
+
+    def __init__(self) -> None:
+        self.in_use = threading.Lock()
+        self.slot: int | None = None  # once it has begun
+        self.best = -math.inf  # score, the higher the better
+        self._open = ExitStack()
+
+    def begin(
+        self, slot: int, reader: Reader, launched: AbstractContextManager[Launched]
+    ) -> None:
+        """Start the script in a slot, which stays its own."""
+        self.script, self.records = self._open.enter_context(launched)
+        self.slot, self.reader = slot, reader
+
+    def close(self) -> None:
+        """End the process if it still runs; only who has it in use may do so."""
+        self._open.close()
