@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import ExecutorFailedError, SetupError
+from risingsearch.search.first_failures import FirstFailures
 from risingsearch.search.interrupts import finished_first, first_interrupt
 from risingsearch.search.progress import Progress
 from risingsearch.search.record import Record
@@ -40,6 +41,7 @@ class Loop:
         self._record = record
         self._scheduler = record.scheduler
         self._clock = WallClock(record.scheduler)
+        self._failures = FirstFailures(record.scheduler)
         self._workers = workers
         self._in_process = in_process
         self._seed_of = seed_of
@@ -53,6 +55,7 @@ class Loop:
         """
         self._stopping = self.interrupted = False
         self._clock.go_on()
+        self._failures.begin()
         with (
             first_interrupt(self._interrupt if self._in_process else None),
             Progress(self._scheduler, enabled=self._progress) as progress,
@@ -73,6 +76,11 @@ class Loop:
     def stopped(self) -> bool:
         """Whether the last run was told to stop, or interrupted."""
         return self._stopping
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the last run has ended because its first arms have all failed."""
+        return self._failures.are_enough()
 
     def stop(self) -> None:
         """End ``run`` once the jobs in flight are back."""
@@ -105,7 +113,11 @@ class Loop:
                 on_report(self._settle(done))
 
     def _next_job(self) -> Job | None:
-        return None if self._clock.is_over() else self._scheduler.ask()
+        if self._failures.are_enough() and not self._futures:
+            self._record.flush()  # there may be a score that waits for its decision
+        if self._clock.is_over() or self._failures.are_enough():
+            return None
+        return self._scheduler.ask()
 
     def _room(self) -> float:
         """Return how many jobs may be in flight, if the scheduler does not know."""

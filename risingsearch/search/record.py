@@ -249,12 +249,17 @@ class Record:
             trust_in_prior=scheduler.trust_in_prior(),
         )
 
-    def all_failed(self) -> SearchFailedError:
-        """Return the error for a search without any finite score."""
+    def all_failed(self, *, early: bool) -> SearchFailedError:
+        """Return the error for a search without any finite score.
+
+        ``early`` says that it ended because of that.
+        """
         reports = [report for _, report in sorted(self._reports.items())]
         failures = [r.failure for r in reports if r.failure is not None]
         opened = len({report.job.arm for report in reports})
         msg = f"no arm of the {opened} opened has had a finite score"
+        if early:
+            msg += ", so no more are tried: mend the cause and run it again"
         if not failures:
             return SearchFailedError(f"{msg}, though none has raised an error")
         error = SearchFailedError(f"{msg}; the first failure: {failures[0]!r}")

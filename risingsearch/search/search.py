@@ -381,7 +381,8 @@ class RisingSearch:
         Raises
         ------
         SearchFailedError
-            If no arm has had a finite score; the first failure is the cause.
+            If no arm has had a finite score; the first failure is the cause. After ten
+            arms that have all failed no more are tried; ``run`` goes on with others.
         SetupError
             If the trainable says that no arm can be trained as things are.
         ExecutorFailedError
@@ -395,7 +396,7 @@ class RisingSearch:
         if self._loop.interrupted:
             raise KeyboardInterrupt
         if self.scheduler.best_arm is None:
-            raise self._record.all_failed()
+            raise self._record.all_failed(early=self._loop.gave_up)
         result = self.result()
         if not self._loop.stopped or self.scheduler.stop_reason is not None:
             directory = self._record.directory

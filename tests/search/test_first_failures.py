@@ -1,0 +1,142 @@
+"""A mistake that every arm shares is not paid for arm after arm."""
+
+import threading
+
+import pytest
+from curve_search import FLAT, Recorded, a_search
+
+from risingsearch.errors import SearchFailedError
+from risingsearch.search.first_failures import ENOUGH
+from risingsearch.search.search import RisingSearch
+
+
+class Setup(Recorded):
+    """What no arm can do without, and what it says of each."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_right = False
+
+    def start(self, params, seed):
+        if not self.is_right:
+            raise LookupError(f"arm {params['arm']} finds no rows")
+        return super().start(params, seed)
+
+
+def a_large_search(trainable, **options):
+    defaults = {"trainable": trainable, "budget": 100, "shuffle": False}
+    return a_search(*[FLAT] * 40, **defaults | options)
+
+
+def failing(n_arms):
+    return [[ValueError(f"arm {arm}")] for arm in range(n_arms)]
+
+
+@pytest.mark.parametrize("order", ["ask", "completion"])
+def test_the_search_stops_with_the_first_cause(threads, order):
+    search = a_large_search(Setup(), executor=threads, n_jobs=2, order=order)
+    with pytest.raises(SearchFailedError, match=r"no more are tried.*arm 0") as caught:
+        search.run()
+    assert isinstance(caught.value.__cause__, LookupError)
+    assert search.result().n_epochs <= ENOUGH + 1
+    assert not search.scheduler.in_flight
+
+
+def test_scores_that_are_not_finite_count_as_well():
+    nan = [float("nan")] * 6
+    search = a_search(*[nan] * 40, budget=100)
+    with pytest.raises(SearchFailedError, match="none has raised an error"):
+        search.run()
+    assert search.result().n_epochs == ENOUGH
+
+
+def test_one_arm_that_trains_lets_the_search_go_on():
+    curves = [*failing(ENOUGH - 1), FLAT, *failing(20)]
+    result = a_search(*curves, shuffle=False, budget=60).run()
+    assert [arm.status for arm in result.arms].count("failed") == len(curves) - 1
+
+
+def test_failures_after_a_score_are_counted_against_no_one():
+    curves = [FLAT, *failing(30)]
+    result = a_search(*curves, shuffle=False, budget=36).run()
+    assert len(result.failures) == 30
+
+
+def test_an_arm_that_is_retried_counts_once():
+    search = a_large_search(Setup(), max_failures=2, policy="successive-halving")
+    with pytest.raises(SearchFailedError):
+        search.run()
+    failed = {report.job.arm for report in search.result().failures}
+    assert len(failed) == ENOUGH
+
+
+def test_what_is_in_flight_may_still_train(threads):
+    others_have_failed = threading.Event()
+    n_reports = []
+
+    def count(search, report):
+        n_reports.append(report)
+        if len(n_reports) == ENOUGH:
+            others_have_failed.set()
+
+    trainable = OnlyOneTrains(others_have_failed.wait)
+    result = a_large_search(trainable, executor=threads, callbacks=[count]).run()
+    assert result.best_arm == 0
+    assert result.n_epochs == 39 + 6
+
+
+def test_a_score_that_waits_for_its_decision_counts(threads):
+    """The ninth of ten failures comes last: the score after them is held back."""
+    trained = threading.Event()
+    slow = ENOUGH - 2
+
+    class InTurn(OnlyOneTrains):
+        def start(self, params, seed):
+            if params["arm"] == slow:
+                assert trained.wait(timeout=10)
+            return super().start(params, seed)
+
+    def note(search, report):
+        if report.scores:
+            trained.set()
+
+    trainable = InTurn(lambda timeout: True, arm=ENOUGH)
+    result = a_large_search(
+        trainable, executor=threads, n_jobs=3, order="ask", callbacks=[note]
+    ).run()
+    assert result.best_arm == ENOUGH
+    assert result.n_epochs == 39 + 6
+
+
+class OnlyOneTrains(Recorded):
+    def __init__(self, wait, arm=0):
+        super().__init__()
+        self.wait = wait
+        self.arm = arm
+
+    def start(self, params, seed):
+        if params["arm"] != self.arm:
+            raise LookupError(f"not arm {params['arm']}")
+        assert self.wait(timeout=10)
+        return super().start(params, seed)
+
+
+def test_mended_it_goes_on_in_memory():
+    trainable = Setup()
+    search = a_large_search(trainable)
+    for n_runs in (1, 2):
+        with pytest.raises(SearchFailedError):
+            search.run()
+        assert search.result().n_epochs == n_runs * ENOUGH
+    trainable.is_right = True
+    assert search.run().n_epochs == 100
+
+
+def test_mended_it_goes_on_in_its_directory(tmp_path):
+    trainable = Setup()
+    with pytest.raises(SearchFailedError):
+        a_large_search(trainable, run_dir=tmp_path / "run").run()
+    trainable.is_right = True
+    result = RisingSearch.resume(tmp_path / "run", trainable).run()
+    assert result.n_epochs == 100
+    assert [arm.status for arm in result.arms].count("failed") == ENOUGH
