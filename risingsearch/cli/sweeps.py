@@ -56,6 +56,11 @@ def add_commands(commands: Any) -> None:
         metavar="+N",
         help="add so many epochs, seconds or hours, whatever the budget is in",
     )
+    resume.add_argument(
+        "--retry-failed",
+        action="store_true",
+        help="first try every configuration again that has failed",
+    )
     add_trust(resume)
     add_json(resume)
     status = _add_run(commands, "status", _status, "show how far a run has come")
@@ -139,7 +144,10 @@ def _resume(arguments: argparse.Namespace) -> None:
     run_dir = arguments.run_dir
     with _advice(run_dir):
         result, checkpoint = resume_sweep(
-            run_dir, arguments.budget, trust_run_dir=arguments.trust
+            run_dir,
+            arguments.budget,
+            retry_failed=arguments.retry_failed,
+            trust_run_dir=arguments.trust,
         )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
@@ -156,7 +164,10 @@ def _advice(run_dir: Path) -> Iterator[None]:
         )
         raise
     except SearchFailedError as error:
-        msg = f"{error}; fix the script and start again with another --run-dir"
+        msg = (
+            f"{error}; mend it and call the same command again, or risingsearch resume "
+            f"{run_dir} --retry-failed, which tries what has failed once more"
+        )
         raise SearchFailedError(msg) from error
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Budget, Report
-from risingsearch.errors import RunDirError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
 from risingsearch.scripts.living import LivingTrainable
@@ -34,14 +34,16 @@ def run_sweep(
     cwd: Path | None = None,
     more: int | Budget | None = None,
     *,
+    retry_failed: bool = False,
     trust_run_dir: bool = False,
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
     The scripts run in ``cwd``, by default the current folder. ``more`` is added to the
-    budget first. Nothing is unpickled, but the directory says what runs, and where: one
-    that others own or can write to is refused unless ``trust_run_dir``. Returned are
-    the result and the checkpoint directory of the best arm.
+    budget first, and ``retry_failed`` tries what has failed again. Nothing is
+    unpickled, but the directory says what runs, and where: one that others own or can
+    write to is refused unless ``trust_run_dir``. Returned are the result and the
+    checkpoint directory of the best arm.
     """
     if not trust_run_dir:
         check_only_own(run_dir, _scripts_files(run_dir))
@@ -90,6 +92,8 @@ def run_sweep(
         }
         if more is not None:
             search.extend(more)
+        if retry_failed and search.retry_failed():
+            _check_pays(search.scheduler, run_dir)
         result = search.run()
         cleaner.clean(search.scheduler)
     if sweep.resume:
@@ -128,8 +132,22 @@ def _n_jobs(sweep: Sweep, run_dir: Path) -> int:
     return sweep.workers
 
 
+def _check_pays(scheduler: Scheduler, run_dir: Path) -> None:
+    """Raise an InvalidParameterError where nothing is left to try arms again with."""
+    if scheduler.spent >= scheduler.budget:
+        msg = (
+            f"the budget of {run_dir} is spent, and what has failed cannot be tried "
+            "again: add to it with --budget +N"
+        )
+        raise InvalidParameterError(msg)
+
+
 def resume_sweep(
-    run_dir: Path, added: float | None = None, *, trust_run_dir: bool = False
+    run_dir: Path,
+    added: float | None = None,
+    *,
+    retry_failed: bool = False,
+    trust_run_dir: bool = False,
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, as it was last run.
 
@@ -146,7 +164,14 @@ def resume_sweep(
             f"run SWEEP.yaml --run-dir {run_dir} in the folder that they run in now"
         )
         raise RunDirError(msg)
-    return run_sweep(sweep, run_dir, cwd, more, trust_run_dir=trust_run_dir)
+    return run_sweep(
+        sweep,
+        run_dir,
+        cwd,
+        more,
+        retry_failed=retry_failed,
+        trust_run_dir=trust_run_dir,
+    )
 
 
 def _scripts_files(run_dir: Path) -> Iterator[Path]:

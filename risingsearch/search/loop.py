@@ -5,10 +5,11 @@ from __future__ import annotations
 import concurrent.futures
 import math
 import pickle
+import warnings
 from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
-from risingsearch.errors import ExecutorFailedError, SetupError
+from risingsearch.errors import ExecutorFailedError, JobError, SetupError
 from risingsearch.search.first_failures import FirstFailures
 from risingsearch.search.interrupts import finished_first, first_interrupt
 from risingsearch.search.progress import Progress
@@ -37,6 +38,7 @@ class Loop:
         progress: bool,
     ) -> None:
         self.interrupted = False  # by Ctrl-C, in the last run
+        self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
         self._record = record
         self._scheduler = record.scheduler
@@ -117,7 +119,21 @@ class Loop:
             self._record.flush()  # there may be a score that waits for its decision
         if self._clock.is_over() or self._failures.are_enough():
             return None
-        return self._scheduler.ask()
+        return self._next_retried() or self._scheduler.ask()
+
+    def _next_retried(self) -> Job | None:
+        """Start the next arm that is to be tried again, where a worker is free."""
+        scheduler = self._scheduler
+        while self.to_retry and len(scheduler.in_flight) < (
+            scheduler.n_jobs or math.inf
+        ):
+            arm = self.to_retry.pop(0)
+            try:
+                return self._record.start(arm)
+            except JobError as error:
+                msg = f"arm {arm} is not tried again ({error})"
+                warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        return None
 
     def _room(self) -> float:
         """Return how many jobs may be in flight, if the scheduler does not know."""

@@ -15,6 +15,7 @@ from risingsearch.scheduling.replay import (
     flushed,
     replay,
     resized,
+    started,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
@@ -186,6 +187,15 @@ class Record:
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""
         self._change(partial(self.scheduler.resize, n_jobs), partial(resized, n_jobs))
+
+    def start(self, arm: int) -> Job:
+        """Start an arm that nobody has chosen, on disk as well or not at all."""
+        jobs: list[Job] = []
+        self._change(
+            lambda: jobs.append(self.scheduler.start(arm)),
+            lambda n_asked: started(jobs[0], n_asked - 1),
+        )
+        return jobs[0]
 
     def _change(
         self, change: Callable[[], object], event: Callable[[int], Event]

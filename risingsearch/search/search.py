@@ -428,6 +428,20 @@ class RisingSearch:
         """Have so many jobs in flight from here on, for an executor of another size."""
         self._record.resize(n_jobs)
 
+    def retry_failed(self) -> int:
+        """Have ``run`` first try every arm again that has failed; return how many.
+
+        One more failure retires such an arm again. What its failures have cost stays
+        charged, to the budget and to its ``max_epochs``.
+        """
+        failed = [
+            arm
+            for arm, status in enumerate(self.scheduler.statuses())
+            if status == "failed"
+        ]
+        self._loop.to_retry = failed
+        return len(failed)
+
     def seed_of(self, arm: int) -> int:
         """Return the seed that ``start`` gives an arm."""
         return self._seeds.of_arm(arm)

@@ -416,7 +416,47 @@ def test_when_all_scripts_fail_so_does_the_search(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
     assert "the script ended with exit code 7; its last line: 'no GPU here'" in said
-    assert "start again with another --run-dir" in said
+    assert "or risingsearch resume runs/sweep --retry-failed" in said
+
+
+def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys):
+    """The same command goes on with the others, and then with those that failed."""
+    Path("train.sh").write_text(BASH.replace("score", "accuracy"))
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: 60\ncandidates: 20")
+    Path("sweep.yaml").write_text(f"{sweep}workers: 2\n")
+    assert main(["run", "sweep.yaml"]) == 3
+    said = capsys.readouterr().err
+    assert "there is no line of JSON with an epoch and 'score'" in said
+    assert "the keys seen were epoch, accuracy" in said
+    assert main(["status", "runs/sweep", "--json"]) == 0
+    failed = told(capsys)["arms"]["failed"]
+    assert 10 <= failed <= 11
+    Path("train.sh").write_text(BASH)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["failures"] == failed
+    again = ["resume", "runs/sweep", "--retry-failed", "--json"]
+    assert main(again) == 2
+    assert (
+        "cannot be tried again: add to it with --budget +N" in capsys.readouterr().err
+    )
+    assert main([*again, "--budget", "+30"]) == 0
+    found = told(capsys)
+    assert "failed" not in found["arms"]
+    assert (found["epochs"], found["failures"]) == (90, failed)
+    whole = exported("runs/sweep", capsys)
+    assert len({row["arm"] for row in whole if row["score"] != "nan"}) == 20
+    assert main(["resume", "runs/sweep"]) == 0
+    assert exported("runs/sweep", capsys) == whole
+
+
+def test_what_has_used_all_its_epochs_is_not_tried_again(folder, capsys):
+    Path("train.sh").write_text(BASH.replace("set -eu", "set -eu; (( $1 % 3 ))"))
+    sweep = BASH_SWEEP.replace("max_epochs: 8", "max_epochs: 1\ncandidates: 30")
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml"]) == 0
+    again = ["resume", "runs/sweep", "--retry-failed", "--budget", "+2"]
+    with pytest.warns(RuntimeWarning, match="is not tried again"):
+        assert main(again) == 0
 
 
 @pytest.mark.parametrize(

@@ -140,3 +140,19 @@ def test_mended_it_goes_on_in_its_directory(tmp_path):
     result = RisingSearch.resume(tmp_path / "run", trainable).run()
     assert result.n_epochs == 100
     assert [arm.status for arm in result.arms].count("failed") == ENOUGH
+
+
+def test_mended_what_has_failed_is_tried_again(tmp_path):
+    trainable = Setup()
+    search = a_large_search(trainable, run_dir=tmp_path / "run")
+    assert search.retry_failed() == 0
+    with pytest.raises(SearchFailedError):
+        search.run()
+    trainable.is_right = True
+    search = RisingSearch.resume(tmp_path / "run", trainable)
+    assert search.retry_failed() == ENOUGH
+    result = search.run()
+    assert result.n_epochs == 100
+    assert not [arm for arm in result.arms if arm.status == "failed"]
+    again = RisingSearch.resume(tmp_path / "run", trainable)
+    assert again.scheduler.state_dict() == search.scheduler.state_dict()
