@@ -54,8 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error, SEARCH_FAILED)
     except RisingSearchError as error:
         return _failed(error, BAD_INPUT)
-    except KeyboardInterrupt:
-        print("risingsearch: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"risingsearch: {str(error) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return DONE
 

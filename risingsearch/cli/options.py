@@ -81,10 +81,10 @@ def distance(text: str) -> float:
 
 
 def increase(text: str) -> float:
-    """Return a finite number above 0, with or without a plus sign."""
+    """Return a finite number above 0 that has a plus sign."""
     with contextlib.suppress(ValueError):
-        if 0.0 < float(text.removeprefix("+")) < math.inf:
-            return float(text.removeprefix("+"))
+        if text.startswith("+") and 0.0 < float(text[1:]) < math.inf:
+            return float(text[1:])
     msg = f"must say how much is added, such as +100; got {text!r}"
     raise argparse.ArgumentTypeError(msg)
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SHOWN = ("policy", "budget", "max_epochs", "n_jobs", "seed")
 FORMATS = ("csv", "json", "parquet")
+OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
+"""Facts that are left out, in words, where there is no score yet."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a text begins that a spreadsheet takes for a formula (OWASP, CSV injection)."""
 
@@ -157,12 +159,9 @@ def _advice(run_dir: Path) -> Iterator[None]:
     """Tell the user what to do where a search is interrupted or fails."""
     try:
         yield
-    except KeyboardInterrupt:
-        print(
-            f"risingsearch: interrupted; continue with: risingsearch resume {run_dir}",
-            file=sys.stderr,
-        )
-        raise
+    except KeyboardInterrupt as error:
+        msg = f"interrupted; continue with: risingsearch resume {run_dir}"
+        raise KeyboardInterrupt(msg) from error
     except SearchFailedError as error:
         msg = (
             f"{error}; mend it and call the same command again, or risingsearch resume "
@@ -179,12 +178,20 @@ def _print_found(
 
 
 def _status(arguments: argparse.Namespace) -> None:
+    from risingsearch.search.results import UNFINISHED
     from risingsearch.storage.run_directory import is_held
 
     result = _saved_result(arguments.run_dir)
     facts = _facts(result, arguments.run_dir)
     if is_held(arguments.run_dir):
         facts["stop_reason"] = "none: it is running"
+    elif result.stop_reason == UNFINISHED:
+        facts["stop_reason"] = (
+            "none: it was interrupted; continue with: risingsearch resume "
+            f"{arguments.run_dir}"
+        )
+        if n_running := facts["arms"].pop("running", 0):
+            facts["arms"]["interrupted"] = n_running
     _print_result(result, facts, as_json=arguments.json)
 
 
@@ -319,9 +326,14 @@ def _print(
 
 
 def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    has_none = facts.get("best_arm", 0) is None
     for name, value in facts.items():
         if name in ("left_out", "first_failure") and value is None:
             continue
+        if has_none and name in OF_THE_BEST:
+            continue
+        if has_none and name == "best_score":
+            value = "none"
         if name == "first_failure":
             value = one_line(value)
         if name == "arms":

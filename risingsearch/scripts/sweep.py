@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,13 +21,16 @@ try:
     import yaml
     from pydantic import (
         AfterValidator,
+        Discriminator,
         Field,
         PrivateAttr,
+        Tag,
         ValidationError,
         field_validator,
         model_validator,
     )
 
+    from risingsearch.scripts.problems import cut, problems_of
     from risingsearch.scripts.yaml_loader import load_yaml
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
@@ -53,8 +54,10 @@ MOST_CANDIDATES = 1_000_000
 MOST_RETRIES = 1_000_000
 LARGEST_SEED = 2**128
 LARGEST_FILE = 1 << 18  # bytes
-SHOWN = 5  # problems in a message
-LONGEST_SHOWN = 500  # characters of each
+KINDS = frozenset(
+    ("uniform", "log-uniform", "int", "choice", "key", "pattern", "number")
+)
+"""What parameters and metrics of different forms are told apart by."""
 TRIES = 20
 """Draws per wanted configuration before giving up on finding new ones."""
 
@@ -170,6 +173,10 @@ class PlainMetric(Strict):
         return re.compile(self.regex)
 
 
+def _form_of_metric(value: Any) -> str:
+    return "pattern" if isinstance(value, dict | PlainMetric) else "key"
+
+
 class Sweep(Strict):
     """A search over a training script.
 
@@ -223,12 +230,17 @@ class Sweep(Strict):
     parameters: dict[str, Parameter] = Field(min_length=1)
     budget: BudgetSetting
     max_epochs: Epochs
-    metric: Text | PlainMetric = SCORE
+    metric: Annotated[
+        Annotated[Text, Tag("key")] | Annotated[PlainMetric, Tag("pattern")],
+        Discriminator(_form_of_metric),
+    ] = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
     report_file: Annotated[Text, Field(min_length=1)] | None = None
-    candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] | Literal["auto"] = (
-        "auto"
-    )
+    candidates: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_CANDIDATES), Tag("number")]
+        | Annotated[Literal["auto"], Tag("word")],
+        Discriminator(lambda value: "word" if value == "auto" else "number"),
+    ] = "auto"
     policy: str = "auto"
     policy_params: dict[str, Any] = Field(default_factory=dict)
     workers: int = Field(default=1, ge=1, le=MOST_WORKERS)
@@ -242,6 +254,14 @@ class Sweep(Strict):
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     prior: PriorSetting | None = None
     _folder: Path = PrivateAttr(default_factory=Path)
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _as_words(cls, value: Any) -> Any:
+        """Accept numbers as text."""
+        if not isinstance(value, list):
+            return value
+        return [str(word) if type(word) in (int, float) else word for word in value]
 
     @field_validator("prior", mode="before")
     @classmethod
@@ -421,7 +441,7 @@ def read_sweep(path: Path) -> Sweep:
     try:
         given = load_yaml(content.decode())
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"{path} is not YAML: {_cut(' '.join(str(error).split()))}"
+        msg = f"{path} is not YAML: {cut(' '.join(str(error).split()))}"
         raise InvalidParameterError(msg) from error
     sweep = checked_sweep(given, str(path))
     sweep._folder = path.parent
@@ -433,31 +453,7 @@ def checked_sweep(given: Any, source: str) -> Sweep:
     try:
         return Sweep.model_validate(given)
     except ValidationError as error:
-        problems = list(islice(_problems(error), SHOWN + 1))
-        if len(problems) > SHOWN:
-            problems[SHOWN:] = ["and more"]
-        raise InvalidParameterError(f"{source}: {'; '.join(problems)}") from error
-
-
-def _problems(error: ValidationError) -> Iterator[str]:
-    for problem in error.errors(include_url=False):
-        kinds = ("uniform", "log-uniform", "int", "choice")
-        place = [str(part) for part in problem["loc"]]
-        if place[:1] == ["parameters"] and len(place) > 2 and place[2] in kinds:
-            del place[2]  # pydantic's name for the kind of parameter
-        given = problem.get("input")
-        shown = _cut(json.dumps(given, default=str)) if _is_small(given) else ""
-        message = _cut(problem["msg"].removeprefix("Value error, "))
-        where = _cut(".".join(place)) or "the file"
-        yield f"{where}: {message}{f'; got {shown}' if shown else ''}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
-
-
-def _is_small(value: Any) -> bool:
-    return value is not None and not isinstance(value, (dict, list))
+        raise InvalidParameterError(f"{source}: {problems_of(error, KINDS)}") from error
 
 
 def _check_names(parameters: dict[str, Any]) -> None:

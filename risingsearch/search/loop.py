@@ -111,7 +111,7 @@ class Loop:
                 self._submit(job)
             elif not self._futures:
                 break
-            elif (done := self._next_done()) is not None:
+            elif (done := self._next_done(progress)) is not None:
                 on_report(self._settle(done))
 
     def _next_job(self) -> Job | None:
@@ -167,7 +167,9 @@ class Loop:
             raise self._executor_failed(error) from error
         self._futures[future] = job
 
-    def _next_done(self) -> concurrent.futures.Future[Outcome] | None:
+    def _next_done(
+        self, progress: Progress
+    ) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job; of several, the one asked for first.
 
         None comes back where there is room for another job before one is finished.
@@ -175,6 +177,7 @@ class Loop:
         room = self._room()
         done: set[concurrent.futures.Future[Outcome]] = set()
         while not done:  # a signal that another thread gets does not end a wait
+            progress.show()
             if self._room() > room:
                 return None
             done, _ = concurrent.futures.wait(

@@ -21,7 +21,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
 from risingsearch.search.events import as_event, outcome_of
 from risingsearch.search.interrupts import finished_first
-from risingsearch.search.results import SearchResult, full_history
+from risingsearch.search.results import UNFINISHED, SearchResult, full_history
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.trainable import Outcome, Trainable, restore
 from risingsearch.storage.checkpoints import Key, MemoryStore
@@ -249,7 +249,7 @@ class Record:
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,
             n_calls=sum(self._n_calls.values()),
-            stop_reason=scheduler.stop_reason or "stopped before its end",
+            stop_reason=scheduler.stop_reason or UNFINISHED,
             direction=scheduler.direction,
             failures=[r for r in self._reports.values() if r.failure is not None],
             _trainable=self.trainable,

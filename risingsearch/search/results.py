@@ -18,6 +18,9 @@ from risingsearch.errors import (
 from risingsearch.scheduling.decisions import OPENED_BEFOREHAND as BY_PRIOR
 from risingsearch.search.trainable import Trainable, restore
 
+UNFINISHED = "stopped before its end"
+"""The ``stop_reason`` of a search that has budget left."""
+
 
 class History(list[dict[str, Any]]):
     """One row per epoch, in the order told; a string selects a column.

@@ -117,7 +117,8 @@ class RisingSearch:
     shuffle : bool, default True
         Open the candidates in random order; False keeps theirs.
     progress : bool, default False
-        Show one live line while standard error is a terminal.
+        Show one live line where standard error is a terminal, and print one per minute
+        where it is not.
     run_dir : path, optional
         Directory that keeps the search: whenever the process ends, a search made with
         the same arguments goes on from there, or ``RisingSearch.resume``. Then every

@@ -3,6 +3,7 @@
 import csv
 import json
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -296,7 +297,10 @@ def test_a_terminated_sweep_leaves_no_script_behind(folder, capsys, number):
         while not Path("pid").exists():
             time.sleep(0.01)
         assert main(["status", "runs/sweep"]) == 0
-        assert "it is running" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert "it is running" in said
+        assert re.search(r"^best score +none$", said, re.MULTILINE)
+        assert not re.search("nan|best arm|best params", said)
         script = psutil.Process(int(Path("pid").read_text()))
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
@@ -314,6 +318,11 @@ def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "continue with: risingsearch resume runs/sweep" in said
+    assert said.count("interrupted") == 1
+    assert main(["status", "runs/sweep"]) == 0
+    said = capsys.readouterr().out
+    assert "none: it was interrupted; continue with: risingsearch resume" in said
+    assert "running" not in said
     Path("train.sh").write_text(BASH)
     assert main(["resume", "runs/sweep", "--json"]) == 0
     assert told(capsys)["epochs"] == 24
@@ -492,9 +501,10 @@ def test_values_of_several_kinds_in_a_table(folder, capsys):
     assert set(pd.read_parquet("epochs.parquet")["param_kind"]) <= {"1", "adam", "True"}
 
 
-def test_more_budget_is_a_number(folder, capsys):
+@pytest.mark.parametrize("given", ["+many", "5", "-5", "+0", "+inf"])
+def test_more_budget_is_a_number_with_a_plus(folder, capsys, given):
     with pytest.raises(SystemExit):
-        main(["resume", "runs/sweep", "--budget", "+many"])
+        main(["resume", "runs/sweep", f"--budget={given}"])
     assert "how much is added, such as +100" in capsys.readouterr().err
 
 

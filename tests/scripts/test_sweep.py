@@ -139,12 +139,12 @@ def test_budgets_in_time_need_a_number_of_configurations():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"budget": {"epochs": 0}}, "budget.epochs: Input should be greater than or"),
+        ({"budget": {"epochs": 0}}, "budget.epochs must be at least 1; got 0"),
         ({"budget": {}}, "budget: give one of epochs, seconds and hours; got none"),
         ({"budget": {"epochs": 1, "hours": 1}}, "budget: give one of epochs"),
-        ({"budgets": 3}, "budgets: Extra inputs are not permitted; got 3"),
-        ({"command": []}, "command: List should have at least 1 item"),
-        ({"command": "train"}, "command: Input should be a valid list"),
+        ({"budgets": 3}, "budgets is no key of a sweep here; got 3"),
+        ({"command": []}, "command must have at least 1"),
+        ({"command": "train"}, "command must be a list; got"),
         ({"command": ["{rate}"]}, "the command names {rate}, which is neither a param"),
         ({"command": ["{}"]}, "the command names {}, which is neither a parameter"),
         ({"command": ["{"]}, "write {{ and }} for braces"),
@@ -154,15 +154,15 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         (
             {"parameters": {"lr": {"type": "log-uniform", "low": 0, "high": 1}}},
-            "parameters.lr.low: Input should be greater than 0; got 0",
+            "parameters.lr.low must be greater than 0; got 0",
         ),
         (
             {"parameters": {"lr": {"type": "normal"}}},
-            "parameters.lr: Input tag 'normal' found using 'type' does not match",
+            "parameters.lr has the type 'normal', and must have one of 'uniform', ",
         ),
         (
             {"parameters": {"lr": {"type": "choice", "values": []}}},
-            "parameters.lr.values: List should have at least 1 item",
+            "parameters.lr.values must have at least 1",
         ),
         (
             {"parameters": {"seed": {"type": "choice", "values": [1]}}},
@@ -171,13 +171,13 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"environment": [{"GPU": 0}]} | {"workers": 2}, "for 1 workers, and there ar"),
         ({"report_file": "."}, "report_file: it is a file in the checkpoint director"),
         ({"metric": "epoch"}, "metric: epoch is the key of the epoch in each line"),
-        ({"timeout": 1e12}, "timeout: Input should be less than or equal to"),
+        ({"timeout": 1e12}, "timeout must be at most 1000000000; got"),
         ({"command": ["a\0b"]}, "command.0: text cannot contain the character 0; got"),
         ({"command": ["{lr:d}"]}, "write {lr} and nothing else in it"),
         ({"environment": [{"A=B": 1}]}, "'A=B' cannot be a variable of the environ"),
         (
             {"parameters": {"lr": {"type": "uniform", "low": 0, "high": math.inf}}},
-            "parameters.lr.high: Input should be a finite number",
+            "parameters.lr.high must be a finite number",
         ),
         (
             {"parameters": {"lr": {"type": "uniform", "low": -1e308, "high": 1e308}}},
@@ -185,12 +185,12 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         (
             {"parameters": {"n": {"type": "int", "low": 1, "high": 10**29}}},
-            "parameters.n.high: Input should be less than or equal to",
+            "parameters.n.high must be at most",
         ),
-        ({"max_epochs": "many"}, "max_epochs: Input should be a valid integer"),
+        ({"max_epochs": "many"}, 'max_epochs must be a whole number; got "many"'),
         ({"report_file": "/etc/x"}, "report_file: it is a file in the checkpoint dir"),
         ({"report_file": "../x"}, "report_file: it is a file in the checkpoint direct"),
-        ({"order": "random"}, "order: Input should be 'ask' or 'completion'"),
+        ({"order": "random"}, "order must be 'ask' or 'completion'"),
         ({"report_file": "a\0b"}, "report_file: text cannot contain the character 0"),
         (
             {"parameters": {"a": {"type": "choice", "values": ["x\0"]}}},
@@ -200,17 +200,17 @@ def test_budgets_in_time_need_a_number_of_configurations():
             {"parameters": {"a": {"type": "choice", "values": [10**30]}}},
             "a whole number is from -2**62 to 2**62; put text in quotes",
         ),
-        ({"workers": 10**9}, "workers: Input should be less than or equal to 1000"),
+        ({"workers": 10**9}, "workers must be at most 1000; got"),
         (
             {"candidates": 10**12},
-            "Input should be less than or equal to 1000000; got 1",
+            "candidates must be at most 1000000; got 1",
         ),
-        ({"budget": 10**30}, "budget.epochs: Input should be less than or equal to"),
-        ({"budget": {"hours": 1e300}}, "budget.hours: Input should be less than or"),
-        ({"max_epochs": 10**30}, "max_epochs: Input should be less than or equal to"),
-        ({"slice": 10**30}, "slice: Input should be less than or equal to"),
-        ({"retries": 10**9}, "retries: Input should be less than or equal to 1000000"),
-        ({"seed": 10**400}, "seed: Input should be less than or equal to"),
+        ({"budget": 10**30}, "budget.epochs must be at most"),
+        ({"budget": {"hours": 1e300}}, "budget.hours must be at most"),
+        ({"max_epochs": 10**30}, "max_epochs must be at most"),
+        ({"slice": 10**30}, "slice must be at most"),
+        ({"retries": 10**9}, "retries must be at most 1000000"),
+        ({"seed": 10**400}, "seed must be at most"),
         (
             {"metric": {"regex": "("}},
             "it is no regular expression of Python (missing )",
@@ -218,6 +218,10 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"metric": {"regex": "loss"}}, "it has one group, around the number, as in"),
         ({"metric": {"regex": "(a)(b)"}}, "this has 2"),
         ({"metric": {"regex": "a ([0-9]+)"}}, "add resume: false, which keeps scripts"),
+        ({"metric": 3}, "metric must be text, in quotes where it looks like somethi"),
+        ({"candidates": "all"}, "candidates must be a whole number; got"),
+        ({"command": [True]}, "command.0 must be text"),
+        ({"resume": "maybe"}, "resume must be true or false"),
         (
             {"max_alive": 3},
             "max_alive is at least the number of workers, and needs res",
@@ -234,6 +238,16 @@ def test_an_error_names_the_place_in_the_file(changes, message):
         checked_sweep(given, "a.yaml")
     assert str(raised.value).startswith("a.yaml: ")
     assert message in str(raised.value)
+
+
+def test_numbers_in_the_command_are_text():
+    command = ["train", 3, 0.5, "{lr}"]
+    assert checked_sweep(changed(command=command), "a.yaml").command == [
+        "train",
+        "3",
+        "0.5",
+        "{lr}",
+    ]
 
 
 def test_scripts_that_cannot_resume():
@@ -285,7 +299,7 @@ def test_files_are_yaml_or_json(tmp_path):
         ("a: é".encode("utf-16"), "is not YAML: 'utf-8' codec can't decode"),
         (b"a: \0", "is not YAML: unacceptable character"),
         (b"&" * 1000, "is not YAML: while scanning an anchor"),
-        (b"", "a.yaml: the file: Input should be"),
+        (b"", "a.yaml: the file must be a mapping"),
     ],
 )
 def test_a_file_that_is_no_sweep(tmp_path, content, message):

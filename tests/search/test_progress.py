@@ -8,10 +8,13 @@ import re
 import struct
 import termios
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from risingsearch import RisingSearch
+from risingsearch.search import loop, progress
 from risingsearch.search.trainable import Functions
 
 
@@ -77,6 +80,36 @@ def a_search(tops=(0.6, 0.9, 0.8), budget=12, **options):
 def test_nothing_is_printed_where_nobody_looks(capfd):
     a_search().run()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_file_gets_a_line_every_minute(monkeypatch, capfd):
+    monkeypatch.setattr(progress, "MINUTE", 0.0)
+    a_search().run()
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) >= 12
+    assert re.match(r"0/12 epochs \[00:00<\?\], 1 running", lines[0])
+    assert re.search(r"epochs \[00:00<00:00\], best 0\.\d+ \(arm 1\)", lines[-1])
+
+
+def test_the_line_is_alive_while_an_epoch_lasts(terminal, monkeypatch):
+    """It is drawn again although nothing comes back meanwhile."""
+    monkeypatch.setattr(loop, "SIGNAL_DELAY", 0.01)
+
+    def wait(state):
+        deadline = time.monotonic() + 30.0
+        while len(terminal.lines()) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return len(terminal.lines())
+
+    with ThreadPoolExecutor(1) as threads:
+        search = RisingSearch(
+            Functions(start, wait),
+            [{"top": 1}],
+            budget=1,
+            executor=threads,
+            progress=True,
+        )
+        assert terminal.watch(search).best_score >= 3
 
 
 def test_nothing_is_printed_unless_asked_for(terminal):

@@ -1,0 +1,82 @@
+"""What is wrong with a sweep's file: where, what was given, and what is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from risingsearch.errors import missing
+
+try:
+    from pydantic import ValidationError
+except ModuleNotFoundError as error:
+    raise missing("pydantic", "cli") from error
+
+SHOWN = 5  # problems in a message
+LONGEST = 500  # characters of each
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is no key of a sweep here",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a smaller number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be text, in quotes where it looks like something else",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "model_attributes_type": "must be a mapping",
+    "too_short": "must have at least {min_length}",
+    "string_too_short": "must not be empty",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be greater than {gt:.10g}",
+    "greater_than_equal": "must be at least {ge:.10g}",
+    "less_than": "must be less than {lt:.10g}",
+    "less_than_equal": "must be at most {le:.10g}",
+    "union_tag_not_found": "needs a type",
+    "union_tag_invalid": "has the type {tag!r}, and must have one of {expected_tags}",
+}
+"""What an error is called here, by its type."""
+
+
+def problems_of(error: ValidationError, kinds: frozenset[str]) -> str:
+    """Return all problems in one sentence each; ``kinds`` are no keys of the file."""
+    shown = list(islice(_problems(error, kinds), SHOWN + 1))
+    if len(shown) > SHOWN:
+        shown[SHOWN:] = ["and more"]
+    return "; ".join(shown)
+
+
+def _problems(error: ValidationError, kinds: frozenset[str]) -> Iterator[str]:
+    for problem in error.errors(include_url=False):
+        place = [str(part) for part in problem["loc"]]
+        place = [one for i, one in enumerate(place) if i == 0 or one not in kinds]
+        given = problem.get("input")
+        shown = cut(json.dumps(given, default=str)) if _is_small(given) else ""
+        where = cut(".".join(place)) or "the file"
+        words = cut(_in_words(problem))
+        colon = ":" if problem["type"] == "value_error" else ""
+        yield f"{where}{colon} {words}{f'; got {shown}' if shown else ''}"
+
+
+def _in_words(problem: Mapping[str, Any]) -> str:
+    words = _WORDS.get(problem["type"])
+    if words is None:
+        return str(problem["msg"]).removeprefix("Value error, ")
+    return words.format(**problem.get("ctx", {}))
+
+
+def cut(text: str) -> str:
+    """Return a text that is short enough for a message."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _is_small(value: Any) -> bool:
+    return value is not None and not isinstance(value, (dict, list))
