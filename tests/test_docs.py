@@ -6,6 +6,8 @@ of the page, with the names of the blocks before it.
 
 import doctest
 import io
+import json
+import os
 import re
 import shlex
 import sys
@@ -21,7 +23,7 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from risingsearch.cli.main import _parser
+from risingsearch.cli.main import _parser, main
 from risingsearch.policies import list_policies, resolve_policy
 from risingsearch.scripts.sweep import checked_sweep
 
@@ -89,6 +91,20 @@ def test_every_block_is_of_a_kind_that_is_checked(page):
 def test_every_yaml_block_is_a_sweep(page):
     for _, text, _ in blocks(page, "yaml"):
         assert checked_sweep(yaml.safe_load(text), page.name).draw()
+
+
+def test_the_whole_script_of_the_command_line_is_searched_over(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    here = str(Path(sys.executable).parent)
+    monkeypatch.setenv("PATH", here, prepend=os.pathsep)
+    for _, text, _ in blocks(ROOT / "docs" / "command-line.md", "python", "yaml"):
+        if named := re.match(r"# (train\.py|small\.yaml)\n", text):
+            Path(named[1]).write_text(text)
+    assert main(["run", "small.yaml", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["epochs"], found["failures"], found["best_epoch"]) == (30, 0, 10)
 
 
 def commands(page):
