@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import Counter
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
 
 FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
+WIDTH, HEIGHT = 80, 24
+"""Of a terminal that does not say."""
 MINUTE = 60.0
 """Seconds between two lines where there is no terminal."""
 
@@ -41,7 +44,9 @@ class Progress:
             initial=scheduler.spent,
             unit=scheduler.unit,
             bar_format=FORMAT,
-            dynamic_ncols=True,
+            ncols=WIDTH,
+            nrows=HEIGHT,
+            dynamic_ncols=_has_size(),
             disable=None,
         )
         self._line = None if line.disable else line
@@ -110,3 +115,11 @@ class Progress:
             shown = line.postfix
         line.set_postfix_str(shown, refresh=False)
         line.refresh()
+
+
+def _has_size() -> bool:
+    """Return whether standard error is a terminal that says how large it is."""
+    try:
+        return 0 not in os.get_terminal_size(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return False

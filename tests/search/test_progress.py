@@ -112,6 +112,13 @@ def test_the_line_is_alive_while_an_epoch_lasts(terminal, monkeypatch):
         assert terminal.watch(search).best_score >= 3
 
 
+def test_a_terminal_that_does_not_say_how_large_it_is(terminal):
+    terminal.columns = 0
+    terminal.watch(a_search())
+    assert "12/12 epochs" in terminal.lines()[-1]
+    assert max(map(len, terminal.lines())) <= 80
+
+
 def test_nothing_is_printed_unless_asked_for(terminal):
     search = RisingSearch(Functions(start, train), [{"top": 0.5}], budget=3)
     terminal.watch(search)
