@@ -14,7 +14,14 @@ from typing import Any
 import risingsearch
 from risingsearch.cli.history import add_history
 from risingsearch.cli.json_output import print_json
-from risingsearch.cli.options import add_command, add_json, add_seed, folder, one_line
+from risingsearch.cli.options import (
+    add_command,
+    add_json,
+    add_seed,
+    folder,
+    one_line,
+    plain_warnings,
+)
 from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.sweeps import add_commands
 from risingsearch.errors import (
@@ -45,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return BAD_INPUT
     try:
-        arguments.run(arguments)
+        with plain_warnings():
+            arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has closed the pipe; Python flushes once more when it ends.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,19 @@ def increase(text: str) -> float:
             return float(text[1:])
     msg = f"must say how much is added, such as +100; got {text!r}"
     raise argparse.ArgumentTypeError(msg)
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show a warning as an error is shown, without its line of the source."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: (
+        f"risingsearch: {one_line(str(message))}\n"
+    )
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def one_line(text: str) -> str:

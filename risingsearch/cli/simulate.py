@@ -6,10 +6,9 @@ import argparse
 import contextlib
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from risingsearch.cli import options
 from risingsearch.cli.json_output import print_json
@@ -115,13 +114,12 @@ def _simulate(arguments: argparse.Namespace) -> None:
     if sys.stderr.isatty():
         note = "a policy takes some seconds to compile when it plays for the first time"
         print(f"risingsearch: {note}", file=sys.stderr)
-    with _plain_warnings():
-        if recorded:
-            report = _on_recorded_curves(arguments)
-            lines = reports.recorded_lines(report)
-        else:
-            report = _in_environment(arguments)
-            lines = reports.environment_lines(report)
+    if recorded:
+        report = _on_recorded_curves(arguments)
+        lines = reports.recorded_lines(report)
+    else:
+        report = _in_environment(arguments)
+        lines = reports.environment_lines(report)
     if arguments.json:
         print_json(report)
         return
@@ -210,20 +208,3 @@ def _of_option(option: str) -> Iterator[None]:
     except InvalidParameterError as error:
         msg = f"{option}: {error}"
         raise InvalidParameterError(msg) from error
-
-
-@contextlib.contextmanager
-def _plain_warnings() -> Iterator[None]:
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        print(f"risingsearch: {message}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
