@@ -164,8 +164,8 @@ def _advice(run_dir: Path) -> Iterator[None]:
         raise KeyboardInterrupt(msg) from error
     except SearchFailedError as error:
         msg = (
-            f"{error}; mend it and call the same command again, or risingsearch resume "
-            f"{run_dir} --retry-failed, which tries what has failed once more"
+            f"{error}; once that is mended the same command goes on, and risingsearch "
+            f"resume {run_dir} --retry-failed also tries again what has failed"
         )
         raise SearchFailedError(msg) from error
 
@@ -187,7 +187,7 @@ def _status(arguments: argparse.Namespace) -> None:
         facts["stop_reason"] = "none: it is running"
     elif result.stop_reason == UNFINISHED:
         facts["stop_reason"] = (
-            "none: it was interrupted; continue with: risingsearch resume "
+            "none: it has stopped; continue with: risingsearch resume "
             f"{arguments.run_dir}"
         )
         if n_running := facts["arms"].pop("running", 0):

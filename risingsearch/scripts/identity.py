@@ -24,6 +24,10 @@ MAY_CHANGE = {"command", "workers", "max_alive", "timeout", "environment"}
 """Keys of a sweep that do not define what is searched; neither does the folder."""
 ONLY_AT_FIRST = {"prior"}
 """Keys that are read when a run begins, and then kept in it."""
+OF_THE_SCORE = {"metric", "report_file"}
+"""Keys that say where scores are found: until one has been, they may be wrong."""
+DEFINING = set(Sweep.model_fields) - MAY_CHANGE - ONLY_AT_FIRST - OF_THE_SCORE
+IN_YAML = {"None": "null", "True": "true", "False": "false"}
 _WHAT = "what the sweep was last run with"
 
 Identity = Mapping[str, Any]
@@ -70,17 +74,17 @@ def last(run_dir: Path) -> Identity:
     return begun
 
 
-def check_same(sweep: Sweep, begun: Identity, run_dir: Path) -> None:
-    """Raise a StateError where another search is defined than was begun."""
-    left_out = MAY_CHANGE | ONLY_AT_FIRST
+def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> None:
+    """Raise a StateError where these keys define another search than was begun."""
     was = checked_sweep(begun["sweep"], str(run_dir))
     differs = first_difference(
-        was.model_dump(mode="json", exclude=left_out),
-        sweep.model_dump(mode="json", exclude=left_out),
+        was.model_dump(mode="json", include=keys),
+        sweep.model_dump(mode="json", include=keys),
     )
     if differs is None:
         return
-    name, before, now = differs
+    name, *values = differs
+    before, now = (IN_YAML.get(value, value) for value in values)
     advice = "put it back to go on, or begin another search with --run-dir"
     if name.startswith("budget"):
         advice = (

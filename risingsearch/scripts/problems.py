@@ -33,7 +33,7 @@ _WORDS = {
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
     "model_attributes_type": "must be a mapping",
-    "too_short": "must have at least {min_length}",
+    "too_short": "must not be empty",
     "string_too_short": "must not be empty",
     "literal_error": "must be {expected}",
     "greater_than": "must be greater than {gt:.10g}",

@@ -47,8 +47,7 @@ def check_resumed(result: SearchResult) -> None:
         return
     msg = (
         f"no script has gone on from its checkpoint, of {len(failed)} that were to: "
-        f"{failed[0].failure}; a script that cannot load what it has saved takes "
-        "resume: false in the sweep, which keeps its process alive, and another "
-        "--run-dir"
+        f"{failed[0].failure}; where a script cannot load what it has saved, "
+        "resume: false in the sweep keeps its process alive, with another --run-dir"
     )
     raise SearchFailedError(msg) from failed[0].failure

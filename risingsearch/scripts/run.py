@@ -52,7 +52,7 @@ def run_sweep(
     salt = identity.salt_of(run_dir, before)
     now = identity.described(sweep, cwd, salt)
     if begun is not None and before is not None:
-        identity.check_same(sweep, begun, run_dir)
+        identity.check_same(sweep, begun, run_dir, identity.DEFINING)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
     trainable = _trainable(sweep, run_dir / ARMS, cwd)
     if sweep.environment and begun is None:
@@ -80,6 +80,8 @@ def run_sweep(
         identity=now if begun is None else begun,
         prior=sweep.earlier(),
     )
+    if before is not None and search.scheduler.best_arm is not None:
+        identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search.held(), _ended(executor, trainable), _termination_interrupts():
         trainable.end_left_over()
         if sweep.environment:
@@ -104,10 +106,9 @@ def run_sweep(
 
 def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
     """Return what trains the arms of a sweep."""
+    metric = sweep.metric
     options: dict[str, Any] = {
-        "metric": sweep.metric
-        if isinstance(sweep.metric, str)
-        else sweep.metric.pattern,
+        "metric": metric if isinstance(metric, str) else metric.pattern,
         "report_file": sweep.report_file,
         "slots": sweep.environment or [{}] * sweep.workers,
         "timeout": sweep.timeout,

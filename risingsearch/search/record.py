@@ -269,11 +269,13 @@ class Record:
         opened = len({report.job.arm for report in reports})
         msg = f"no arm of the {opened} opened has had a finite score"
         if early:
-            msg += ", so no more are tried: mend the cause and run it again"
+            msg += ", so no more are tried before the next run"
         if not failures:
             return SearchFailedError(f"{msg}, though none has raised an error")
-        error = SearchFailedError(f"{msg}; the first failure: {failures[0]!r}")
-        error.__cause__ = failures[0]
+        first = failures[0]
+        name = type(first).__name__
+        error = SearchFailedError(f"{msg}; the first failure: {name}: {first}")
+        error.__cause__ = first
         return error
 
 

@@ -321,7 +321,7 @@ def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
     assert said.count("interrupted") == 1
     assert main(["status", "runs/sweep"]) == 0
     said = capsys.readouterr().out
-    assert "none: it was interrupted; continue with: risingsearch resume" in said
+    assert "none: it has stopped; continue with: risingsearch resume" in said
     assert "running" not in said
     Path("train.sh").write_text(BASH)
     assert main(["resume", "runs/sweep", "--json"]) == 0
@@ -357,7 +357,7 @@ def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
         ("30", "budget.epochs is 30 in the sweep, and runs/sweep was begun with 24"),
         ("30", "add to it with risingsearch resume runs/sweep --budget +6"),
         ("12", "--budget +N"),
-        ("{hours: 1}\ncandidates: 24", "budget.epochs is None in the sweep"),
+        ("{hours: 1}\ncandidates: 24", "budget.epochs is null in the sweep"),
     ],
 )
 def test_a_budget_is_not_changed_in_the_file(folder, capsys, budget, message):
@@ -393,6 +393,19 @@ def test_how_the_scripts_run_may_change(folder, capsys, before, after):
     assert [e["n_jobs"] for e in events if e["event"] == "resized"] == [after]
 
 
+def test_what_has_changed_is_said_without_the_source(folder):
+    assert main(["run", "sweep.yaml"]) == 0
+    Path("train.sh").rename("script.sh")
+    sweep = BASH_SWEEP.replace("train.sh", "script.sh")
+    Path("sweep.yaml").write_text(sweep)
+    with started("run", "sweep.yaml") as process:
+        _, said = process.communicate(timeout=60)
+    assert said == (
+        "risingsearch: runs/sweep goes on with the command ['bash', 'script.sh', "
+        "'{top}'], before ['bash', 'train.sh', '{top}']\n"
+    )
+
+
 def test_a_folder_that_is_gone_is_named(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 0
     other = folder.with_name("other")
@@ -420,12 +433,30 @@ def test_scripts_that_fail_are_told_of_and_the_others_go_on(folder, capsys):
     assert found["best_params"]["top"] % 3 != 0
 
 
-def test_when_all_scripts_fail_so_does_the_search(folder, capsys):
-    Path("train.sh").write_text("echo no GPU here; exit 7")
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo no GPU here; exit 7", "exit code 7; its last line: 'no GPU here'"),
+        ("echo accuracy 0.9", "there is no line of JSON with an epoch and 'score'"),
+        (BASH.replace("score", "auc"), "'score'; the keys seen were epoch, auc"),
+        (BASH.replace("$epoch,", "$epoch"), "the script reports what is no JSON"),
+    ],
+)
+def test_scripts_that_all_fail_end_the_search_early(folder, capsys, script, reason):
+    Path("train.sh").write_text(script)
+    Path("sweep.yaml").write_text(BASH_SWEEP.replace("budget: 24", "budget: 40"))
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
-    assert "the script ended with exit code 7; its last line: 'no GPU here'" in said
-    assert "or risingsearch resume runs/sweep --retry-failed" in said
+    assert reason in said
+    assert "the same command goes on, and risingsearch resume runs/sweep" in said
+    assert "--retry-failed also tries again what has failed" in said
+    assert main(["status", "runs/sweep", "--json"]) == 0
+    found = told(capsys)
+    assert (found["epochs"], found["failures"]) == (10, 10)
+    assert found["stop_reason"].startswith("none: it has stopped; continue with")
+    Path("train.sh").write_text(BASH)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["epochs"] == 40
 
 
 def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys):
@@ -456,6 +487,20 @@ def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys)
     assert len({row["arm"] for row in whole if row["score"] != "nan"}) == 20
     assert main(["resume", "runs/sweep"]) == 0
     assert exported("runs/sweep", capsys) == whole
+
+
+def test_a_misspelt_metric_is_mended_in_the_file(folder, capsys):
+    """It may change until there is a score, and no more after that."""
+    metrics = ("scores", "score", "epochs")
+    codes = []
+    for metric in metrics:
+        Path("sweep.yaml").write_text(f"{BASH_SWEEP}metric: {metric}\n")
+        codes.append(main(["run", "sweep.yaml"]))
+    assert codes == [3, 0, 2]
+    said = capsys.readouterr().err
+    assert "metric is 'epochs' in the sweep, and runs/sweep was begun with 's" in said
+    assert main(["resume", "runs/sweep", "--budget", "+6", "--json"]) == 0
+    assert told(capsys)["epochs"] == 30
 
 
 def test_what_has_used_all_its_epochs_is_not_tried_again(folder, capsys):
@@ -605,7 +650,7 @@ def test_scripts_that_never_resume_end_the_search_with_the_reason(folder, capsys
     said = capsys.readouterr().err
     assert "no script has gone on from its checkpoint, of 3 that were to: the" in said
     assert "script reports epoch 1 where 2 is due: it has started anew" in said
-    assert "takes resume: false in the sweep" in said
+    assert "resume: false in the sweep keeps its process alive" in said
     assert main(["status", "runs/sweep", "--json"]) == 0
     found = told(capsys)
     assert found["failures"] == 3

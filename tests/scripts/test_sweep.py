@@ -143,7 +143,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"budget": {}}, "budget: give one of epochs, seconds and hours; got none"),
         ({"budget": {"epochs": 1, "hours": 1}}, "budget: give one of epochs"),
         ({"budgets": 3}, "budgets is no key of a sweep here; got 3"),
-        ({"command": []}, "command must have at least 1"),
+        ({"command": []}, "command must not be empty"),
         ({"command": "train"}, "command must be a list; got"),
         ({"command": ["{rate}"]}, "the command names {rate}, which is neither a param"),
         ({"command": ["{}"]}, "the command names {}, which is neither a parameter"),
@@ -162,7 +162,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         (
             {"parameters": {"lr": {"type": "choice", "values": []}}},
-            "parameters.lr.values must have at least 1",
+            "parameters.lr.values must not be empty",
         ),
         (
             {"parameters": {"seed": {"type": "choice", "values": [1]}}},
