@@ -81,6 +81,7 @@ class PlainLines:
         epoch: Any = self._n_matches
         if EPOCH in self._pattern.groupindex:
             epoch = _number(found[EPOCH], line)
+            epoch = int(epoch) if epoch.is_integer() else epoch
         return {EPOCH: epoch, SCORE: _number(found[self._group], line)}
 
     @property

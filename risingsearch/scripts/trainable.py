@@ -32,7 +32,7 @@ from risingsearch.scripts.plain_files import (
     make_folder,
     open_plain,
 )
-from risingsearch.scripts.readers import SHOWN, Reader, reader_of
+from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
 from risingsearch.scripts.slots import Slots
 from risingsearch.search.trainable import RESERVED
@@ -321,23 +321,7 @@ class CommandTrainable:
         self, record: dict[str, Any], reader: Reader, epoch: int, last: int
     ) -> dict[str, Any]:
         """Return a report as ``train`` returns it, or raise what is wrong with it."""
-        reported = record.pop("epoch", None)
-        if epoch > last:
-            msg = (
-                f"the script reports epoch {_cut(reported)}, and was asked to end at "
-                f"{last}"
-            )
-            raise ScriptError(msg)
-        if reported != epoch:
-            hint = (
-                ": it has started anew instead of going on from its checkpoint"
-                if reported == 1
-                else ""
-            )
-            msg = (
-                f"the script reports epoch {_cut(reported)} where {epoch} is due{hint}"
-            )
-            raise ScriptError(msg)
+        _check_epoch(record.pop(EPOCH, None), epoch, last)
         score = record.pop(reader.metric)
         if isinstance(score, bool) or not isinstance(score, Real):
             msg = (
@@ -350,6 +334,22 @@ class CommandTrainable:
             for name, value in record.items()
         }
         return {"score": float(score), **others}
+
+
+def _check_epoch(reported: Any, due: int, last: int) -> None:
+    """Raise a ScriptError unless a script reports the epoch that is due."""
+    shown = "no epoch" if reported is None else f"epoch {_cut(reported)}"
+    if due > last:
+        msg = f"the script reports {shown}, and was asked to end at {last}"
+        raise ScriptError(msg)
+    if reported == due:
+        return
+    hint = ""
+    if reported == 1:
+        hint = ": it has started anew instead of going on from its checkpoint"
+    elif reported == 0:
+        hint = ": epochs count from 1"
+    raise ScriptError(f"the script reports {shown} where {due} is due{hint}")
 
 
 def fields_of(part: str) -> list[str]:

@@ -123,7 +123,8 @@ def test_fewer_epochs_end_the_arm(training):
         ("print('nothing to say')", "there is no line of JSON with an epoch and"),
         ('print(\'{"epoch": 1, "score": 0.5\')', "reports what is no JSON"),
         ('print(\'{"epoch": 1, "score": "good"}\')', "score='good', which is no n"),
-        ("print('{\"score\": 0.5}')", "reports epoch None where 1 is due"),
+        ("print('{\"score\": 0.5}')", "reports no epoch where 1 is due"),
+        ('print(\'{"epoch": 0, "score": 1}\')', "0 where 1 is due: epochs count"),
         ('print(\'{"epoch": 2, "score": 1}\')', "reports epoch 2 where 1 is due"),
         (
             'for e in (1, 2, 3): print(\'{"epoch": %d, "score": 1}\' % e)',
