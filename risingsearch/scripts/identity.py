@@ -45,8 +45,10 @@ def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
 
 def begun_with(run_dir: Path) -> Identity | None:
     """Return what a run was begun with, None where there is none yet."""
-    if not holds_search(run_dir):
-        return None
+    return _begun_with(run_dir) if holds_search(run_dir) else None
+
+
+def _begun_with(run_dir: Path) -> Identity:
     identity: Identity = saved_header(run_dir)["settings"].get("identity", {})
     if not {"sweep", "cwd"} <= identity.keys():
         msg = (
@@ -67,11 +69,7 @@ def last(run_dir: Path) -> Identity:
     if (run_dir / FILE).is_symlink() or (run_dir / FILE).exists():
         saved: Identity = private_files.load(run_dir / FILE, _WHAT)
         return saved
-    begun = begun_with(run_dir)
-    if begun is None:
-        saved_header(run_dir)  # raises what is missing
-    assert begun is not None
-    return begun
+    return _begun_with(run_dir)
 
 
 def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> None:

@@ -54,31 +54,20 @@ def run_sweep(
     if begun is not None and before is not None:
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
-    trainable = _trainable(sweep, run_dir / ARMS, cwd)
-    if sweep.environment and begun is None:
+    elif sweep.environment:
         environment.save(run_dir, sweep.environment, salt)  # the journal names it
+    trainable = _trainable(sweep, run_dir / ARMS, cwd)
     cleaner = _CheckpointCleaner(trainable)
     executor = ThreadPoolExecutor(sweep.workers)
-    search = RisingSearch(
+    search = _search(
+        sweep,
         trainable,
-        sweep.draw(),
-        policy=sweep.policy,
-        policy_params=sweep.policy_params or None,
-        budget=sweep.budget.budget,
-        max_epochs=sweep.max_epochs,
-        direction=sweep.direction,
-        max_failures=sweep.retries,
-        seed=sweep.seed,
         executor=executor,
         n_jobs=_n_jobs(sweep, run_dir),
-        slice=sweep.slice,
-        order=sweep.order,
         callbacks=[cleaner, ResumeCheck()] if sweep.resume else [cleaner],
-        progress=True,
         run_dir=run_dir,
         trust_run_dir=trust_run_dir,
         identity=now if begun is None else begun,
-        prior=sweep.earlier(),
     )
     if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
@@ -102,6 +91,26 @@ def run_sweep(
         check_resumed(result)
     assert result.best_arm is not None
     return result, trainable.checkpoint_from(result.best_arm, result.best_epoch)
+
+
+def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
+    """Return the search that a sweep defines."""
+    return RisingSearch(
+        trainable,
+        sweep.draw(),
+        policy=sweep.policy,
+        policy_params=sweep.policy_params or None,
+        budget=sweep.budget.budget,
+        max_epochs=sweep.max_epochs,
+        direction=sweep.direction,
+        max_failures=sweep.retries,
+        seed=sweep.seed,
+        slice=sweep.slice,
+        order=sweep.order,
+        prior=sweep.earlier(),
+        progress=True,
+        **options,
+    )
 
 
 def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
