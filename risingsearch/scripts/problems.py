@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -46,22 +47,34 @@ _WORDS = {
 """What an error is called here, by its type."""
 
 
-def problems_of(error: ValidationError, kinds: frozenset[str]) -> str:
-    """Return all problems in one sentence each; ``kinds`` are no keys of the file."""
-    shown = list(islice(_problems(error, kinds), SHOWN + 1))
+def problems_of(
+    error: ValidationError, tagged: Mapping[str, int], keys: Sequence[str]
+) -> str:
+    """Return all problems in one sentence each.
+
+    ``tagged`` says which part of a place is no key of the file, by the first part;
+    ``keys`` are those that the file may have.
+    """
+    shown = list(islice(_problems(error, tagged, keys), SHOWN + 1))
     if len(shown) > SHOWN:
         shown[SHOWN:] = ["and more"]
     return "; ".join(shown)
 
 
-def _problems(error: ValidationError, kinds: frozenset[str]) -> Iterator[str]:
+def _problems(
+    error: ValidationError, tagged: Mapping[str, int], keys: Sequence[str]
+) -> Iterator[str]:
     for problem in error.errors(include_url=False):
         place = [str(part) for part in problem["loc"]]
-        place = [one for i, one in enumerate(place) if i == 0 or one not in kinds]
+        if place and (tag := tagged.get(place[0])):
+            del place[tag : tag + 1]
         given = problem.get("input")
         shown = cut(json.dumps(given, default=str)) if _is_small(given) else ""
         where = cut(".".join(place)) or "the file"
         words = cut(_in_words(problem))
+        if problem["type"] == "extra_forbidden" and len(place) == 1:
+            meant = difflib.get_close_matches(place[0], keys, n=1)
+            words += f" (did you mean {meant[0]}?)" if meant else ""
         colon = ":" if problem["type"] == "value_error" else ""
         yield f"{where}{colon} {words}{f'; got {shown}' if shown else ''}"
 

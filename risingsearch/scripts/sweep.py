@@ -54,10 +54,8 @@ MOST_CANDIDATES = 1_000_000
 MOST_RETRIES = 1_000_000
 LARGEST_SEED = 2**128
 LARGEST_FILE = 1 << 18  # bytes
-KINDS = frozenset(
-    ("uniform", "log-uniform", "int", "choice", "key", "pattern", "number")
-)
-"""What parameters and metrics of different forms are told apart by."""
+TAGGED = {"parameters": 2, "metric": 1, "candidates": 1}
+"""Where the place of an error has what forms are told apart by, which is no key."""
 TRIES = 20
 """Draws per wanted configuration before giving up on finding new ones."""
 
@@ -453,7 +451,8 @@ def checked_sweep(given: Any, source: str) -> Sweep:
     try:
         return Sweep.model_validate(given)
     except ValidationError as error:
-        raise InvalidParameterError(f"{source}: {problems_of(error, KINDS)}") from error
+        problems = problems_of(error, TAGGED, list(Sweep.model_fields))
+        raise InvalidParameterError(f"{source}: {problems}") from error
 
 
 def _check_names(parameters: dict[str, Any]) -> None:
