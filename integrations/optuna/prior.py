@@ -30,10 +30,11 @@ Params = Mapping[str, Any]
 
 
 class OpenedArms(NamedTuple):
-    """The arms of a study that have trained, by position in ``known.arms``."""
+    """The arms of a study: those that have trained, and others."""
 
     known: Opened
-    params: list[Params]
+    params: list[Params]  # by position in ``known.arms``
+    waiting: list[Params]  # of all others, as far as they are known
     space: dict[str, BaseDistribution]  # the parameters that all of them have
 
 
@@ -46,11 +47,16 @@ class _Pool(NamedTuple):
     def proposer(
         self, opened: OpenedArms, space: Space
     ) -> tuple[PriorProposer, Opened]:
-        """Return a proposer for pool and opened arms, and these as it knows them."""
-        ours = [{name: params[name] for name in space} for params in opened.params]
+        """Return a proposer for pool and arms, and these as it knows them."""
+        waiting = [params for params in opened.waiting if space.keys() <= params.keys()]
+        ours = [
+            {name: params[name] for name in space}
+            for params in (*opened.params, *waiting)
+        ]
         arms = len(self.configurations) + np.arange(len(ours))
-        said = self.learnt.said_with(ours)
-        return PriorProposer(said), opened.known._replace(arms=arms)
+        known, without_score = np.split(arms, [len(opened.params)])
+        seen = opened.known._replace(arms=known, without_score=without_score)
+        return PriorProposer(self.learnt.said_with(ours)), seen
 
 
 class PriorSuggestions:
@@ -69,16 +75,10 @@ class PriorSuggestions:
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_space": None, "_pool": None}
 
-    def suggest(
-        self, number: int, opened: OpenedArms, taken: Sequence[Params]
-    ) -> dict[str, Any] | None:
-        """Return parameters for the arm that a trial opens; None to ask another.
-
-        ``taken`` are the configurations of all arms, those that have not trained yet
-        too.
-        """
-        n_without_score = max(0, len(taken) - len(opened.params))
-        if not is_due(len(opened.params) + n_without_score):
+    def suggest(self, number: int, opened: OpenedArms) -> dict[str, Any] | None:
+        """Return parameters for the arm that a trial opens; None to ask another."""
+        taken = [*opened.params, *opened.waiting]
+        if not is_due(len(taken)):
             return None
         space = searched(opened.space)
         pool = self._pool_of(space, opened.params)
@@ -94,8 +94,7 @@ class PriorSuggestions:
         if not free:
             return None
         proposer, seen = pool.proposer(opened, space)
-        seen = seen._replace(n_without_score=n_without_score)
-        chosen = proposer.propose_beforehand(seen, np.array(free))
+        chosen = proposer.most_promising(seen, np.array(free))
         return None if chosen is None else dict(pool.configurations[chosen])
 
     def trusted(self, opened: OpenedArms) -> dict[str, float]:

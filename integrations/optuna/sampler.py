@@ -378,7 +378,7 @@ class RisingSampler(BaseSampler):
             replica = self._replica_of(study)
             opened = replica.opened()
             try:
-                params = self._prior.suggest(trial.number, opened, replica.taken())
+                params = self._prior.suggest(trial.number, opened)
             except Exception:
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
                 raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -408,17 +408,19 @@ class StudyReplica:
         return [self._expected(arm) for arm in self._index]
 
     def opened(self) -> OpenedArms:
-        """Return the arms that have trained, as earlier searches are compared with."""
+        """Return the arms, as earlier searches are compared with those that trained."""
         known = self.scheduler.opened()
         trials = [self._newest(self._arm[index]) for index in known.arms.tolist()]
         spaces = [trial.distributions for trial in trials]
         shared = set(spaces[0]).intersection(*spaces) if spaces else set()
         space = {name: spaces[-1][name] for name in shared}
-        return OpenedArms(known, [trial.params for trial in trials], space)
-
-    def taken(self) -> list[dict[str, Any]]:
-        """Return the parameters of all arms, as far as they are known."""
-        return [self._newest(arm).params for arm in self._index]
+        trained = set(known.arms.tolist())
+        waiting: list[Mapping[str, Any]] = [
+            self._newest(arm).params
+            for arm, index in self._index.items()
+            if index not in trained
+        ]
+        return OpenedArms(known, [trial.params for trial in trials], waiting, space)
 
     def _newest(self, arm: int) -> FrozenTrial:
         return self.newest.get(arm) or self._trials[arm]

@@ -19,6 +19,7 @@ from risingsearch.scheduling.proposers import (
     doubts,
     fitted,
     normal_scores,
+    typical_inverse_length,
 )
 
 STEPS = 120
@@ -42,6 +43,14 @@ class Predictions(NamedTuple):
     scores: NDArray[np.float64]  # (n_searches, n_candidates), mean 0, deviation 1
     agreement: NDArray[np.float64]  # (n_searches,), expected with the new one, 0 to 1
     policy_params: Mapping[str, float]  # that follow from their curves, by name
+    places: NDArray[np.float64]  # (n_candidates, n_columns), by lengths of the models
+
+    def alike(
+        self, these: NDArray[np.int64], those: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return how alike candidates are to the models: correlations, 0 to 1."""
+        kernel = Kernel(np.ones(self.places.shape[1]), np.zeros(2))
+        return kernel.between(self.places[these], self.places[those])
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -50,13 +59,17 @@ class Predictions(NamedTuple):
             "scores": self.scores.tolist(),
             "agreement": self.agreement.tolist(),
             "policy_params": dict(self.policy_params),
+            "places": self.places.tolist(),
         }
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Predictions:
         """Read what ``to_json`` wrote."""
         scores, agreement = np.array(saved["scores"]), np.array(saved["agreement"])
-        return cls(tuple(saved["names"]), scores, agreement, saved["policy_params"])
+        # Without places, as they once were saved, all candidates are alike.
+        places = np.array(saved.get("places", [[]] * scores.shape[1]))
+        params = saved["policy_params"]
+        return cls(tuple(saved["names"]), scores, agreement, params, places)
 
 
 class _Model(NamedTuple):
@@ -67,6 +80,12 @@ class _Model(NamedTuple):
     seen: Seen
 
     weights: NDArray[np.float64]  # (n_runs,), of each run in what is predicted
+
+    def inverse_lengths(self, columns: Columns) -> dict[str, NDArray[np.float64]]:
+        """Return those of the columns of each parameter."""
+        ends = np.cumsum([len(columns[name]) for name in self.parameters])
+        parts = np.split(self.kernel.inverse_lengths, ends[:-1])
+        return dict(zip(self.parameters, parts, strict=True))
 
     def predict(self, columns: Columns) -> NDArray[np.float64]:
         """Return the mean for configurations, by their columns."""
@@ -130,7 +149,8 @@ class Learnt:
         self._matching = Matching(candidates, [search.params for search in sampled])
         columns = [self._matching.columns(search.params) for search in sampled]
         self._models = [_model(self._matching, search) for search in sampled]
-        means = self._means(candidates)
+        own = self._matching.columns(candidates)
+        means = self._means(own)
         self._middle = means.mean(axis=1, keepdims=True)
         self._spread = np.maximum(means.std(axis=1, keepdims=True), 1e-9)
         every = range(len(self._models))
@@ -139,18 +159,33 @@ class Learnt:
             (means - self._middle) / self._spread,
             np.array([_agreement(k, self._models, columns) for k in every]),
             policy_params_after(sampled),
+            self._places(own),
         )
 
     def said_with(self, others: Params) -> Predictions:
         """Return what is said of the candidates, and after them of others."""
         if not others:
             return self.said
-        more = (self._means(others) - self._middle) / self._spread
-        return self.said._replace(scores=np.hstack([self.said.scores, more]))
+        columns = self._matching.columns(others)
+        more = (self._means(columns) - self._middle) / self._spread
+        return self.said._replace(
+            scores=np.hstack([self.said.scores, more]),
+            places=np.vstack([self.said.places, self._places(columns)]),
+        )
 
-    def _means(self, runs: Params) -> NDArray[np.float64]:
-        columns = self._matching.columns(runs)
+    def _means(self, columns: Columns) -> NDArray[np.float64]:
         return np.array([model.predict(columns) for model in self._models])
+
+    def _places(self, columns: Columns) -> NDArray[np.float64]:
+        """Return rows whose distances are in mean lengths of the models."""
+        lengths = [model.inverse_lengths(columns) for model in self._models]
+        typical = typical_inverse_length(sum(map(len, columns.values())))
+        scaled = []
+        for name, own in columns.items():
+            known = [np.log(one[name]) for one in lengths if name in one]
+            scale = np.exp(np.mean(known, axis=0)) if known else [typical] * len(own)
+            scaled += [one * each for one, each in zip(own, scale, strict=True)]
+        return np.column_stack(scaled)
 
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

@@ -22,6 +22,8 @@ FEWEST_TRUST = 0.3
 """Trust from which an arm is opened for what earlier searches say."""
 FIRST = 24
 """Arms after which this search's own scores say more."""
+MOST_ALIKE = 0.5
+"""Correlation with an opened arm above which a candidate teaches little."""
 EVERY_RANDOM = 3
 """Of so many arms, one is opened as without earlier searches."""
 
@@ -43,13 +45,17 @@ class PriorProposer:
     """Opens first what did well in earlier searches, while that holds here.
 
     For two of three arms among the first 24, the candidate is proposed that the earlier
-    searches say most of. Each of them is trusted as far as it ranks the arms that were
-    opened here: the correlation of its predictions with their normal scores, in which
-    the agreement of the earlier searches with each other counts for two arms. They are
-    weighted by the fourth power of that, and where all together are trusted less than
-    0.3, nothing is proposed; to be trusted more than the earlier searches trust each
-    other takes more arms. The first arm, and every third, is opened as without
-    earlier searches, so that trust is put to the test, and can come back.
+    searches say most of. One that is like an opened arm, by a correlation above a half
+    in their models, is passed over while there are others: where the best has moved,
+    many arms beside where it was would not find it.
+
+    Each earlier search is trusted as far as it ranks the arms that were opened here:
+    the correlation of its predictions with their normal scores, in which the agreement
+    of the earlier searches with each other counts for two arms. They are weighted by
+    the fourth power of that, and where all together are trusted less than 0.3, nothing
+    is proposed; to be trusted more than the earlier searches trust each other takes
+    more arms. The first arm, and every third, is opened as without earlier searches, so
+    that trust is put to the test, and can come back.
 
     A policy that learns how much an early score is worth, as the default does, begins
     half way to what that was worth in the earlier searches.
@@ -72,13 +78,13 @@ class PriorProposer:
     >>> earlier = EarlierSearch("May", runs, curves)
     >>> proposer = PriorProposer.between(candidates, [earlier])
     >>> opened = Opened(
-    ...     arms=np.array([3]),
+    ...     arms=np.array([17]),
     ...     epochs=np.array([1]),
     ...     ends=np.array([0.5]),
     ...     finished=np.array([False]),
     ...     max_epochs=9,
     ... )
-    >>> unopened = np.delete(np.arange(20), 3)
+    >>> unopened = np.delete(np.arange(20), 17)
     >>> proposer.propose_beforehand(opened, unopened)
     8
     """
@@ -111,13 +117,21 @@ class PriorProposer:
     def propose_beforehand(
         self, opened: Opened, unopened: NDArray[np.int64]
     ) -> int | None:
-        """Return what earlier searches say most of, None while they are not trusted."""
-        if not is_due(len(opened.arms) + opened.n_without_score):
+        """Return what is most promising, None where another arm is due."""
+        if not is_due(len(opened.arms) + len(opened.without_score)):
             return None
+        return self.most_promising(opened, unopened)
+
+    def most_promising(self, opened: Opened, unopened: NDArray[np.int64]) -> int | None:
+        """Return what earlier searches say most of, None while they are not trusted."""
         trust = self.trust(opened.arms, opened.ends)
         if trust.together < FEWEST_TRUST:
             return None
-        return int(unopened[np.argmax(trust.expected[unopened])])
+        known = np.concatenate([opened.arms, opened.without_score])
+        alike = self.said.alike(unopened, known).max(axis=1, initial=0.0)
+        others = unopened[alike <= MOST_ALIKE]
+        among = others if len(others) else unopened
+        return int(among[np.argmax(trust.expected[among])])
 
     def policy_params(self) -> dict[str, float]:
         """Return what the earlier curves say of this search's."""

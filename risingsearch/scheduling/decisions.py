@@ -192,12 +192,11 @@ class Decider:
         records = self._records
         arms = np.flatnonzero(records.charged > 0)
         finished = ~records.live()[arms]
-        n_new = int(np.count_nonzero(records.busy & (records.charged == 0)))
         return Opened(
             arms,
             records.charged[arms],
             self.ends(arms),
             finished,
             records.max_epochs,
-            n_new,
+            np.flatnonzero(records.busy & (records.charged == 0)),
         )

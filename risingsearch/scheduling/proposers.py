@@ -26,7 +26,8 @@ class Opened(NamedTuple):
     ends: NDArray[np.float64]  # (n_opened,), where each is expected to end
     finished: NDArray[np.bool_]  # (n_opened,)
     max_epochs: int
-    n_without_score: int = 0  # other arms, in training for the first time
+    without_score: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    # (n,), other arms, in training for the first time
 
 
 class Proposer(Protocol):

@@ -79,11 +79,21 @@ def test_of_many_candidates_the_same_is_said():
     np.testing.assert_allclose(many, np.tile(exact, 3), atol=1e-3)
 
 
+def test_candidates_are_as_alike_as_earlier_scores_tell_them_apart():
+    flat = earlier("flat", lambda x, y: x)
+    said = predictions(CANDIDATES, [flat])
+    first = said.alike(np.arange(len(CANDIDATES)), np.array([0]))[:, 0]
+    assert first[0] == 1.0
+    x = np.array([one["x"] for one in CANDIDATES])
+    assert first[x == 0.0].min() > first[x >= 0.5].max()
+
+
 def test_predictions_come_back_from_json():
     said = predictions(CANDIDATES, [earlier("May", near)])
     again = Predictions.from_json(said.to_json())
     assert again.names == said.names
     assert np.array_equal(again.scores, said.scores)
+    assert np.array_equal(again.places, said.places)
 
 
 def test_scores_and_parameters_as_large_as_can_be():

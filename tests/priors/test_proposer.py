@@ -8,11 +8,12 @@ from risingsearch.priors.models import Predictions
 from risingsearch.scheduling.proposers import Opened
 
 SCORES = np.array([np.linspace(-1.5, 1.5, 40), np.linspace(1.5, -1.5, 40)])
-SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), {})
+FAR = 10.0 * np.arange(40)[:, None]  # no candidate is like another
+SAID = Predictions(("May", "June"), SCORES, np.array([0.6, 0.6]), {}, FAR)
 
 
 def of_one(agreement):
-    said = Predictions(("May",), SCORES[:1], np.array([agreement]), {})
+    said = Predictions(("May",), SCORES[:1], np.array([agreement]), {}, FAR)
     return PriorProposer(said)
 
 
@@ -52,6 +53,20 @@ def test_nothing_is_proposed_while_nothing_is_trusted():
     assert proposed(falling, one) is None
     assert one.trusted(falling) == {"May": 0.0}
     assert proposed(opened([3, 9, 20, 30]), one) == 39
+
+
+def test_candidates_like_an_opened_arm_are_passed_over():
+    near = PriorProposer(SAID._replace(places=FAR / 40))  # alike within 4 of each other
+    known = opened([3, 39])
+    assert proposed(known) == 38
+    assert proposed(known, near) == 34
+    in_training = opened([3, 9])._replace(without_score=np.array([39, 38]))
+    assert near.most_promising(in_training, np.arange(30, 38)) == 33
+
+
+def test_where_all_candidates_are_like_opened_arms_the_best_is_taken():
+    alike = PriorProposer(SAID._replace(places=np.zeros((40, 0))))
+    assert proposed(opened([3, 39]), alike) == 38
 
 
 def test_later_arms_are_this_searchs_own_business():
