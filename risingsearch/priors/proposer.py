@@ -22,8 +22,6 @@ FEWEST_TRUST = 0.3
 """Trust from which an arm is opened for what earlier searches say."""
 FIRST = 24
 """Arms after which this search's own scores say more."""
-MOST_ALIKE = 0.5
-"""Correlation with an opened arm above which a candidate teaches little."""
 EVERY_RANDOM = 3
 """Of so many arms, one is opened as without earlier searches."""
 
@@ -45,9 +43,10 @@ class PriorProposer:
     """Opens first what did well in earlier searches, while that holds here.
 
     For two of three arms among the first 24, the candidate is proposed that the earlier
-    searches say most of. One that is like an opened arm, by a correlation above a half
-    in their models, is passed over while there are others: where the best has moved,
-    many arms beside where it was would not find it.
+    searches say most of, in deviations above the mean, times how unlike it is to the
+    arms that are open: one less its highest correlation with one of them in the models
+    of the earlier searches. Without that, arms lie side by side in a space of few
+    parameters, and a best that has moved is not found.
 
     Each earlier search is trusted as far as it ranks the arms that were opened here:
     the correlation of its predictions with their normal scores, in which the agreement
@@ -128,10 +127,8 @@ class PriorProposer:
         if trust.together < FEWEST_TRUST:
             return None
         known = np.concatenate([opened.arms, opened.without_score])
-        alike = self.said.alike(unopened, known).max(axis=1, initial=0.0)
-        others = unopened[alike <= MOST_ALIKE]
-        among = others if len(others) else unopened
-        return int(among[np.argmax(trust.expected[among])])
+        unlike = 1.0 - self.said.alike(unopened, known).max(axis=1, initial=0.0)
+        return int(unopened[np.argmax(trust.expected[unopened] * unlike)])
 
     def policy_params(self) -> dict[str, float]:
         """Return what the earlier curves say of this search's."""

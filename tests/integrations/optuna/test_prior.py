@@ -22,8 +22,10 @@ def by_prior(study):
     return [result for result in rising.arm_results(study) if result.opened_by_prior]
 
 
-def off(study):
-    return max(abs(result.params["x"] - 0.3) for result in by_prior(study))
+def lies_around_what_did_well(study):
+    """Whether the first arm by the prior was the best of May, and others spread."""
+    off = [abs(result.params["x"] - 0.3) for result in by_prior(study)]
+    return off[0] < 0.05 and max(off) < 0.25
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
@@ -36,7 +38,7 @@ def test_what_did_well_earlier_is_opened_first(objective, make_study, direction)
     opened = rising.arm_results(study)
     assert not opened[0].opened_by_prior  # before it, no parameters are known
     assert len(by_prior(study)) >= 5
-    assert off(study) < 0.1
+    assert lies_around_what_did_well(study)
     assert len({result.params["x"] for result in opened}) == len(opened)
     trust = study.sampler.prior_trust(study)
     assert set(trust) == {"May", "June"}
@@ -130,7 +132,7 @@ def test_what_is_enqueued_is_opened_as_it_is(objective, make_study):
     first = rising.arm_results(study)[:3]
     assert [result.params["x"] for result in first] == [0.9, 0.8, 0.7]
     assert not any(result.opened_by_prior for result in first)
-    assert off(study) < 0.15
+    assert lies_around_what_did_well(study)
 
 
 def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
@@ -154,7 +156,7 @@ def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
     )
     study = make_study(budget=100, prior=[earlier(kind="a"), of_y])
     study.optimize(objective)
-    assert off(study) < 0.15
+    assert lies_around_what_did_well(study)
     assert {"a", "b"} == {r.params["kind"] for r in rising.arm_results(study)}
     for result in by_prior(study):
         assert ("y" in result.params) == (result.params["kind"] == "a")
@@ -298,7 +300,7 @@ def test_an_earlier_study_of_the_other_direction_is_turned_around(
     study = make_study(prior=before)
     study.optimize(objective)
     assert sum(study.sampler.prior_trust(study).values()) > 0.3
-    assert off(study) < 0.3
+    assert lies_around_what_did_well(study)
 
 
 def test_several_objectives_are_asked_which(objective, make_study):
@@ -331,4 +333,4 @@ def test_trials_that_failed_were_pruned_or_scored_nan_are_runs(objective, make_s
     before.optimize(stumble, n_trials=40, catch=RuntimeError)
     study = make_study(prior=before)
     study.optimize(objective)
-    assert off(study) < 0.3
+    assert lies_around_what_did_well(study)
