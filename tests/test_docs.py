@@ -68,7 +68,20 @@ def check_session(text, names, page, line):
     assert runner.failures == 0, printed.getvalue()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+ADVICE = [  # of Lightning and Hugging Face, and what torch says to them
+    pytest.mark.filterwarnings(f"ignore::{kind}")
+    for kind in ("UserWarning", "FutureWarning", "DeprecationWarning")
+]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=ADVICE if page.stem == "pytorch" else [])
+        for page in PAGES
+    ],
+    ids=NAMES,
+)
 def test_every_block_runs_and_prints_what_it_shows(page, module):
     names = vars(module)
     for language, text, line in blocks(page, "python", "pycon"):

@@ -50,6 +50,23 @@ def checked_scorer(estimator: Any, scoring: Any, refit: Any) -> tuple[Any, str |
     return scorer, name
 
 
+def metric_name(scoring: Any, refit: Any) -> str:
+    """Return what the score that schedules is called, as far as it has a name.
+
+    >>> metric_name("neg_log_loss", True), metric_name(None, True)
+    ('neg_log_loss', 'score')
+    >>> metric_name(["accuracy", "f1"], "f1")
+    'f1'
+    """
+    if isinstance(scoring, str):
+        return scoring
+    if scoring is not None and isinstance(refit, str) and refit != "best":
+        return refit
+    called = getattr(getattr(scoring, "_score_func", scoring), "__name__", "")
+    negated = "neg_" if getattr(scoring, "_sign", 1) < 0 else ""  # as scikit-learn does
+    return negated + called if called.isidentifier() else "score"
+
+
 def accepts_sample_weight(scorer: Any) -> bool:
     """Return whether a scorer can be given the weights of the rows."""
     if hasattr(scorer, "_accept_sample_weight"):

@@ -41,7 +41,11 @@ from risingsearch.integrations.sklearn.results import (
     format_results,
     warn_of_failures,
 )
-from risingsearch.integrations.sklearn.scoring import checked_scorer, routed_metadata
+from risingsearch.integrations.sklearn.scoring import (
+    checked_scorer,
+    metric_name,
+    routed_metadata,
+)
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
@@ -336,6 +340,7 @@ class RisingSearchCV(
             run_dir=self.run_dir,
             trust_run_dir=self.trust_run_dir,
             prior=self.prior,
+            metric=self._metric_name(),
             identity=identity_of(folds, self.random_state) if keeps else None,
         )
 
@@ -405,6 +410,9 @@ class RisingSearchCV(
             return None
         msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
         raise InvalidParameterError(msg)
+
+    def _metric_name(self) -> str:
+        return metric_name(self.scoring, self.refit)
 
     def _scorer(self) -> tuple[Any, str | None]:
         return checked_scorer(self.estimator, self.scoring, self.refit)
@@ -506,6 +514,7 @@ class RisingSearchCV(
         from risingsearch.plotting import plot_allocation
 
         check_is_fitted(self, "history_")
+        options = {"metric": self._metric_name(), **options}
         return plot_allocation(self.history_, ax=ax, **options)
 
     def plot_curves(self, ax: Any = None, **options: Any) -> Any:
@@ -513,6 +522,7 @@ class RisingSearchCV(
         from risingsearch.plotting import plot_curves
 
         check_is_fitted(self, "history_")
+        options = {"metric": self._metric_name(), **options}
         return plot_curves(self.history_, ax=ax, **options)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

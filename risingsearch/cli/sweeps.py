@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +27,8 @@ from risingsearch.errors import InvalidParameterError, SearchFailedError, missin
 if TYPE_CHECKING:
     from risingsearch.search.results import SearchResult
 
-SHOWN = ("policy", "budget", "max_epochs", "n_jobs", "seed")
+SHOWN = ("policy", "max_epochs", "n_jobs", "seed")
+RUNNING = "none: it is running"
 FORMATS = ("csv", "json", "parquet")
 OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
 """Facts that are left out, in words, where there is no score yet."""
@@ -184,7 +187,7 @@ def _status(arguments: argparse.Namespace) -> None:
     result = _saved_result(arguments.run_dir)
     facts = _facts(result, arguments.run_dir)
     if is_held(arguments.run_dir):
-        facts["stop_reason"] = "none: it is running"
+        facts["stop_reason"] = RUNNING
     elif result.stop_reason == UNFINISHED:
         facts["stop_reason"] = (
             "none: it has stopped; continue with: risingsearch resume "
@@ -197,16 +200,49 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _report(arguments: argparse.Namespace) -> None:
     from risingsearch.plotting.html_report import write_report
-    from risingsearch.storage.run_directory import saved_header
+    from risingsearch.storage.run_directory import is_held, saved_header, understood
 
     run_dir = arguments.run_dir
     result = _saved_result(run_dir)
+    if is_held(run_dir):
+        result = replace(result, stop_reason=RUNNING)
     settings = saved_header(run_dir)["settings"]
     shown = {name: settings[name] for name in SHOWN if settings[name] is not None}
+    space = None
+    with understood(run_dir):
+        if sweep := _sweep_of(run_dir):
+            shown = {"command": shlex.join(sweep["command"]), **shown}
+            space = {name: _searched(p) for name, p in sweep["parameters"].items()}
     out = arguments.out or run_dir / "report.html"
+    title = run_dir.resolve().name
     with _writing(out):
-        title = run_dir.resolve().name
-        print(write_report(result, out, title=title, settings=shown))
+        print(write_report(result, out, title=title, settings=shown, space=space))
+
+
+def _sweep_of(run_dir: Path) -> Mapping[str, Any] | None:
+    """Return what a sweep was last run with; None for other searches."""
+    from risingsearch.storage.run_directory import saved_header
+
+    if "sweep" not in (saved_header(run_dir)["settings"].get("identity") or {}):
+        return None
+    from risingsearch.scripts.identity import last_known
+
+    return (last_known(run_dir) or {}).get("sweep")
+
+
+def _metric_of(sweep: Mapping[str, Any]) -> str:
+    """Return what a sweep calls its score; that may have been mended meanwhile."""
+    metric = sweep.get("metric", "score")
+    return str(metric["regex"] if isinstance(metric, Mapping) else metric)
+
+
+def _searched(parameter: Any) -> str:
+    """Return in words what a sweep says of a parameter: its type first."""
+    words = [parameter["type"]]
+    for name, value in parameter.items():
+        listed = " | ".join(map(str, value)) if isinstance(value, list) else value
+        words += [f"{name} {listed}"] if name != "type" else []
+    return ", ".join(words)
 
 
 @contextmanager
@@ -220,14 +256,19 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _saved_result(run_dir: Path) -> SearchResult:
     from risingsearch.search.search import RisingSearch
+    from risingsearch.storage.run_directory import understood
 
-    return RisingSearch.saved_result(run_dir)
+    result = RisingSearch.saved_result(run_dir)
+    with understood(run_dir):
+        sweep = _sweep_of(run_dir)
+        return result if sweep is None else replace(result, metric=_metric_of(sweep))
 
 
 def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,
+        "metric": result.metric,
         "best_score": result.best_score,
         "best_arm": result.best_arm,
         "best_epoch": result.best_epoch,
@@ -334,7 +375,7 @@ def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         if has_none and name == "best_score":
             value = "none"
-        if name == "first_failure":
+        if name in ("metric", "first_failure"):
             value = one_line(value)
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())

@@ -39,6 +39,7 @@ class _Epochs(NamedTuple):
     best: int | None  # None: all failed
     maximize: bool
     labels: Mapping[int, str]
+    metric: str
 
     @classmethod
     def read(
@@ -46,6 +47,7 @@ class _Epochs(NamedTuple):
         history: Sequence[Mapping[str, Any]],
         direction: str,
         labels: Mapping[int, str] | None,
+        metric: str,
     ) -> _Epochs:
         """Take the columns that the figures need out of the rows."""
         checked_choice("direction", direction, ("maximize", "minimize"))
@@ -65,24 +67,22 @@ class _Epochs(NamedTuple):
             best=best,
             maximize=maximize,
             labels=labels or {},
+            metric=_as_text(metric),
         )
 
     def name(self, arm: int) -> str:
         """Return the label of an arm, shortened to fit a figure."""
-        label = str(self.labels.get(arm, f"arm {arm}"))
-        if len(label) > LABEL_LENGTH:
-            label = label[: LABEL_LENGTH - 1].rstrip() + "…"
-        return label.replace("$", r"\$")
+        return _as_text(str(self.labels.get(arm, f"arm {arm}")))
 
     def describe(self, row: int) -> str:
         """Return the name of a row's arm, with the score and epoch of the row."""
         name = self.name(int(self.arm[row]))
         return f"{name}: {self.score[row]:.4g} at epoch {self.epoch[row]}"
 
-    def title(self) -> str:
-        """Return how much was spent on how many."""
-        n_arms = len(np.unique(self.arm))
-        return f"{len(self.arm):,} epochs over {n_arms:,} arms"
+    @property
+    def n_arms(self) -> int:
+        """How many arms were opened."""
+        return len(np.unique(self.arm))
 
     def limits(self) -> tuple[float, float]:
         """Return the range of the scores without those that are far out.
@@ -108,6 +108,7 @@ def plot_allocation(
     *,
     direction: str = "maximize",
     labels: Mapping[int, str] | None = None,
+    metric: str = "score",
 ) -> Axes:
     """Draw which arm trained when, coloured by score.
 
@@ -125,6 +126,8 @@ def plot_allocation(
         Which scores are the better ones.
     labels : dict of int to str, optional
         Names of arms, shortened to 32 characters; by default "arm 3" and so on.
+    metric : str, default "score"
+        What the score is called, shortened as well.
 
     Returns
     -------
@@ -145,15 +148,15 @@ def plot_allocation(
     ...     {"arm": 1, "epoch": 2, "score": 0.7},
     ... ]
     >>> print(plot_allocation(history).get_title(loc="left"))
-    3 epochs over 2 arms
-    best (star) is arm 1: 0.7 at epoch 2
+    Where 3 epochs went, over 2 arms
+    best score (star) is of arm 1: 0.7 at epoch 2
     """
-    epochs = _Epochs.read(history, direction, labels)
+    epochs = _Epochs.read(history, direction, labels, metric)
     arms, row = _rows(epochs)
     if ax is None:
         ax = _new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
-    title = epochs.title()
+    title = f"Where {len(epochs.arm):,} epochs went, over {epochs.n_arms:,} arms"
     failed = np.flatnonzero(np.isnan(epochs.score))
     if len(failed):
         ax.plot(failed + 0.5, row[failed], "x", color=FAILED, markersize=4)
@@ -169,7 +172,8 @@ def plot_allocation(
             clip_on=False,
             zorder=5,
         )
-        title += f"\nbest (star) is {epochs.describe(epochs.best)}"
+        best = epochs.describe(epochs.best)
+        title += f"\nbest {epochs.metric} (star) is of {best}"
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
@@ -186,6 +190,7 @@ def plot_curves(
     *,
     direction: str = "maximize",
     labels: Mapping[int, str] | None = None,
+    metric: str = "score",
 ) -> Axes:
     """Draw the learning curves of all arms, the best few in colour.
 
@@ -195,7 +200,7 @@ def plot_curves(
 
     Parameters
     ----------
-    history, ax, direction, labels
+    history, ax, direction, labels, metric
         As in ``plot_allocation``; a new figure has a fixed size.
 
     Returns
@@ -215,7 +220,7 @@ def plot_curves(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
-    epochs = _Epochs.read(history, direction, labels)
+    epochs = _Epochs.read(history, direction, labels, metric)
     if ax is None:
         ax = _new_axes(8.0, 4.8)
     leaders = _best_rows(epochs)[: len(RUNNERS_UP) + 1]
@@ -225,6 +230,13 @@ def plot_curves(
     _mark_failures(ax, epochs)
     _frame_curves(ax, epochs)
     return ax
+
+
+def _as_text(given: str) -> str:
+    """Return a text that fits a figure, of which matplotlib makes no formula."""
+    if len(given) > LABEL_LENGTH:
+        given = given[: LABEL_LENGTH - 1].rstrip() + "…"
+    return given.replace("$", r"\$")
 
 
 def _new_axes(width: float, height: float) -> Axes:
@@ -285,7 +297,7 @@ def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
         below, above = (epochs.score < low).any(), (epochs.score > high).any()
         extend = "min" if below else "max" if above else "neither"
         ax.figure.colorbar(
-            blocks, ax=ax, label="score", extend=extend, pad=0.02, aspect=30
+            blocks, ax=ax, label=epochs.metric, extend=extend, pad=0.02, aspect=30
         )
 
 
@@ -377,8 +389,8 @@ def _frame_curves(ax: Axes, epochs: _Epochs) -> None:
     ax.set_xlim(0.5, 1.02 * epochs.epoch.max() + 0.5)
     _whole_numbers(ax)
     ax.set_xlabel("epochs of the arm")
-    ax.set_ylabel("score")
-    title = epochs.title()
+    ax.set_ylabel(epochs.metric)
+    title = f"Learning curves of {epochs.n_arms:,} arms, {len(epochs.arm):,} epochs"
     outside = int(((epochs.score < low) | (epochs.score > high)).sum())
     if outside:
         title += f", {outside:,} outside the axes"

@@ -13,7 +13,7 @@ import html
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import groupby
 from numbers import Integral, Real
@@ -21,18 +21,20 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from risingsearch.arms import sign_of
-from risingsearch.checks import on_one_line
+from risingsearch.arms import Budget, sign_of
+from risingsearch.checks import as_float, on_one_line
 from risingsearch.storage.files import write_whole
 
 PROGRAM = ("data.js", "figures.js", "strip.js", "curves.js", "table.js", "page.js")
 LONGEST_VALUE = 200  # characters of a parameter or a reason
-LONGEST_NAME = 40  # characters of an earlier search
+LONGEST_NAME = 40  # characters of an earlier search, or of a metric
 LONGEST_IN_COLUMN = 60  # characters of a fact; a longer one gets a line to itself
 LONGEST_FAILURE = 2000  # characters of a failure's text
 MOST_FAILURES = 500  # of which the page holds the texts
+MOST_VALUES = 500_000  # of the other metrics, over all epochs
+FEW = 8  # values that are listed; of more, the page says how many
 LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
-MARKS = {"opened": 1, "opened by prior": 1, "revived": 2}  # of a job's first epoch
+MARKS = {"opened": 1, "opened by prior": 8, "revived": 2}  # of a job's first epoch
 FAILED = 4  # added to the mark of an epoch without a score
 
 
@@ -46,12 +48,14 @@ def write_report(
     *,
     title: str = "Search report",
     settings: Mapping[str, Any] | None = None,
+    space: Mapping[str, str] | None = None,
 ) -> Path:
     """Write one HTML file about a search: where its epochs went, what they bought.
 
-    It holds a summary, the allocation of the epochs, all learning curves with the ends
-    that the policy expected, a table of all arms and the failures. It can be mailed and
-    opened anywhere. The same result gives the same bytes.
+    It holds a summary, the search space, the allocation of the epochs, all learning
+    curves with the ends that the policy expected and those of the other metrics, a
+    table of all arms and the failures. It can be mailed and opened anywhere. The same
+    result gives the same bytes.
 
     Parameters
     ----------
@@ -62,10 +66,12 @@ def write_report(
     title : str, default "Search report"
         The page's heading.
     settings : dict, optional
-        What else the summary should name, such as ``policy``, ``budget`` and ``seed``.
-        Whole numbers called ``budget`` and ``max_epochs`` also say how far an arm could
-        have gone, for the ends expected; by default the epochs charged, and the most
-        that one arm has been charged.
+        What else the summary should name, such as ``policy``, ``command`` and ``seed``.
+        A whole number called ``max_epochs`` also says how far an arm could have gone,
+        for the ends expected; by default the most that one arm has been charged.
+    space : dict of str to str, optional
+        What was searched, by parameter, in words; by default the values that the
+        candidates have.
 
     Returns
     -------
@@ -78,24 +84,29 @@ def write_report(
         If it cannot be written; then nothing has changed.
     """
     path = Path(path)
-    page = _render(result, title, settings or {})
+    page = _render(result, title, settings or {}, space or _searched(result.candidates))
     write_whole(path, [page.encode("utf-8", "replace")])
     return path
 
 
-def _render(result: Result, title: str, settings: Mapping[str, Any]) -> str:
+def _render(
+    result: Result, title: str, settings: Mapping[str, Any], space: Mapping[str, str]
+) -> str:
     style, program = _part("page.css"), "\n".join(_part(name) for name in PROGRAM)
-    best = "No epoch has had a finite score."
+    lost = _lost(result)
+    best = html.escape(_why_nothing(result, lost))
     if result.best_arm is not None:
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
-        best = f"Best score <strong>{result.best_score:.6g}</strong>: {at}"
+        metric = html.escape(_name(result.metric))
+        best = f"Best {metric} <strong>{result.best_score:.6g}</strong>: {at}"
     return Template(_part("page.html")).substitute(
         allowed=f"style-src {_hash_of(style)}; script-src {_hash_of(program)}",
         title=_escaped(title),
         best=best,
         facts=_described(_facts(result, settings)),
         params=_described(result.best_params.items()),
-        failures=_failures(result),
+        space=_described(space.items()),
+        failures=_failures(lost),
         data=_embedded(_data(result, settings)),
         style=style,
         program=program,
@@ -129,6 +140,10 @@ def _text(value: Any) -> str:
     return _short(text, LONGEST_VALUE)
 
 
+def _name(metric: str) -> str:
+    return on_one_line(metric, LONGEST_NAME)
+
+
 def _short(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
@@ -151,19 +166,91 @@ def _described(facts: Iterable[tuple[Any, Any]]) -> str:
 def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     statuses = Counter(arm.status for arm in result.arms)
     opened = len(result.arms) - statuses.pop("unopened", 0)
-    seconds = sum(s for s in result.history["seconds"] if math.isfinite(s))
+    yield "metric", f"{_name(result.metric)}, to {result.direction}"
     yield "arms opened", f"{opened:,} of {len(result.arms):,}"
     for status in ("finished", "paused", "running", "failed"):
         if statuses[status] or status != "running":
             yield f"arms {status}", f"{statuses[status]:,}"
     yield "epochs used", f"{result.n_epochs:,}"
-    yield "time in training", f"{seconds:,.1f} s"
-    yield "direction", result.direction
+    if result.budget is not None:
+        yield "budget", _spendable(result.budget)
+    if result.begun is not None:
+        yield "begun", str(result.begun).replace("T", " ")
+    if math.isfinite(result.wall_seconds):
+        yield "time by the clock", _duration(result.wall_seconds)
+    yield "time in training", _duration(result.training_seconds)
     yield "stopped because", result.stop_reason
     yield from prior_facts(result)
     if result.left_out is not None:
         yield "left out", result.left_out
     yield from settings.items()
+
+
+def _spendable(budget: Budget) -> str:
+    """Return a budget in words.
+
+    >>> _spendable(Budget(epochs=1200)), _spendable(Budget(wall_seconds=90.0))
+    ('1,200 epochs', '1 min 30 s by the clock')
+    """
+    if budget.epochs is not None:
+        return f"{budget.epochs:,} epochs"
+    if budget.cost is not None:
+        return f"a cost of {budget.cost:g}"
+    if budget.seconds is not None:
+        return f"{_duration(budget.seconds)} of training"
+    return f"{_duration(budget.wall_seconds or 0.0)} by the clock"
+
+
+def _duration(seconds: float) -> str:
+    """Return a time as it is read out: 42.0 s, 5 min 3 s, 7 h 12 min.
+
+    >>> _duration(41.96), _duration(303.2), _duration(25_940)
+    ('42.0 s', '5 min 3 s', '7 h 12 min')
+    """
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min"
+
+
+def _why_nothing(result: Result, lost: Sequence[tuple[int, str, str]]) -> str:
+    """Say why a search has no best epoch."""
+    if not lost:
+        return f"No epoch has been recorded: {result.stop_reason}."
+    _, _, first = lost[0]
+    which = "The failure" if len(lost) == 1 else f"The first of {len(lost):,} failures"
+    nothing = f"No epoch has had a finite {_name(result.metric)}."
+    return f"{nothing} {which}: {_text(first)}"
+
+
+def _searched(candidates: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return in words which values the candidates have, by parameter."""
+    names = dict.fromkeys(name for params in candidates for name in params)
+    return {
+        name: _in_words([_plain(p[name]) for p in candidates if name in p])
+        for name in names
+    }
+
+
+def _in_words(values: Iterable[float | str]) -> str:
+    """Return a few values one by one, and of more numbers how far they reach.
+
+    >>> _in_words(["sgd", "adam", "sgd"]), _in_words(k / 100 for k in range(30))
+    ('sgd, adam', '0 to 0.29, 30 values')
+    """
+    distinct = list(dict.fromkeys(values))
+    numbers = [value for value in distinct if not isinstance(value, str)]
+    if len(distinct) > FEW:
+        n = f"{len(distinct):,} values"
+        if len(numbers) < len(distinct):
+            return n
+        return f"{min(numbers):.6g} to {max(numbers):.6g}, {n}"
+    if len(numbers) == len(distinct):
+        distinct = sorted(numbers)
+    return ", ".join(v if isinstance(v, str) else f"{v:.6g}" for v in distinct)
 
 
 def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
@@ -179,8 +266,7 @@ def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
         yield "arms opened by prior", f"{len(arms)}{numbers}"
 
 
-def _failures(result: Result) -> str:
-    lost = _lost(result)
+def _failures(lost: Sequence[tuple[int, str, str]]) -> str:
     rows = "\n".join(
         f"<tr><td>{arm}</td><td>{epochs}</td><td><pre>{html.escape(text)}</pre></td></tr>"
         for arm, epochs, text in lost[:MOST_FAILURES]
@@ -198,7 +284,8 @@ def _lost(result: Result) -> list[tuple[int, str, str]]:
     for rows in _jobs(result):
         bad = [row for row in rows if _is_lost(row)]
         if bad:
-            text = bad[-1].get("failure", f"the score is {bad[-1]['score']}")
+            no_score = f"the {_name(result.metric)} is {bad[-1]['score']}"
+            text = bad[-1].get("failure", no_score)
             if report := reports.pop(rows[0]["job"], None):
                 text = _raised(report.failure)
             epochs = {str(row["epoch"]): None for row in (bad[0], bad[-1])}
@@ -224,7 +311,7 @@ def _is_lost(row: dict[str, Any]) -> bool:
 
 def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page draws: columns, because they are short."""
-    arms, history = result.arms, result.history
+    arms, history, others = result.arms, result.history, _others(result)
     names = dict.fromkeys(name for params in result.candidates for name in params)
     marks = (
         MARKS.get(row["reason"], 0) * (k == 0) + FAILED * _is_lost(row)
@@ -233,7 +320,9 @@ def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
     )
     return {
         "maximize": sign_of(result.direction) > 0.0,
+        "metric": _name(result.metric),
         "bestArm": result.best_arm,
+        "hasPrior": bool(result.trust_in_prior),
         "arms": {
             "status": _column(arm.status for arm in arms),
             "why": _column(_text(arm.reason) for arm in arms),
@@ -250,10 +339,24 @@ def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
             "arm": [row["arm"] for row in history],
             "epoch": [row["epoch"] for row in history],
             "score": [_number(row["score"]) for row in history],
-            "marks": "".join(map(str, marks)),
+            "marks": "".join(f"{mark:x}" for mark in marks),
         },
+        "others": others,
+        "othersLeftOut": len(result.other_metrics) - len(others),
         "projections": _projections(result, settings),
     }
+
+
+def _others(result: Result) -> list[dict[str, Any]]:
+    """Return the metrics that can be drawn in the place of the score."""
+    most = MOST_VALUES // max(1, len(result.history))
+    return [
+        {
+            "name": _name(name),
+            "values": [_number(row.get(name), 6) for row in result.history],
+        }
+        for name in result.other_metrics[:most]
+    ]
 
 
 def _column(values: Iterable[Any]) -> dict[str, Any]:
@@ -272,8 +375,11 @@ def _plain(value: Any) -> float | str:
     return _text(value)
 
 
-def _number(value: float) -> float | None:
-    return float(f"{value:.9g}") if math.isfinite(value) else None
+def _number(value: Any, digits: int = 9) -> float | None:
+    number = as_float(value)
+    if number is None or not math.isfinite(number):
+        return None
+    return float(f"{number:.{digits}g}")
 
 
 def _projections(result: Result, settings: Mapping[str, Any]) -> list[list[Any]]:
@@ -281,7 +387,8 @@ def _projections(result: Result, settings: Mapping[str, Any]) -> list[list[Any]]
     sign = sign_of(result.direction)
     most = max((arm.charged for arm in result.arms), default=0)
     limit = _whole(settings.get("max_epochs")) or most
-    budget = max(result.n_epochs, _whole(settings.get("budget")))
+    epochs = None if result.budget is None else result.budget.epochs
+    budget = max(result.n_epochs, epochs or 0)
     last = {}
     for row, *_ in _jobs(result):
         parts = row.get("recent_average"), row.get("expected_gain")

@@ -26,6 +26,7 @@ from risingsearch.storage.run_directory import (
     JOURNAL,
     holds_search,
     no_collection,
+    saved_metric,
     understood,
 )
 
@@ -63,18 +64,11 @@ def of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
                 asked,
                 direction,
                 _epochs(settings["max_epochs"]),
-                _called(settings) if metric == SCORE else metric,
+                (saved_metric(header) or SCORE) if metric == SCORE else metric,
             )
     except RunDirError as error:
         msg = f"the earlier search in {path} cannot be read: {error}"
         raise PriorError(msg) from error
-
-
-def _called(settings: Mapping[str, Any]) -> str:
-    """Return what the script of a sweep calls the score, or what a search does."""
-    sweep = (settings.get("identity") or {}).get("sweep", {})
-    metric = sweep.get("metric", SCORE)
-    return str(metric.get("regex") if isinstance(metric, dict) else metric)
 
 
 def _epochs(max_epochs: Any) -> int:

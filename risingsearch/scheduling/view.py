@@ -242,4 +242,7 @@ class SchedulerView(ABC):
             return "paused"
         if last == arm:
             return "trained last"
+        if arm == self.best_arm:
+            went_on = f"{self.policy_name} went on to arm {last}"
+            return f"paused with the best score: {went_on}"
         return f"paused: {self.policy_name} preferred arm {last}"

@@ -103,6 +103,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         budget=sweep.budget.budget,
         max_epochs=sweep.max_epochs,
         direction=sweep.direction,
+        metric=sweep.metric_name,
         max_failures=sweep.retries,
         seed=sweep.seed,
         slice=sweep.slice,

@@ -388,6 +388,11 @@ class Sweep(Strict):
         return None if self.prior is None else self.prior.prior(self._folder)
 
     @property
+    def metric_name(self) -> str:
+        """What the score is called: its key, or the pattern that finds it."""
+        return self.metric if isinstance(self.metric, str) else self.metric.regex
+
+    @property
     def n_candidates(self) -> int:
         """How many configurations are drawn."""
         if self.candidates != "auto":

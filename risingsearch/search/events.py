@@ -30,6 +30,8 @@ def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
     }
     if outcome.now is not None:
         event["now"] = outcome.now
+    elif outcome.clock is not None:
+        event["clock"] = outcome.clock
     if outcome.ended:
         event["ended"] = True
     if outcome.snapshot is not None:
@@ -58,4 +60,5 @@ def outcome_of(event: Event) -> Outcome:
         n_calls=event["calls"],
         elapsed=event["elapsed"],
         now=event.get("now"),
+        clock=event.get("clock", event.get("now")),
     )

@@ -37,12 +37,7 @@ def keep_in_history(
     now = datetime.now().astimezone()
     try:
         earlier = of_result(result, Asked())
-        metric = getattr(trainable, "metric", None)  # where it says
-        earlier = replace(
-            earlier,
-            max_epochs=max_epochs or 0,
-            metric=metric if isinstance(metric, str) else earlier.metric,
-        )
+        earlier = replace(earlier, max_epochs=max_epochs or 0, metric=result.metric)
         name = _name(trainable, earlier.parameter_names, run_dir)
         write_entry(folder, Entry.of(earlier, key, name, now))
     except (OSError, PriorError) as error:

@@ -56,7 +56,7 @@ class Loop:
         ``on_report`` gets the report of every job, once it is recorded.
         """
         self._stopping = self.interrupted = False
-        self._clock.go_on()
+        self._clock.go_on(self._record.wall_seconds)
         self._failures.begin()
         with (
             first_interrupt(self._interrupt if self._in_process else None),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from risingsearch.arms import Budget, Job, Report
+from risingsearch.checks import is_number
 from risingsearch.errors import SearchFailedError, StateError
 from risingsearch.scheduling.replay import (
     Event,
@@ -49,6 +51,9 @@ class Record:
         trainable: Trainable,
         candidates: list[dict[str, Any]],
         scheduler: Scheduler,
+        *,
+        metric: str = "score",
+        begun: str | None = None,
     ) -> None:
         self.trainable = trainable
         self.candidates = candidates
@@ -57,6 +62,9 @@ class Record:
             MemoryStore(), partial(restore, trainable), scheduler.sign
         )
         self.directory: RunDirectory | None = None
+        self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
+        self._metric, self._begun = metric, begun
+        self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._reports: dict[int, Report] = {}  # by job
         self._n_calls: dict[int, int] = {}  # by job
         self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
@@ -149,6 +157,11 @@ class Record:
     def _enter(self, job: Job, outcome: Outcome) -> None:
         self._reports[job.id] = outcome.report
         self._n_calls[job.id] = outcome.n_calls
+        self._elapsed[job.id] = outcome.elapsed
+        if outcome.clock is None or math.isnan(self.wall_seconds):
+            self.wall_seconds = math.nan
+        else:
+            self.wall_seconds = max(self.wall_seconds, outcome.clock)
         self._returned.add(job.arm)
         self.retained.record(job, outcome)
 
@@ -239,6 +252,7 @@ class Record:
         """Return what has been found so far."""
         scheduler = self.scheduler
         arm = scheduler.best_arm
+        budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
         return SearchResult(
             best_params={} if arm is None else dict(self.candidates[arm]),
             best_score=scheduler.best_score,
@@ -257,6 +271,12 @@ class Record:
             if arm is None
             else self.retained.best(Key(arm, scheduler.best_epoch)),
             trust_in_prior=scheduler.trust_in_prior(),
+            metric=self._metric,
+            other_metrics=_numeric(self._reports.values()),
+            budget=Budget(**budget),
+            begun=self._begun,
+            wall_seconds=self.wall_seconds,
+            training_seconds=math.fsum(self._elapsed.values()),
         )
 
     def all_failed(self, *, early: bool) -> SearchFailedError:
@@ -277,6 +297,13 @@ class Record:
         error = SearchFailedError(f"{msg}; the first failure: {name}: {first}")
         error.__cause__ = first
         return error
+
+
+def _numeric(reports: Iterable[Report]) -> list[str]:
+    """Return the names under which numbers were reported besides the score."""
+    told = (metrics for report in reports for metrics in report.metrics)
+    found = (name for one in told for name in one if is_number(one[name]))
+    return list(dict.fromkeys(found))
 
 
 def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from risingsearch.arms import COLUMNS, Arm, Report
+from risingsearch.arms import COLUMNS, Arm, Budget, Report
 from risingsearch.errors import (
     CheckpointError,
     MissingDependencyError,
@@ -111,6 +111,19 @@ class SearchResult:
         directory, in one sentence; None where this is all.
     trust_in_prior : dict
         How far each earlier search is trusted in the end, by its name, from 0 to 1.
+    metric : str
+        What the score is called.
+    other_metrics : list of str
+        The columns of ``history`` with the numbers that ``train`` returned besides it.
+    budget : Budget, optional
+        What the search may spend, with all that was added.
+    begun : str, optional
+        Date and time when the search was made, as in ISO 8601.
+    wall_seconds : float
+        Time by the clock in which it ran, until the last job came back; NaN where an
+        earlier release has not measured it.
+    training_seconds : float
+        Seconds of training, summed over all workers, those of failed epochs included.
     """
 
     best_params: dict[str, Any]
@@ -129,6 +142,12 @@ class SearchResult:
     _best_checkpoint: bytes | CheckpointError | None = field(repr=False)
     left_out: str | None = None
     trust_in_prior: dict[str, float] = field(default_factory=dict)
+    metric: str = "score"
+    other_metrics: list[str] = field(default_factory=list)
+    budget: Budget | None = None
+    begun: str | None = None
+    wall_seconds: float = math.nan
+    training_seconds: float = 0.0
 
     @property
     def opened_by_prior(self) -> list[int]:
@@ -164,10 +183,13 @@ class SearchResult:
         """Draw which arm trained when; see ``risingsearch.plotting``."""
         from risingsearch.plotting import plot_allocation
 
-        return plot_allocation(self.history, ax=ax, direction=self.direction, **options)
+        return plot_allocation(self.history, ax=ax, **self._drawn_as(), **options)
 
     def plot_curves(self, ax: Any = None, **options: Any) -> Any:
         """Draw the learning curves of all arms; see ``risingsearch.plotting``."""
         from risingsearch.plotting import plot_curves
 
-        return plot_curves(self.history, ax=ax, direction=self.direction, **options)
+        return plot_curves(self.history, ax=ax, **self._drawn_as(), **options)
+
+    def _drawn_as(self) -> dict[str, Any]:
+        return {"direction": self.direction, "metric": self.metric}

@@ -9,12 +9,14 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Budget, Report
 from risingsearch.errors import (
     CheckpointError,
+    InvalidParameterError,
     JournalError,
     SearchFailedError,
     StateError,
@@ -55,6 +57,7 @@ from risingsearch.storage.run_directory import (
     no_collection,
     saved_entropy,
     saved_header,
+    saved_metric,
     saved_search,
     understood,
 )
@@ -68,8 +71,9 @@ PER_PROCESS = (
     "run_dir",
     "max_checkpoint_bytes",
     "trust_run_dir",
+    "metric",
 )
-"""Arguments that are neither saved nor compared when a search is resumed."""
+"""Arguments that are not compared when a search is resumed."""
 
 
 class RisingSearch:
@@ -132,6 +136,9 @@ class RisingSearch:
     trust_run_dir : bool, default False
         Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
         code as you.
+    metric : str, optional
+        What the score is called, in figures and reports: by default ``"score"``, or
+        what it was called when the ``run_dir`` was begun.
     identity : dict, optional
         What else has to be the same when ``run_dir`` is opened again, such as a digest
         of the data: JSON values.
@@ -204,15 +211,20 @@ class RisingSearch:
         run_dir: str | Path | None = None,
         max_checkpoint_bytes: int | None = None,
         trust_run_dir: bool = False,
+        metric: str | None = None,
         identity: Mapping[str, Any] | None = None,
         prior: Any = None,
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
         given["candidates"] = candidates = checked_candidates(candidates)
+        _check_metric(metric)
+        begun: str | None = datetime.now().astimezone().isoformat(timespec="seconds")
         if run_dir is not None and holds_search(Path(run_dir)):
             header = saved_header(Path(run_dir))
             given["policy"] = saved_policy(header, policy)
             given["prior"] = saved_prior(header)
+            with understood(Path(run_dir)):
+                metric, begun = metric or saved_metric(header), header.get("begun")
         else:
             given["prior"] = read_prior(prior, candidates)
         workers = workers_of(executor)
@@ -230,7 +242,13 @@ class RisingSearch:
         self._seeds = Seeds(entropy)
         self.scheduler = arguments.scheduler(self._seeds)
         self._key = secrets.token_hex(8)  # in the history
-        self._record = Record(self.trainable, self.candidates, self.scheduler)
+        self._record = Record(
+            self.trainable,
+            self.candidates,
+            self.scheduler,
+            metric=metric or "score",
+            begun=begun,
+        )
         self._loop = Loop(
             self._record,
             workers,
@@ -240,6 +258,7 @@ class RisingSearch:
         )
         if run_dir is not None:
             header = arguments.header(self._seeds)
+            header |= {"metric": metric or "score", "begun": begun}
             directory = RunDirectory(Path(run_dir), max_checkpoint_bytes)
             if not trust_run_dir:
                 check_only_own(directory.path)
@@ -353,9 +372,16 @@ class RisingSearch:
                 search = cls._shown(arguments | {"proposer": openings})
                 search._record.replay(saved.events, 0, None)
             result = search.result()
+            metric = saved_metric(saved.header) or result.metric
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
         missing = CheckpointError(msg)
-        return replace(result, left_out=left_out, _best_checkpoint=missing)
+        return replace(
+            result,
+            left_out=left_out,
+            metric=metric,
+            begun=saved.header.get("begun"),
+            _best_checkpoint=missing,
+        )
 
     @classmethod
     def _shown(cls, arguments: Mapping[str, Any]) -> RisingSearch:
@@ -470,6 +496,12 @@ class RisingSearch:
                     f"scored {score} at epoch {epoch}, and error_score is 'raise'"
                 )
                 raise SearchFailedError(msg)
+
+
+def _check_metric(metric: Any) -> None:
+    if metric is not None and (not isinstance(metric, str) or not metric):
+        msg = f"metric must be what the score is called, as text; got {metric!r}"
+        raise InvalidParameterError(msg)
 
 
 def _check_names(header: Mapping[str, Any]) -> None:

@@ -157,6 +157,7 @@ class Outcome(NamedTuple):
     elapsed: float  # seconds of training, a failed epoch's included
     checkpoint: bytes | None = None  # the state after the last score, to be saved
     now: float | None = None  # seconds since the search began, if they are its budget
+    clock: float | None = None  # the same, whatever the budget; None: not measured
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:

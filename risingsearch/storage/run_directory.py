@@ -216,6 +216,18 @@ def saved_header(path: Path) -> Event:
     return read(path / JOURNAL, header_only=True).header
 
 
+def saved_metric(header: Event) -> str | None:
+    """Return what a saved search calls its score, None where it does not say.
+
+    Earlier releases say so in what describes a sweep only.
+    """
+    sweep = (header["settings"].get("identity") or {}).get("sweep", {})
+    called = header.get("metric") or sweep.get("metric")
+    if isinstance(called, dict):
+        called = called["regex"]  # as sweeps write a pattern
+    return None if called is None else str(called)
+
+
 def saved_search(path: Path) -> Saved:
     """Return the search in a directory, and touch nothing.
 

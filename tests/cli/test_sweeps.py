@@ -137,7 +137,9 @@ def test_a_bash_script_from_plan_to_export(folder, capsys):
     assert Path(found["checkpoint"], "state").read_text() == f"{epoch}\n"
 
     assert main(["status", "runs/sweep"]) == 0
-    assert "the budget of 24 epochs is spent" in capsys.readouterr().out
+    status = capsys.readouterr().out
+    assert "the budget of 24 epochs is spent" in status
+    assert "metric       score" in status
     assert main(["resume", "runs/sweep", "--budget", "+6", "--json"]) == 0
     assert told(capsys)["epochs"] == 30
 
@@ -147,7 +149,10 @@ def test_a_bash_script_from_plan_to_export(folder, capsys):
     assert len(rows) == 30
     assert {row["param_top"] for row in rows if row["arm"] == str(found["best_arm"])}
     assert main(["report", "runs/sweep"]) == 0
-    assert "<title>sweep" in Path("runs", "sweep", "report.html").read_text()
+    page = Path("runs", "sweep", "report.html").read_text()
+    assert "<title>sweep" in page
+    assert "<dd>bash train.sh &#x27;{top}&#x27;</dd>" in page
+    assert "<dt>top</dt><dd>int, low 1, high 50</dd>" in page
     parquet = ["export", "runs/sweep", "--format", "parquet"]
     assert main([*parquet, "--out", "epochs.parquet"]) == 0
     assert len(pd.read_parquet("epochs.parquet")) == 30
@@ -499,6 +504,8 @@ def test_a_misspelt_metric_is_mended_in_the_file(folder, capsys):
     assert codes == [3, 0, 2]
     said = capsys.readouterr().err
     assert "metric is 'epochs' in the sweep, and runs/sweep was begun with 's" in said
+    assert main(["status", "runs/sweep", "--json"]) == 0
+    assert told(capsys)["metric"] == "score"
     assert main(["resume", "runs/sweep", "--budget", "+6", "--json"]) == 0
     assert told(capsys)["epochs"] == 30
 
@@ -713,6 +720,9 @@ def test_an_unmodified_script_is_tuned(plain, capsys):
     assert main(["run", "plain.yaml", "--json"]) == 0
     found = told(capsys)
     assert (found["epochs"], found["failures"]) == (24, 0)
+    assert found["metric"] == "validation ([0-9.]+)"
+    assert main(["report", "runs/plain"]) == 0
+    capsys.readouterr()
     rows = exported("runs/plain", capsys)
     for row in rows:
         expected = row["param_top"] * row["epoch"] / (row["epoch"] + 2)

@@ -109,17 +109,26 @@ class TestAllocation:
         figure = plot_allocation(HISTORY).figure
         assert [ax.get_ylabel() for ax in figure.axes[1:]] == ["score"]
 
+    def test_the_metric_goes_by_its_name(self):
+        ax = plot_allocation(HISTORY, metric="$R^2$")
+        assert ax.figure.axes[1].get_ylabel() == r"\$R^2\$"
+        assert r"best \$R^2\$ (star) is of arm 2" in ax.get_title(loc="left")
+        assert plot_curves(HISTORY, metric="accuracy").get_ylabel() == "accuracy"
+
     def test_the_title_names_the_winner_and_the_star_stands_on_its_best_epoch(self):
         ax = plot_allocation(HISTORY)
         assert ax.get_title(loc="left") == (
-            "6 epochs over 3 arms\nbest (star) is arm 2: 0.9 at epoch 2"
+            "Where 6 epochs went, over 3 arms\n"
+            "best score (star) is of arm 2: 0.9 at epoch 2"
         )
         (star,) = ax.get_lines()
         assert star.get_xydata().tolist() == [[4.5, 1.0]]
 
     def test_minimize_makes_the_lowest_score_the_winner(self):
         ax = plot_allocation(HISTORY, direction="minimize")
-        assert "best (star) is arm 0: 0.3 at epoch 1" in ax.get_title(loc="left")
+        assert "best score (star) is of arm 0: 0.3 at epoch 1" in ax.get_title(
+            loc="left"
+        )
 
     def test_of_equally_trained_arms_the_winner_is_on_top(self):
         history = [epoch(arm, 1, score) for arm, score in enumerate([0.3, 0.2, 0.6])]

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from risingsearch import Functions, RisingSearch
-from risingsearch.arms import Arm, Job, Report
+from risingsearch.arms import Arm, Budget, Job, Report
+from risingsearch.errors import SearchFailedError
 from risingsearch.plotting.html_report import MOST_FAILURES, PROGRAM, write_report
 from risingsearch.search.results import History, SearchResult
 
@@ -64,6 +65,13 @@ class Page(HTMLParser):
 
     @property
     def facts(self):
+        facts = {}
+        for name, value in zip(self.of("dt"), self.of("dd"), strict=True):
+            facts.setdefault(name, value)  # what was searched comes last
+        return facts
+
+    @property
+    def searched(self):
         return dict(zip(self.of("dt"), self.of("dd"), strict=True))
 
     def shape(self):
@@ -83,9 +91,15 @@ def train(state):
     return math.nan if state["epochs"] == state.get("nan") else score
 
 
-def search(candidates, **options):
+def with_loss(state):
+    score = train(state)
+    late = {"late": score / 2} if state["epochs"] > 1 else {}
+    return {"score": score, "loss": 1 - score, **late}
+
+
+def search(candidates, trained=train, **options):
     options = {"budget": 60, "max_epochs": 12, "seed": 0, **options}
-    return RisingSearch(Functions(start, train), candidates, **options)
+    return RisingSearch(Functions(start, trained), candidates, **options)
 
 
 CANDIDATES = [{"top": top / 10, "fails": None} for top in range(1, 10)]
@@ -168,12 +182,68 @@ class TestContents:
             "arms paused": str(sum(a.status == "paused" for a in opened)),
             "arms failed": "0",
             "epochs used": "60",
-            "direction": "maximize",
+            "budget": "60 epochs",
+            "metric": "score, to maximize",
             "stopped because": "the budget of 60 epochs is spent",
             "policy": "auto",
             "seed": "0",
         }
         assert expected.items() <= page.facts.items()
+
+    def test_the_summary_says_when_and_for_how_long(self, result, page_of):
+        timed = dataclasses.replace(
+            result, begun="2026-05-03T14:22:10+02:00", wall_seconds=3725.0,
+            training_seconds=7450.4, budget=Budget(seconds=7450.0),
+        )  # fmt: skip
+        expected = {
+            "begun": "2026-05-03 14:22:10+02:00",
+            "time by the clock": "1 h 2 min",
+            "time in training": "2 h 4 min",
+            "budget": "2 h 4 min of training",
+        }
+        assert expected.items() <= page_of(timed).facts.items()
+        unknown = dataclasses.replace(result, begun=None, wall_seconds=math.nan)
+        facts = page_of(unknown).facts
+        assert not {"begun", "time by the clock"} & facts.keys()
+
+    def test_what_was_searched_is_said_or_read_off_the_candidates(
+        self, result, page_of
+    ):
+        assert page_of(result).searched["top"] == "0.1 to 0.9, 9 values"
+        assert page_of(result).searched["fails"] == "None"
+        page = page_of(result, space={"top": "uniform, low 0 | 1"})
+        assert page.searched["top"] == "uniform, low 0 | 1"
+
+    def test_the_metric_goes_by_its_name(self, page_of):
+        page = page_of(search(CANDIDATES, metric="accuracy").run())
+        assert "Best accuracy" in "".join(page.of("p"))
+        assert page.data["metric"] == "accuracy"
+
+    def test_other_metrics_can_be_drawn(self, page_of):
+        result = search(CANDIDATES, trained=with_loss).run()
+        loss, late = page_of(result).data["others"]
+        assert (loss["name"], late["name"]) == ("loss", "late")
+        assert loss["values"] == pytest.approx(result.history["loss"], rel=1e-5)
+        first = [row["epoch"] == 1 for row in result.history]
+        assert [value is None for value in late["values"]] == first
+
+    def test_of_very_many_metrics_the_rest_is_counted(self, page_of, monkeypatch):
+        monkeypatch.setattr("risingsearch.plotting.html_report.MOST_VALUES", 60)
+        data = page_of(search(CANDIDATES, trained=with_loss).run()).data
+        assert [metric["name"] for metric in data["others"]] == ["loss"]
+        assert data["othersLeftOut"] == 1
+
+    def test_arms_that_a_prior_opened_are_marked(self, result, page_of):
+        page = page_of(search(CANDIDATES, prior=result).run())
+        told = page.data["told"]
+        marked = {
+            arm for arm, mark in zip(told["arm"], told["marks"], strict=True)
+            if mark == "8"
+        }  # fmt: skip
+        assert marked == set(search(CANDIDATES, prior=result).run().opened_by_prior)
+        assert marked
+        assert page.data["hasPrior"]
+        assert not page_of(result).data["hasPrior"]
 
     def test_every_epoch_is_there_in_the_order_told(self, result, page_of):
         told = page_of(result).data["told"]
@@ -308,8 +378,8 @@ class TestFailures:
 
 class TestSmallSearches:
     def test_before_the_first_epoch(self, page_of):
-        page = page_of(search(CANDIDATES).result(), settings={"budget": 60})
-        assert "No epoch has had a finite score." in page.of("p")
+        page = page_of(search(CANDIDATES).result())
+        assert "No epoch has been recorded: stopped before its end." in page.of("p")
         assert page.facts["arms opened"] == "0 of 9"
         assert page.data["told"] == {"arm": [], "epoch": [], "score": [], "marks": ""}
         assert page.data["bestArm"] is None
@@ -321,9 +391,12 @@ class TestSmallSearches:
 
     def test_no_score_at_all(self, page_of):
         stopped = search([{"top": math.nan}], budget=3)
-        with pytest.raises(Exception, match="has had a finite score"):
+        with pytest.raises(SearchFailedError, match="has had a finite score"):
             stopped.run()
-        data = page_of(stopped.result()).data
+        page = page_of(stopped.result())
+        data = page.data
+        why = "No epoch has had a finite score. The failure: the score is nan"
+        assert why in page.of("p")
         assert data["told"]["score"] == [None]
         assert data["arms"]["best"] == data["arms"]["bestEpoch"] == [None]
 
@@ -338,10 +411,14 @@ class TestSafety:
     @pytest.mark.parametrize("text", HOSTILE)
     def test_a_text_stays_in_its_place(self, page_of, text):
         plain = made_up(2, 12, lambda _: {"p": "v"}, ValueError("v"))
+        plain = dataclasses.replace(plain, begun="now")
         hostile = made_up(2, 12, lambda _: {text: text}, ValueError(text))
         hostile = dataclasses.replace(
             hostile,
             stop_reason=text,
+            metric=text,
+            other_metrics=[text],
+            begun=text,
             arms=[dataclasses.replace(arm, reason=text) for arm in hostile.arms],
         )
         usual = page_of(plain, title="t", settings={"s": "v"})
@@ -352,6 +429,10 @@ class TestSafety:
         one_line = " ".join(text.split())
         assert param["name"] == column(param)[0] == one_line
         assert column(page.data["arms"]["why"])[0] == one_line
+        (other,) = page.data["others"]
+        assert other["name"] == page.data["metric"]
+        assert len(other["name"]) <= 40
+        assert other["name"].isprintable()
         if text.isprintable():
             assert page.of("h1") == [one_line]
             assert page.facts[one_line] == one_line

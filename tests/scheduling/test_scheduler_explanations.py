@@ -29,7 +29,7 @@ def test_explain_says_where_every_arm_stands_and_why() -> None:
     assert [(arm.status, arm.reason) for arm in scheduler.explain()] == [
         ("finished", "has used all its epochs"),
         ("failed", "retired: score is not finite"),
-        ("paused", "paused: Scripted preferred arm 0"),
+        ("paused", "paused with the best score: Scripted went on to arm 0"),
         ("running", "in training"),
         ("running", "in training"),
         ("unopened", "not opened: the policy opens arms when it sees fit"),
@@ -38,6 +38,16 @@ def test_explain_says_where_every_arm_stands_and_why() -> None:
     assert scheduler.explain()[0].last_score == 0.6
     assert scheduler.explain()[0].best_epoch == 2
     assert math.isnan(scheduler.explain()[5].last_score)
+
+
+def test_of_the_best_arm_nobody_says_that_another_was_preferred() -> None:
+    scheduler = Scheduler(scripted(), n_arms=2, budget=9, direction="minimize")
+    for score in (0.2, 0.5):
+        scheduler.tell(ask(scheduler), score)
+    assert scheduler.best_arm == 0
+    assert scheduler.explain()[0].reason == (
+        "paused with the best score: Scripted went on to arm 1"
+    )
 
 
 def test_the_arm_told_last_is_not_waiting_for_another() -> None:

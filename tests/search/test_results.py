@@ -3,6 +3,7 @@
 import math
 import sys
 import threading
+from datetime import datetime
 
 import matplotlib as mpl
 import pytest
@@ -17,6 +18,7 @@ from curve_search import (
     make_nothing,
 )
 
+from risingsearch import Budget, InvalidParameterError, RisingSearch
 from risingsearch.errors import (
     MissingDependencyError,
     SearchFailedError,
@@ -166,6 +168,37 @@ class TestResult:
         text = repr(a_search(PEAKED).run())
         assert "best_score=0.9, best_epoch=3, best_arm=0" in text
         assert "history" not in text
+
+
+class TestFacts:
+    def test_are_the_same_in_a_directory(self, tmp_path):
+        kept = {"metric": "accuracy", "run_dir": tmp_path / "run"}
+        search = a_search(RISING, FLAT, **kept)
+        search.run()
+        search.extend(3)
+        result, saved = search.run(), RisingSearch.saved_result(tmp_path / "run")
+        for name in ("metric", "begun", "budget", "training_seconds"):
+            assert getattr(saved, name) == getattr(result, name)
+        assert result.metric == "accuracy"
+        assert result.budget == Budget(epochs=12 + 3)
+        assert datetime.fromisoformat(result.begun).tzinfo is not None
+        again = a_search(RISING, FLAT, run_dir=tmp_path / "run")
+        assert again.result().metric == "accuracy"
+        assert again.result().begun == result.begun
+
+    def test_only_numbers_are_other_metrics(self):
+        def train(state):
+            state["epochs"] += 1
+            told = {"score": 0.5, "loss": 1, "note": "slow", "best": True}
+            return told | ({"late": 0.1} if state["epochs"] > 1 else {})
+
+        trainable = Functions(lambda params, seed: {"epochs": 0}, train)
+        result = RisingSearch(trainable, [{}], budget=2).run()
+        assert result.other_metrics == ["loss", "late"]
+
+    def test_a_name_is_a_text(self):
+        with pytest.raises(InvalidParameterError, match="what the score is called"):
+            a_search(RISING, metric=len)
 
 
 def test_a_column_goes_by_its_name():

@@ -139,3 +139,21 @@ def test_more_time_goes_on(clock):
     search.run()
     search.extend(Budget(wall_seconds=5.0))
     assert search.run().n_epochs == SECONDS + 5
+
+
+def test_how_long_a_search_took_goes_on_with_its_directory(clock, tmp_path):
+    options = {"budget": 30, "run_dir": tmp_path / "run"}
+
+    def rest(search, report):
+        clock.now += 5.0
+        if len(report.scores) and search.scheduler.n_epochs >= 20:
+            search.stop()
+
+    first = a_search(clock, slice=1, callbacks=[rest], **options).run()
+    assert first.wall_seconds == 20 + 19 * 5.0
+    clock.now += 10_000.0
+    result = a_search(clock, slice=1, **options).run()
+    assert result.wall_seconds == first.wall_seconds + 10
+    assert RisingSearch.saved_result(tmp_path / "run").wall_seconds == (
+        result.wall_seconds
+    )

@@ -3,12 +3,16 @@
 const CURVES = { left: 62, right: 16, top: 14, bottom: 44 };
 const lines = { projections: true };
 
+// Only of the score an end is expected.
+const projecting = () => lines.projections && state.metric === score;
+
 // Projections widen the range of the scores, but not beyond a quarter of it.
 function curveRange() {
+  const [low, high] = state.metric.range;
   const reach = (high - low) / 4;
   const ends = data.projections
     .flatMap(([, , level, , end]) => [level, end])
-    .filter((end) => lines.projections && end >= low - reach && end <= high + reach);
+    .filter((end) => projecting() && end >= low - reach && end <= high + reach);
   const from = ends.reduce((a, b) => Math.min(a, b), low);
   const to = ends.reduce((a, b) => Math.max(a, b), high);
   const margin = 0.06 * (to - from) || 0.05 * Math.abs(to) || 0.5;
@@ -21,7 +25,7 @@ function paintCurves(chart, context, width, height) {
   const [from, to] = curveRange();
   const longest = told.epoch.reduce((a, b) => Math.max(a, b), 1);
   const last = data.projections.reduce((a, p) => Math.max(a, p[3]), longest);
-  const end = lines.projections ? last : longest;
+  const end = projecting() ? last : longest;
   const wide = (width - left - right) / (end + 0.5);
   const x = (epoch) => left + epoch * wide;
   const tall = (height - top - bottom) / (to - from);
@@ -41,7 +45,7 @@ function paintCurves(chart, context, width, height) {
   };
   const project = (on, arm) => {
     const projection = projectionOf.get(arm);
-    if (!projection || !lines.projections) return;
+    if (!projection || !projecting()) return;
     const [, since, level, until, expected] = projection;
     on.save();
     clip(on);
@@ -57,10 +61,10 @@ function paintCurves(chart, context, width, height) {
     on.restore();
   };
   for (let i = 0; i < chart.x.length; i++) {
-    const score = told.score[i];
-    const inside = score !== null && score >= from && score <= to;
+    const value = state.metric.values[i];
+    const inside = value !== null && value >= from && value <= to;
     chart.x[i] = inside ? x(told.epoch[i]) : NaN;
-    chart.y[i] = y(score);
+    chart.y[i] = y(value);
   }
   paintCurveAxes(context, colours, { x, y, from, to, end, width, height });
   context.save();
@@ -100,10 +104,6 @@ function curve(chart, context, arm, dot) {
   let down = false;
   const rows = rowsOf.get(arm);
   for (const i of rows) {
-    if (told.score[i] === null) {
-      down = false;
-      continue;
-    }
     const inside = chart.x[i] === chart.x[i];
     if (!inside) {
       down = false;
@@ -147,7 +147,7 @@ function paintCurveAxes(context, colours, { x, y, from, to, end, width, height }
   context.save();
   context.translate(14, (height - bottom) / 2);
   context.rotate(-Math.PI / 2);
-  context.fillText("score", 0, 0);
+  context.fillText(state.metric.name, 0, 0);
   context.restore();
 }
 
@@ -156,7 +156,8 @@ function curvesLegend() {
   leaders.forEach((arm, i) => {
     const swatch = make("b", { ariaHidden: "true" }, "━");
     swatch.style.color = `var(--lead-${i})`;
-    const text = `arm ${arm}: ${show(arms.best[arm])} at epoch ${arms.bestEpoch[arm]}`;
+    const best = `${show(arms.best[arm])} at epoch ${arms.bestEpoch[arm]}`;
+    const text = `arm ${arm}${openedByPrior.has(arm) ? " ◆" : ""}: ${best}`;
     const button = make("button", { type: "button", value: arm }, swatch, " ", text);
     button.setAttribute("aria-pressed", "false");
     button.addEventListener("click", () => select(arm));
@@ -165,16 +166,41 @@ function curvesLegend() {
   const others = ranked.length - leaders.length;
   if (others > 0) box.append(make("span", {}, `${count(others, "other")} in grey`));
   if (data.projections.length) {
-    const input = make("input", { type: "checkbox", checked: true });
+    const input = make("input", { id: "projected", type: "checkbox", checked: true });
     input.addEventListener("change", () => {
       lines.projections = input.checked;
       charts[1].draw();
     });
     box.append(make("label", {}, input, "╌ end expected at the arm's last choice"));
   }
-  const lost = told.score.filter((score) => score === null).length;
-  const notes = [`${count(told.arm.length, "epoch")} over ${count(rowsOf.size, "arm")}`];
-  if (outside()) notes.push(`${count(outside(), "score")} far out and not drawn`);
-  if (lost) notes.push(`${count(lost)} without a score (×)`);
+}
+
+function curvesNote() {
+  const { name, values } = state.metric;
+  const out = outside(state.metric);
+  const lost = told.score.filter((value) => value === null).length;
+  const lacking = values.filter((value, i) => value === null && told.score[i] !== null);
+  const notes = [
+    `${name}: ${count(told.arm.length, "epoch")} over ${count(rowsOf.size, "arm")}`,
+  ];
+  if (out) notes.push(`${count(out, "value")} far out and not drawn`);
+  if (lost) notes.push(`${count(lost)} that failed (×)`);
+  if (lacking.length) notes.push(`${count(lacking.length)} without this metric`);
+  if (state.metric !== score) notes.push(`colours and order are those of ${score.name}`);
+  const more = data.othersLeftOut;
+  if (more) notes.push(`${count(more, "metric")} left out of this page for their size`);
   find("curves-note").textContent = `${notes.join(", ")}.`;
+}
+
+function chooseMetric() {
+  const choice = find("metric");
+  choice.append(...metrics.map(({ name }, k) => make("option", { value: k }, name)));
+  choice.addEventListener("change", () => {
+    state.metric = metrics[choice.value];
+    if (data.projections.length) find("projected").disabled = state.metric !== score;
+    curvesNote();
+    charts[1].draw();
+  });
+  find("metrics").hidden = metrics.length === 1;
+  curvesNote();
 }

@@ -4,7 +4,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { arms, told, maximize } = data;
-const OPENED = 1, REVIVED = 2, FAILED = 4;
+const OPENED = 1, REVIVED = 2, FAILED = 4, BY_PRIOR = 8; // of a row told
 const LEADERS = 5;
 
 const at = (column, i) => column.distinct[column.at[i]];
@@ -27,6 +27,8 @@ function make(tag, facts = {}, ...children) {
   return element;
 }
 
+told.marks = Array.from(told.marks, (mark) => parseInt(mark, 16));
+
 // The rows told of every arm, in the order told.
 const rowsOf = new Map();
 told.arm.forEach((arm, i) => {
@@ -41,22 +43,35 @@ const first = ranked.indexOf(data.bestArm);
 if (first > 0) ranked.unshift(...ranked.splice(first, 1));
 const leaders = ranked.slice(0, LEADERS);
 
-// The range of the scores without those far out at the bad end, which would flatten
-// all others: beyond Tukey's outer fence.
-function scoreRange() {
-  const scores = told.score.filter((score) => score !== null).sort((a, b) => a - b);
-  if (!scores.length) return [0, 1];
-  const quarter = scores[Math.floor(scores.length / 4)];
-  const threeQuarters = scores[Math.floor((3 * scores.length) / 4)];
-  const reach = 3 * (threeQuarters - quarter);
-  const kept = scores.filter(
-    (s) => !reach || (maximize ? s >= quarter - reach : s <= threeQuarters + reach),
-  );
+const openedByPrior = new Set(told.arm.filter((_, i) => told.marks[i] & BY_PRIOR));
+
+// The range of values without those far out, which would flatten all others: beyond
+// Tukey's outer fence. Of scores, only those at the bad end are: `sides` says which.
+function rangeOf(given, sides) {
+  const values = given.filter((value) => value !== null).sort((a, b) => a - b);
+  if (!values.length) return [0, 1];
+  const quarter = values[Math.floor(values.length / 4)];
+  const threeQuarters = values[Math.floor((3 * values.length) / 4)];
+  const reach = 3 * (threeQuarters - quarter) || Infinity;
+  const least = sides.low ? quarter - reach : -Infinity;
+  const most = sides.high ? threeQuarters + reach : Infinity;
+  const kept = values.filter((value) => value >= least && value <= most);
   return [kept[0], kept[kept.length - 1]];
 }
-const [low, high] = scoreRange();
-const outside = () =>
-  told.score.filter((s) => s !== null && (s < low || s > high)).length;
+const score = {
+  name: data.metric,
+  values: told.score,
+  range: rangeOf(told.score, { low: maximize, high: !maximize }),
+};
+const [low, high] = score.range;
+const metrics = [
+  score,
+  ...data.others.map(({ name, values }) => ({
+    name, values, range: rangeOf(values, { low: true, high: true }),
+  })),
+];
+const outside = ({ values, range: [from, to] }) =>
+  values.filter((value) => value !== null && (value < from || value > to)).length;
 
 function paramsOf(arm) {
   return data.params

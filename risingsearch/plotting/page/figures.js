@@ -1,6 +1,6 @@
 // What the two figures share: the selection, colours, ticks, and pointing at an epoch.
 
-const state = { selected: null, filter: "" };
+const state = { selected: null, filter: "", metric: score };
 const charts = [];
 
 function select(arm) {
@@ -20,7 +20,7 @@ function palette() {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  const names = ["paper", "ink", "faint", "line", "others", "accent", "bad", "turn"];
+  const names = ["paper", "ink", "faint", "line", "others", "accent", "bad", "turn", "prior"];
   const colours = Object.fromEntries(names.map((name) => [name, colour(name)]));
   colours.leads = Array.from({ length: LEADERS }, (_, i) => colour(`lead-${i}`));
   const [red] = colours.paper.match(/\d+/g);
@@ -187,10 +187,13 @@ class Chart {
     const tip = find("tip");
     const arm = told.arm[i];
     const lines = paramsOf(arm).map(([name, value]) => `${name}: ${show(value)}`);
-    const reason = { [OPENED]: "opened", [REVIVED]: "revived" }[told.marks[i] & 3];
-    const facts = [`epoch ${told.epoch[i]}`, `score ${show(told.score[i])}`];
+    const facts = [`epoch ${told.epoch[i]}`, `${score.name} ${show(told.score[i])}`];
+    const { name, values } = state.metric;
+    if (state.metric !== score) facts.push(`${name} ${show(values[i])}`);
     if (told.marks[i] & FAILED) facts.push("failed");
-    if (reason) facts.push(reason);
+    if (told.marks[i] & OPENED) facts.push("opened");
+    if (told.marks[i] & REVIVED) facts.push("revived");
+    if (openedByPrior.has(arm)) facts.push("opened by prior");
     const projection = projectionOf.get(arm);
     if (projection) {
       const [, epoch, , end, score] = projection;

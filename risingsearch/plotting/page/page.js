@@ -37,10 +37,12 @@ function begin() {
   table();
   let redraw = () => {};
   if (told.arm.length) {
-    allocation.hidden = bought.hidden = false;
-    const best = data.bestArm === null ? "none has a score" : `best is arm ${data.bestArm}`;
+    allocation.hidden = false;
+    bought.hidden = !ranked.length;
+    const best = data.bestArm === null ? `none has a finite ${score.name}` : `best is arm ${data.bestArm}`;
     const keys = "Arrow keys step through the epochs, Enter selects the arm.";
     const colourRamp = stripLegend();
+    chooseMetric();
     curvesLegend();
     const strip = new Chart(
       "strip",

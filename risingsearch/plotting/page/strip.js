@@ -10,7 +10,7 @@ const DIGITS = String(arms.epochs.length).length;
 const STRIP = { left: Math.max(42, 24 + 7 * DIGITS), right: 30, top: 40, bottom: 8 };
 const SHORTEST = 15; // pixels of a row's label
 const MOST_MARKS = 400; // more would hide the blocks: not shown until asked for
-const marked = { [OPENED]: true, [REVIVED]: true, [FAILED]: true };
+const marked = { [OPENED]: true, [BY_PRIOR]: true, [REVIVED]: true, [FAILED]: true };
 
 function stripRowHeight() {
   const n = stripRows.length;
@@ -67,6 +67,15 @@ function paintMarks(chart, context, step, tall) {
   });
   context.fill();
   context.beginPath();
+  draw(BY_PRIOR, colours.prior, (cx, cy, start) => {
+    context.moveTo(start - 2 * r - 2, cy);
+    context.lineTo(start - r - 1, cy - r - 1);
+    context.lineTo(start, cy);
+    context.lineTo(start - r - 1, cy + r + 1);
+    context.closePath();
+  });
+  context.fill();
+  context.beginPath();
   draw(REVIVED, colours.turn, (cx, cy, start) => {
     context.moveTo(start - r, cy - r);
     context.lineTo(start + r * 0.4, cy);
@@ -105,11 +114,12 @@ function stripLegend() {
   const box = find("strip-legend");
   const words = [
     [OPENED, "●", "ink", "opened"],
+    ...(data.hasPrior ? [[BY_PRIOR, "◆", "prior", "opened by prior"]] : []),
     [REVIVED, "▶", "turn", "revived"],
     [FAILED, "×", "bad", "failed"],
   ];
   for (const [bit, sign, colour, word] of words) {
-    const n = [...told.marks].filter((m) => m & bit).length;
+    const n = told.marks.filter((mark) => mark & bit).length;
     marked[bit] = n > 0 && (n <= MOST_MARKS || bit === FAILED);
     const input = make("input", { type: "checkbox", checked: marked[bit], disabled: !n });
     input.addEventListener("change", () => {
@@ -123,8 +133,8 @@ function stripLegend() {
   const bar = make("canvas", { className: "ramp", width: 100, height: 1 });
   const [worst, best] = maximize ? [low, high] : [high, low];
   if (!ranked.length) return () => {};
-  const beyond = outside() ? (maximize ? "≤ " : "≥ ") : "";
-  box.append(make("span", {}, `score ${beyond}${show(worst, 4)}`, bar, show(best, 4)));
+  const beyond = outside(score) ? (maximize ? "≤ " : "≥ ") : "";
+  box.append(make("span", {}, `${score.name} ${beyond}${show(worst, 4)}`, bar, show(best, 4)));
   return (dark) => {
     const context = bar.getContext("2d");
     for (let x = 0; x < 100; x++) {

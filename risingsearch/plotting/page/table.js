@@ -3,9 +3,12 @@
 const columns = [
   { name: "arm", of: (arm) => arm },
   { name: "status", of: (arm) => at(arms.status, arm) },
-  { name: "best score", of: (arm) => arms.best[arm], down: maximize },
+  { name: `best ${score.name}`, of: (arm) => arms.best[arm], down: maximize },
   { name: "at epoch", of: (arm) => arms.bestEpoch[arm], down: true },
   { name: "epochs", of: (arm) => arms.epochs[arm], down: true },
+  ...(data.hasPrior
+    ? [{ name: "opened by prior", of: (arm) => (openedByPrior.has(arm) ? "yes" : null) }]
+    : []),
   ...data.params.map((column) => ({
     name: column.name,
     of: (arm) => at(column, arm),
@@ -22,7 +25,9 @@ for (const column of columns) {
   const kinds = new Set(all.map((arm) => typeof column.of(arm)));
   column.numeric = kinds.has("number") && !kinds.has("string");
 }
-const order = { column: columns[2], down: maximize, rows: all, shown: AT_ONCE };
+const isOpened = (arm) => at(arms.status, arm) !== "unopened";
+const nUnopened = all.filter((arm) => !isOpened(arm)).length;
+const order = { column: columns[2], down: maximize, rows: all, shown: AT_ONCE, unopened: false };
 
 function compare(a, b) {
   if (typeof a === typeof b) return a < b ? -1 : a > b ? 1 : 0;
@@ -36,6 +41,7 @@ function arrange() {
   const none = (arm) => of(arm) === null;
   const turn = order.down ? -1 : 1;
   order.rows = all
+    .filter((arm) => order.unopened || isOpened(arm))
     .filter((arm) => words.every((word) => texts[arm].includes(word)))
     .sort((a, b) => none(a) - none(b) || turn * compare(of(a), of(b)) || a - b);
   order.shown = AT_ONCE;
@@ -47,7 +53,8 @@ function fill() {
   find("arms").tBodies[0].replaceChildren(...rows.slice(0, shown).map(rowFor));
   const left = rows.length - Math.min(shown, rows.length);
   const visible = left ? `first ${count(shown)} of ` : "";
-  const of = rows.length < all.length ? ` that match, of ${count(all.length, "arm")}` : "";
+  const inSight = order.unopened ? all.length : all.length - nUnopened;
+  const of = rows.length < inSight ? ` that match, of ${count(inSight, "arm")}` : "";
   const matching = of ? count(rows.length) + of : count(rows.length, "arm");
   find("count").textContent = visible + matching;
   find("more").hidden = !left;
@@ -113,6 +120,13 @@ function table() {
   find("more").addEventListener("click", () => {
     order.shown += 1000;
     fill();
+  });
+  const [box, words] = find("unopened").children;
+  find("unopened").hidden = !nUnopened;
+  words.textContent = `${count(nUnopened)} never opened`;
+  box.addEventListener("change", () => {
+    order.unopened = box.checked;
+    arrange();
   });
   sort();
 }

@@ -14,11 +14,12 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from risingsearch import RisingSearchCV
+from risingsearch import RisingSearch, RisingSearchCV
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.scoring import (
     accepts_sample_weight,
     checked_scorer,
+    metric_name,
 )
 
 SPACE = [{"alpha": 1e-6}, {"alpha": 1e-2}]
@@ -308,6 +309,30 @@ class TestRouting:
             rising(SGDClassifier()).fit(X, Y, sample_weight=WEIGHTS)
         with pytest.raises(TypeError, match=r"unexpected argument.*nonsense"):
             rising(SGDClassifier()).fit(X, Y, nonsense=1)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "refit", "called"),
+    [
+        (None, True, "score"),
+        ("f1_macro", "best", "f1_macro"),
+        (["accuracy", "f1"], "f1", "f1"),
+        (accuracy_score, False, "accuracy_score"),
+        (make_scorer(log_loss, greater_is_better=False), True, "neg_log_loss"),
+        (lambda model, X, y: 0.5, True, "score"),
+    ],
+)
+def test_the_score_goes_by_the_name_of_its_metric(scoring, refit, called):
+    assert metric_name(scoring, refit) == called
+
+
+def test_a_run_directory_keeps_the_name(tmp_path):
+    options = {"scoring": ["accuracy", "f1"], "refit": "f1", "random_state": 0}
+    search = rising(SGDClassifier(), run_dir=tmp_path / "run", **options).fit(X, Y)
+    result = RisingSearch.saved_result(tmp_path / "run")
+    assert result.metric == "f1"
+    assert "split0_test_accuracy" in result.other_metrics
+    assert search.plot_curves().get_ylabel() == "f1"
 
 
 def test_score_takes_metadata_with_routing_only():
