@@ -12,5 +12,5 @@ it is missing; this package imports none.
 ``risingsearch.integrations.dask``
     ``executor=client.get_executor()``: searches on the workers of a Dask cluster.
 ``risingsearch.integrations.ray``
-    ``RisingScheduler``: Ray Tune trials that pause and come back.
+    ``RisingScheduler``: Ray Tune trials that pause and come back; ``results``.
 """

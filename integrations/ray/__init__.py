@@ -1,6 +1,7 @@
 """Ray Tune: trials that pause and come back, within an exact budget of epochs.
 
-``RisingScheduler`` takes the place of ``ASHAScheduler`` in ``tune.TuneConfig``.
+``RisingScheduler`` takes the place of ``ASHAScheduler`` in ``tune.TuneConfig``;
+``results`` reads what trials have reported from the folder of an experiment.
 """
 
 from risingsearch.errors import missing
@@ -12,6 +13,7 @@ except ModuleNotFoundError as error:
         raise
     raise missing("ray[tune]", "ray") from error
 
+from risingsearch.integrations.ray.reported import results
 from risingsearch.integrations.ray.scheduler import RisingScheduler
 
-__all__ = ["RisingScheduler"]
+__all__ = ["RisingScheduler", "results"]

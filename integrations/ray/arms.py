@@ -35,6 +35,7 @@ class Slice:
     job: Job
     scores: list[float] = field(default_factory=list)
     stamps: list[Stamp] = field(default_factory=list)
+    results: list[Event] = field(default_factory=list)  # as they are noted
 
     @property
     def is_over(self) -> bool:
@@ -46,10 +47,11 @@ class Slice:
         """Whether the last score is not finite: training on would not mend that."""
         return bool(self.scores) and not math.isfinite(self.scores[-1])
 
-    def add(self, score: float, stamp: Stamp) -> None:
+    def add(self, score: float, stamp: Stamp, result: Event) -> None:
         """Add an epoch."""
         self.scores.append(score)
         self.stamps.append(stamp)
+        self.results.append(result)
 
     def n_kept(self, checkpoint: Stamp) -> int:
         """Return how many of its epochs are in a checkpoint."""
@@ -72,10 +74,11 @@ class Arms:
         self.slices: dict[str, Slice] = {}  # those in training, or to be trained
         self._note = note
 
-    def open(self, arm: int, trial_id: str) -> None:
+    def open(self, arm: int, trial_id: str, params: Event) -> None:
         """Give an arm its trial."""
         self._bind(arm, trial_id)
-        self._note({"event": "opened", "arm": arm, "trial": trial_id})
+        opened = {"event": "opened", "arm": arm, "trial": trial_id, "params": params}
+        self._note(opened)
 
     def begin(self) -> None:
         """Ask for what is due, of an arm that has its trial."""
@@ -99,15 +102,16 @@ class Arms:
         slice_ = self.slices.pop(trial_id)
         event = told(slice_.job, slice_.scores, self.scheduler.n_asked)
         self.scheduler.tell(slice_.job, slice_.scores)
-        self._note(event, trial_id)
+        self._note(event | {"results": slice_.results}, trial_id)
 
     def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
         """Tell that a trial failed; epochs that its checkpoint lacks are lost."""
         slice_ = self.slices.pop(trial_id)
-        kept = slice_.scores[: slice_.n_kept(checkpoint)]
+        n_kept = slice_.n_kept(checkpoint)
+        kept, results = slice_.scores[:n_kept], slice_.results[:n_kept]
         event = told(slice_.job, kept, self.scheduler.n_asked) | {"failure": reason}
         self.scheduler.fail(slice_.job, reason, kept)
-        self._note(event, trial_id)
+        self._note(event | {"results": results}, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:
         """Tell that arms can train no more; none of them is in training."""

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy as np
 from pyarrow.fs import FileSelector
 from ray.train._internal.session import _TrainingResult
 from ray.tune.experiment import Trial
@@ -34,6 +35,19 @@ def stamp_of(metrics: Mapping[str, Any]) -> Stamp:
     return metrics.get(TRAINING_ITERATION), metrics.get(TIME_TOTAL_S)
 
 
+def plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics that a journal can hold: text, numbers and booleans."""
+    values = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in metrics.items()
+    }
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, str | bool | int | float)
+    }
+
+
 def last_stamp(trial: Trial) -> Stamp:
     """Return the stamp of the result that a trial's newest checkpoint holds."""
     newest = trial.latest_checkpoint_result
@@ -45,13 +59,8 @@ def checkpoint_of(trial: Trial) -> Event:
     newest = trial.latest_checkpoint_result
     if newest is None:
         return {}
-    metrics = {
-        name: value
-        for name, value in newest.metrics.items()
-        if isinstance(value, str | bool | int | float)
-    }
     name = PurePosixPath(newest.checkpoint.path).name
-    return {"checkpoint": {"name": name, "metrics": as_json(metrics)}}
+    return {"checkpoint": {"name": name, "metrics": as_json(plain(newest.metrics))}}
 
 
 def bring_up_to_date(trial: Trial, event: Mapping[str, Any] | None) -> None:

@@ -23,6 +23,14 @@ from risingsearch.integrations.ray.checkpoints import (
 )
 from risingsearch.integrations.ray.concurrency import lift_limit, room_for
 from risingsearch.integrations.ray.record import Record
+from risingsearch.integrations.ray.reported import (
+    bring_results_up_to_date,
+    params_of,
+    reported,
+    results_by_trial,
+    store_log,
+)
+from risingsearch.json_values import as_json
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
@@ -93,6 +101,7 @@ class Experiment:
             if "checkpoint" in event:
                 trial_id = self.arms.trial[event["job"][0]]
                 self._checkpoints[trial_id] = event["checkpoint"]
+        self._results = results_by_trial(events)  # of trials not yet restored
 
     @property
     def scheduler(self) -> Scheduler:
@@ -123,6 +132,9 @@ class Experiment:
             self.controller._set_trial_status(trial, Trial.PAUSED)
             return
         self.trials[trial_id] = trial
+        results = self._results.pop(trial_id, None)
+        if results is not None:
+            bring_results_up_to_date(trial, results, self.controller)
         if trial.is_finished():
             return
         trial.set_status(Trial.PAUSED)  # Ray files it by that after this call
@@ -153,7 +165,8 @@ class Experiment:
 
     def _add(self, trial: Trial, slice_: Slice, result: Mapping[str, Any]) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
-        slice_.add(float(result[self.metric]), stamp_of(result))
+        noted = as_json(reported(result))
+        slice_.add(float(result[self.metric]), stamp_of(result), noted)
 
     def _continue_or_pause(self, trial: Trial, result: Mapping[str, Any]) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
@@ -218,7 +231,11 @@ class Experiment:
         ]
         # Those that are not waiting for an actor yet come first.
         waiting.sort(key=lambda trial: trial.status == Trial.PENDING)
-        return waiting[0] if waiting else None
+        if not waiting:
+            return None
+        if waiting[0].status == Trial.PAUSED:
+            store_log(waiting[0], self.controller)
+        return waiting[0]
 
     @property
     def is_done(self) -> bool:
@@ -243,7 +260,7 @@ class Experiment:
         if trial_id is None:
             return self._none_is_left()
         if trial_id not in self.arms.arm:
-            self.arms.open(job.arm, trial_id)
+            self._open(job.arm, trial_id)
             self.trials[trial_id].init_local_path()  # its folder, to be found again
             self._record.save_trials(self.controller)
         if self._is_gone(trial_id):
@@ -251,6 +268,9 @@ class Experiment:
         else:
             self.arms.begin()
         return True
+
+    def _open(self, arm: int, trial_id: str) -> None:
+        self.arms.open(arm, trial_id, params_of(self.trials[trial_id]))
 
     def _is_gone(self, trial_id: str) -> bool:
         """Whether Ray trains a trial no more."""
@@ -288,7 +308,7 @@ class Experiment:
         trial_id = trial.trial_id
         if trial_id in self._pool and self.arms.unopened:
             self._pool.remove(trial_id)
-            self.arms.open(self.arms.unopened[0], trial_id)
+            self._open(self.arms.unopened[0], trial_id)
         if trial_id not in self.arms.arm:
             return None
         try:

@@ -15,13 +15,9 @@ from risingsearch.integrations.ray.checkpoints import (
     last_stamp,
     without_checkpoint,
 )
+from risingsearch.integrations.ray.reported import NAME, REMOTE_NAME
 from risingsearch.storage.files import write_whole
 from risingsearch.storage.journal import Event, Journal, create, read
-
-NAME = "risingsearch-journal.jsonl"
-# Ray brings files of this kind back from remote storage, and only there they may be:
-# what it brings back from a folder of this machine, it would write over the file again.
-REMOTE_NAME = "risingsearch-journal.json"
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import ray
 from ray import tune
+from ray.tune.logger import JsonLoggerCallback
 
 from risingsearch.integrations.ray import RisingScheduler
 
@@ -37,7 +38,7 @@ class Trainable(tune.Trainable):
 
 if __name__ == "__main__":
     FOLDER = Path(sys.argv[1])
-    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
+    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # but one, below
     ray.init(
         address=sys.argv[2],
         log_to_driver=False,
@@ -59,8 +60,20 @@ if __name__ == "__main__":
                 scheduler=RisingScheduler(60, 12, n_jobs=2, seed=0),
             ),
             run_config=tune.RunConfig(
-                name="experiment", storage_path=str(FOLDER), verbose=0
+                name="experiment",
+                storage_path=str(FOLDER),
+                verbose=0,
+                callbacks=[JsonLoggerCallback()],
             ),
         )
     results = tuner.fit()
-    print(json.dumps({"trials": len(results), "errors": results.num_errors}))
+    found = {
+        "trials": len(results),
+        "errors": results.num_errors,
+        "last": {r.metrics["trial_id"]: r.metrics["score"] for r in results},
+        "epochs": {
+            r.metrics["trial_id"]: r.metrics_dataframe["epoch"].tolist()
+            for r in results
+        },
+    }
+    print(json.dumps(found))

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import types
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from ray import cloudpickle, tune
 from ray.tune.search.optuna import OptunaSearch
 
 from risingsearch.errors import CheckpointError
-from risingsearch.integrations.ray import RisingScheduler
+from risingsearch.integrations.ray import RisingScheduler, results
 
 DRIVER = Path(__file__).with_name("driver.py")
 LOG = {}  # where trials write what they train
@@ -192,10 +192,20 @@ def test_killed_and_restored_it_trains_nothing_told_again(tmp_path):
     known = told(tmp_path / "experiment")
     before = trained()
     printed, _ = start().communicate()
-    assert json.loads(printed.splitlines()[-1]) == {"trials": 9, "errors": 0}
+    found = json.loads(printed.splitlines()[-1])
+    assert (found["trials"], found["errors"]) == (9, 0)
     again = [line.split() for line in trained()[len(before) :]]
     assert not [(id_, epoch) for id_, epoch in again if int(epoch) <= known[id_]]
     assert len(trained()) == 60 + len(before) - sum(known.values())
+    scores = defaultdict(list)
+    for row in results(tmp_path / "experiment"):
+        scores[row["trial_id"]].append(row["score"])
+        assert row["epoch"] == row["metrics"]["epoch"] == len(scores[row["trial_id"]])
+    assert sum(map(len, scores.values())) == 60
+    assert found["last"] == {id_: told[-1] for id_, told in scores.items()}
+    assert found["epochs"] == {
+        id_: list(range(1, len(told) + 1)) for id_, told in scores.items()
+    }
 
 
 def told(folder):
@@ -216,7 +226,9 @@ def told(folder):
 
 def test_the_guide_tells_the_truth(tmp_path, monkeypatch):
     text = (Path(__file__).parents[3] / "docs" / "ray.md").read_text()
-    first, second, restore = re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.M)
+    first, second, restore, read = re.findall(
+        r"^```\n(.*?)^```$", text, re.DOTALL | re.M
+    )
     guide = types.ModuleType("guide")
     monkeypatch.setitem(sys.modules, "guide", guide)
     monkeypatch.setattr("ray.train.constants.DEFAULT_STORAGE_PATH", str(tmp_path))
@@ -230,6 +242,8 @@ def test_the_guide_tells_the_truth(tmp_path, monkeypatch):
     guide.path = guide.results.experiment_path
     exec(restore, vars(guide))
     assert len(guide.results) == len(guide.scheduler.explain())
+    exec(read, vars(guide))
+    assert len(guide.rows) == 40
     exec(second, vars(guide))
     assert guide.scheduler.n_epochs == 30
     cloudpickle.unregister_pickle_by_value(guide)
