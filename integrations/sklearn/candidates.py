@@ -13,6 +13,12 @@ from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn.epoch_methods import epoch_method
 from risingsearch.integrations.sklearn.folds import configured
 
+IN_TIME = 500
+"""Configurations drawn where the budget or the policy does not say how many.
+
+The policy opens as many as there is time for; those that it never opens cost nothing.
+"""
+
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -93,13 +99,8 @@ def _how_many(
     if n_candidates != "auto":
         return checked_int("n_candidates", n_candidates, 1)
     finite = all(not hasattr(v, "rvs") for one in spaces for v in one.values())
-    if recommended is None and not finite:
-        msg = (
-            "n_candidates='auto' needs a policy by name and a budget in epochs: "
-            "give the number of configurations to draw"
-        )
-        raise InvalidParameterError(msg)
-    limits = [recommended, n_epochs, len(ParameterGrid(spaces)) if finite else None]
+    size = len(ParameterGrid(spaces)) if finite else None
+    limits = [recommended or IN_TIME, n_epochs, size]
     return min(limit for limit in limits if limit is not None)
 
 

@@ -19,6 +19,7 @@ libraries' estimators and a user's own work the same way.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 from sklearn.ensemble import (
@@ -36,6 +37,10 @@ HIST_GRADIENT_BOOSTING = (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+
+
+PASSES = 100
+"""Passes over the rows of a full training."""
 
 
 class EpochMethod(NamedTuple):
@@ -112,6 +117,22 @@ def epoch_method(estimator: Any) -> EpochMethod:
     for parameter, advice in _obstacles(estimator, method.kind, params):
         raise _not_trainable(estimator, advice, parameter)
     return method
+
+
+def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
+    """Return the epochs of a full training: ``PASSES``, or all trees or rounds.
+
+    How many passes an estimator makes at most says little: it stops by itself long
+    before. An ensemble has as many trees as it was given.
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    kind, parameter = epoch_method(last)
+    steps = PASSES
+    if kind != "partial_fit" and parameter is not None:
+        steps = params_of(last)[parameter]
+    if not isinstance(steps, Integral) or steps < 1:  # None: the library decides
+        steps = PASSES
+    return max(1, int(steps) // steps_per_epoch)
 
 
 def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:

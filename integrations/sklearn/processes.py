@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import pickle
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from joblib import cpu_count
+from joblib.externals.loky.backend import reduction
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 _SENT: dict[str, Any] = {}
@@ -37,8 +41,9 @@ class SentOnce:
         return _received, (self.token,)
 
 
-def _receive(token: str, trainable: Any) -> None:
-    _SENT[token] = trainable
+def _receive(token: str, path: Path) -> None:
+    with path.open("rb") as file:
+        _SENT[token] = pickle.load(file)
 
 
 def _received(token: str) -> Any:
@@ -48,34 +53,46 @@ def _received(token: str) -> Any:
 class WorkerProcesses(Executor):
     """Processes, started with the first job and again after a shutdown.
 
-    The trainable is sent to every process when it starts. Each process gets its share
-    of the processors for the threads of its numerical libraries, unless the environment
-    says otherwise.
+    Every process reads the trainable from a file when it starts: the processes start
+    side by side, where a pipe would be filled for one after the other. Each gets its
+    share of the processors for the threads of its numerical libraries, unless the
+    environment says otherwise.
     """
 
     def __init__(self, n_workers: int, trainable: SentOnce) -> None:
         self._max_workers = n_workers
         self._trainable = trainable
         self._pool: ProcessPoolExecutor | None = None
+        self._folder: TemporaryDirectory[str] | None = None
 
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
         """Run ``fn`` in one of the processes."""
         if self._pool is None:
-            share = str(max(1, cpu_count() // self._max_workers))
-            names = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
-            self._pool = ProcessPoolExecutor(
-                self._max_workers,
-                initializer=_receive,
-                initargs=(self._trainable.token, self._trainable.trainable),
-                env={name: os.environ.get(name, share) for name in names},
-            )
+            self._pool = self._started()
         future: Future[Any] = self._pool.submit(fn, *args, **kwargs)
         return future
+
+    def _started(self) -> ProcessPoolExecutor:
+        self._folder = TemporaryDirectory(prefix="risingsearch-")
+        path = Path(self._folder.name, "trainable")
+        with path.open("wb") as file:
+            reduction.dump(self._trainable.trainable, file)
+        share = str(max(1, cpu_count() // self._max_workers))
+        names = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
+        return ProcessPoolExecutor(
+            self._max_workers,
+            initializer=_receive,
+            initargs=(self._trainable.token, path),
+            env={name: os.environ.get(name, share) for name in names},
+        )
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes."""
         if self._pool is not None:
             self._pool.shutdown(wait=wait, kill_workers=cancel_futures)
             self._pool = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None

@@ -33,8 +33,11 @@ from risingsearch.integrations.sklearn.candidates import (
     draw_candidates,
 )
 from risingsearch.integrations.sklearn.delegation import BestEstimatorMixin
-from risingsearch.integrations.sklearn.epoch_methods import routing_callee
-from risingsearch.integrations.sklearn.folds import Folds, frozen_splits
+from risingsearch.integrations.sklearn.epoch_methods import (
+    epochs_in_full,
+    routing_callee,
+)
+from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
 from risingsearch.integrations.sklearn.identity import identity_of
 from risingsearch.integrations.sklearn.results import (
     chosen_index,
@@ -47,6 +50,7 @@ from risingsearch.integrations.sklearn.scoring import (
     routed_metadata,
 )
 from risingsearch.integrations.sklearn.search_run import SearchRun
+from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
     recommended_candidates,
@@ -80,15 +84,21 @@ class RisingSearchCV(
         Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
         for tuning, ``trusted-damped-slope``; where there are more candidates than the
         budget opens, a model of what was seen proposes every second one.
-    budget : int or Budget
+    budget : int or Budget, optional
         Epochs over all configurations, at least one per candidate; or
-        ``Budget(seconds=...)``. An epoch trains and scores every fold once.
+        ``Budget(seconds=...)`` of training. An epoch trains and scores every fold once.
+        It may be left out where there is a ``timeout``.
+    timeout : float, optional
+        Seconds by the clock for the whole ``fit``, with the refit, whatever ``n_jobs``.
+        With a ``budget`` too, what is used up first ends the search.
     n_candidates : int or "auto", default="auto"
         Configurations drawn from the space; ``"auto"`` follows the policy's rule (with
         ``policy="auto"`` one per epoch of the budget, of which under a half are
-        opened). A list of configurations is taken whole.
+        opened; 500 where the budget is time). A list of configurations is taken whole.
     max_epochs : int, optional
-        Epochs one configuration can use at most; by default the whole budget.
+        Epochs one configuration can use at most; by default the whole budget. Where
+        that is time, what a full training takes: 100 passes over the rows, or all
+        trees or rounds of an ensemble.
     policy_params : dict, optional
         Parameters of the policy.
     objective : {"best", "sum"}, default="best"
@@ -201,7 +211,8 @@ class RisingSearchCV(
         param_distributions: Any,
         *,
         policy: Any = "auto",
-        budget: Any,
+        budget: Any = None,
+        timeout: float | None = None,
         n_candidates: Any = "auto",
         max_epochs: int | None = None,
         policy_params: dict[str, Any] | None = None,
@@ -224,6 +235,7 @@ class RisingSearchCV(
         self.param_distributions = param_distributions
         self.policy = policy
         self.budget = budget
+        self.timeout = timeout
         self.n_candidates = n_candidates
         self.max_epochs = max_epochs
         self.policy_params = policy_params
@@ -329,11 +341,13 @@ class RisingSearchCV(
             candidates,
             policy=self.policy,
             budget=self.budget,
-            max_epochs=self.max_epochs,
+            timeout=self.timeout,
+            max_epochs=self._most_epochs(candidates[0]),
             policy_params=self.policy_params,
             objective=self.objective,
             executor=self.executor,
             n_jobs=self.n_jobs,
+            refits=self._refits(folds),
             error_score=self._error_score(),
             seed=seed,
             progress=self.verbose > 0,
@@ -382,11 +396,19 @@ class RisingSearchCV(
         )
         return folds, candidates, int(random.randint(2**31 - 1))
 
+    def _most_epochs(self, params: dict[str, Any]) -> int | None:
+        """Return ``max_epochs``, under a budget in time that of a full training."""
+        in_time = budgeted_epochs(budget_within(self.budget, self.timeout)) is None
+        if self.max_epochs is not None or not in_time:
+            return self.max_epochs
+        return epochs_in_full(configured(self.estimator, params), self.steps_per_epoch)
+
     def _candidates(self, random: Any) -> list[dict[str, Any]]:
+        budget = budget_within(self.budget, self.timeout)
         recommended = recommended_candidates(
             self.policy,
             self.objective,
-            self.budget,
+            budget,
             self.max_epochs,
             self.policy_params,
         )
@@ -395,7 +417,7 @@ class RisingSearchCV(
             self.n_candidates,
             random,
             recommended,
-            budgeted_epochs(self.budget),
+            budgeted_epochs(budget),
         )
         check_trainable(self.estimator, candidates)
         return candidates
@@ -502,8 +524,13 @@ class RisingSearchCV(
         self.best_params_ = result.candidates[self.best_index_]
         self.best_epoch_ = result.arms[self.best_index_].best_epoch
 
+    def _refits(self, folds: Folds) -> bool:
+        """Return whether the best configuration is trained afresh."""
+        hands_over = self.refit == "best" and folds.metric is None
+        return self.refit is not False and not hands_over
+
     def _best_estimator(self, result: SearchResult) -> Any:
-        if self.refit == "best" and not self.multimetric_:
+        if not self._refits(self._run.folds):
             [trainer] = result.best_state()
             return trainer.estimator
         seed = self._search.seed_of(self.best_index_)

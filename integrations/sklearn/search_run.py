@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from joblib import effective_n_jobs
+from sklearn.utils.validation import _num_samples
 
+from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
 from risingsearch.scheduling.arguments import default_order
+from risingsearch.scheduling.budgets import budget_within
+from risingsearch.scheduling.view import SchedulerView
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 
@@ -19,7 +23,8 @@ class SearchRun:
     """The search behind a fitted ``RisingSearchCV``, with its models and its workers.
 
     Without an executor, ``n_jobs`` processes of its own train at the same time. All
-    other options are those of ``RisingSearch``.
+    other options are those of ``RisingSearch``. With ``refits``, time by the clock is
+    kept for training the best configuration once more.
     """
 
     def __init__(
@@ -29,6 +34,7 @@ class SearchRun:
         *,
         n_jobs: int | None,
         executor: Any,
+        refits: bool,
         **options: Any,
     ) -> None:
         self.folds = folds
@@ -40,7 +46,8 @@ class SearchRun:
             self._workers = WorkerProcesses(count, trainable)
         order = "completion"
         if executor is None:
-            order = default_order(options["budget"], count)
+            budget = budget_within(options["budget"], options["timeout"])
+            order = default_order(budget, count)
         self.search = RisingSearch(
             trainable,
             candidates,
@@ -49,6 +56,10 @@ class SearchRun:
             order=order,
             **options,
         )
+        self._refit_time = RefitTime(folds)
+        if refits:
+            scheduler = self.search.scheduler
+            self.search.seconds_after = lambda: self._refit_time.expected(scheduler)
 
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch.
@@ -56,7 +67,8 @@ class SearchRun:
         An interrupt ends the worker processes at once; nothing else does.
         """
 
-        def tell(search: RisingSearch, report: Any) -> None:
+        def tell(search: RisingSearch, report: Report) -> None:
+            self._refit_time.learn(report)
             if isinstance(report.failure, InvalidParameterError):
                 raise report.failure  # an argument's fault, not a configuration's
             for _ in report.scores:
@@ -76,3 +88,29 @@ class SearchRun:
                 self._workers.shutdown(cancel_futures=interrupted)
         tasks.search_done()
         return result
+
+
+class RefitTime:
+    """How long it takes to train the best configuration once more, on all rows."""
+
+    def __init__(self, folds: Folds) -> None:
+        rows_trained = sum(len(train) for train, _ in folds.splits)
+        self._n_splits = len(folds.splits)
+        self._share: float = _num_samples(folds.X) / rows_trained
+        self._seconds: dict[int, list[float]] = {}  # of all folds, by arm and epoch
+
+    def learn(self, report: Report) -> None:
+        """Take in how long the training of some epochs took."""
+        of_arm = self._seconds.setdefault(report.job.arm, [])
+        for details in report.metrics:
+            folds = range(self._n_splits)
+            of_arm.append(sum(details[f"split{i}_fit_time"] for i in folds))
+
+    def expected(self, scheduler: SchedulerView) -> float:
+        """Return the seconds that it would take now."""
+        arm = scheduler.best_arm
+        seconds = None if arm is None else self._seconds.get(arm)
+        if not seconds:  # known to an earlier process at most
+            return 0.0
+        mean = sum(seconds) / len(seconds)
+        return mean * self._share * scheduler.best_epoch

@@ -288,6 +288,30 @@ class WallClockBudget(CostBudget):
         self.started = dict(state["started"])
 
 
+def budget_within(budget: int | Budget | None, timeout: float | None) -> int | Budget:
+    """Return what a search may spend: its budget, or all the time until the timeout.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is neither, or the timeout is not above 0.
+
+    Examples
+    --------
+    >>> budget_within(None, timeout=600).wall_seconds
+    600.0
+    """
+    if timeout is None and budget is None:
+        msg = (
+            "say when the search ends: budget=300 for 300 epochs in all, or "
+            "timeout=600 for 600 seconds by the clock"
+        )
+        raise InvalidParameterError(msg)
+    if timeout is not None:
+        timeout = checked_float("timeout", timeout, 0.0, open_low=True)
+    return Budget(wall_seconds=timeout) if budget is None else budget
+
+
 def open_budget(
     budget: int | Budget, n_arms: int, n_jobs: int | None = None
 ) -> EpochBudget | CostBudget:

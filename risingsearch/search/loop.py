@@ -36,13 +36,16 @@ class Loop:
         in_process: bool,
         seed_of: Callable[[int], int],
         progress: bool,
+        timeout: float | None,
+        seconds_after: Callable[[], float],
     ) -> None:
         self.interrupted = False  # by Ctrl-C, in the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
         self._record = record
         self._scheduler = record.scheduler
-        self._clock = WallClock(record.scheduler)
+        self._clock = WallClock(record.scheduler, timeout, seconds_after)
+        self.late: str | None = None  # which time the last run has used up
         self._failures = FirstFailures(record.scheduler)
         self._workers = workers
         self._in_process = in_process
@@ -56,6 +59,7 @@ class Loop:
         ``on_report`` gets the report of every job, once it is recorded.
         """
         self._stopping = self.interrupted = False
+        self.late = None
         self._clock.go_on(self._record.wall_seconds)
         self._failures.begin()
         with (
@@ -89,7 +93,7 @@ class Loop:
         self._stopping = True
 
     def _is_cut_short(self) -> bool:
-        return self.interrupted or self._clock.is_over()
+        return self.interrupted or self._clock.left <= 0.0
 
     def _interrupt(self) -> None:
         self._stopping = self.interrupted = True
@@ -117,7 +121,9 @@ class Loop:
     def _next_job(self) -> Job | None:
         if self._failures.are_enough() and not self._futures:
             self._record.flush()  # there may be a score that waits for its decision
-        if self._clock.is_over() or self._failures.are_enough():
+        if self._scheduler.n_asked > 0:  # whatever the time, one epoch is trained
+            self.late = self._clock.why_over()
+        if self.late or self._failures.are_enough():
             return None
         return self._next_retried() or self._scheduler.ask()
 
@@ -155,6 +161,7 @@ class Loop:
             sign=scheduler.sign,
             best_reward=-math.inf if math.isnan(best) else scheduler.sign * best,
             wants_checkpoint=record.directory is not None,
+            seconds=self._clock.left,
         )
         task = record.retained.resumed(task)
         if self._in_process:

@@ -24,6 +24,7 @@ from risingsearch.errors import (
 from risingsearch.policies import Policy
 from risingsearch.priors import read_prior
 from risingsearch.priors.history import run_key
+from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.search.arguments import (
     Arguments,
@@ -68,6 +69,7 @@ PER_PROCESS = (
     "executor",
     "callbacks",
     "progress",
+    "timeout",
     "run_dir",
     "max_checkpoint_bytes",
     "trust_run_dir",
@@ -95,9 +97,10 @@ class RisingSearch:
         (``GaussianProcessProposer``), with ``policy="auto"`` and where
         ``candidates.encode`` can tell them apart; None keeps the order, and so does
         ``shuffle=False``.
-    budget : int or Budget
+    budget : int or Budget, optional
         Epochs over all arms, ``Budget(seconds=...)`` of training time, or
-        ``Budget(wall_seconds=...)`` from the start of ``run`` to its end.
+        ``Budget(wall_seconds=...)`` from the start of ``run`` to its end. It may be
+        left out where there is a ``timeout``.
     max_epochs : int, optional
         Epochs one arm can use at most; by default the whole budget.
     executor : concurrent.futures.Executor, optional
@@ -120,6 +123,10 @@ class RisingSearch:
         Seed of the arms, of their opening order and of the policy's draws.
     shuffle : bool, default True
         Open the candidates in random order; False keeps theirs.
+    timeout : float, optional
+        Seconds by the clock. Without a ``budget`` they are the budget, as
+        ``Budget(wall_seconds=timeout)``; with one, ``run`` ends after so many seconds
+        if not before, and goes on where it is called again.
     progress : bool, default False
         Show one live line where standard error is a terminal, and print one per minute
         where it is not.
@@ -192,7 +199,7 @@ class RisingSearch:
         *,
         policy: str | Callable[..., Policy] | Policy = "auto",
         proposer: Proposer | str | None = "auto",
-        budget: int | Budget,
+        budget: int | Budget | None = None,
         max_epochs: int | None = None,
         executor: concurrent.futures.Executor | None = None,
         n_jobs: int | None = None,
@@ -207,6 +214,7 @@ class RisingSearch:
         score_range: tuple[float, float] | None = None,
         seed: int | None = None,
         shuffle: bool = True,
+        timeout: float | None = None,
         progress: bool = False,
         run_dir: str | Path | None = None,
         max_checkpoint_bytes: int | None = None,
@@ -219,6 +227,7 @@ class RisingSearch:
         given["candidates"] = candidates = checked_candidates(candidates)
         _check_metric(metric)
         begun: str | None = datetime.now().astimezone().isoformat(timespec="seconds")
+        given["budget"] = budget_within(budget, timeout)
         if run_dir is not None and holds_search(Path(run_dir)):
             header = saved_header(Path(run_dir))
             given["policy"] = saved_policy(header, policy)
@@ -235,6 +244,7 @@ class RisingSearch:
         self.trainable = checked_trainable(trainable)
         self.candidates = arguments.candidates
         self.callbacks = tuple(callbacks)
+        self.seconds_after: Callable[[], float] = float  # of the time: for a refit, say
         self._raise_failures = error_score == "raise"
         entropy = arguments.seed
         if entropy is None and run_dir is not None:
@@ -255,6 +265,8 @@ class RisingSearch:
             in_process=executor is None,
             seed_of=self.seed_of,
             progress=progress,
+            timeout=None if budget is None else timeout,
+            seconds_after=lambda: self.seconds_after(),
         )
         if run_dir is not None:
             header = arguments.header(self._seeds)
@@ -275,6 +287,7 @@ class RisingSearch:
         policy: Callable[..., Policy] | Policy | None = None,
         proposer: Proposer | None = None,
         callbacks: Sequence[Callable[[RisingSearch, Report], object]] = (),
+        timeout: float | None = None,
         progress: bool = False,
         max_checkpoint_bytes: int | None = None,
         trust_run_dir: bool = False,
@@ -295,7 +308,7 @@ class RisingSearch:
             Where jobs run; by default in this process, one after the other.
         policy, proposer : optional
             Needed where they were objects; a name is known.
-        callbacks, progress, max_checkpoint_bytes, trust_run_dir
+        callbacks, timeout, progress, max_checkpoint_bytes, trust_run_dir
             As for a new search.
 
         Returns
@@ -320,6 +333,7 @@ class RisingSearch:
             **arguments,
             executor=workers_to_resume(executor, arguments["n_jobs"]),
             callbacks=callbacks,
+            timeout=timeout,
             progress=progress,
             run_dir=run_dir,
             max_checkpoint_bytes=max_checkpoint_bytes,
@@ -475,7 +489,9 @@ class RisingSearch:
 
     def result(self) -> SearchResult:
         """Return what has been found so far."""
-        return self._record.result()
+        result = self._record.result()
+        reason = self.scheduler.stop_reason or self._loop.late
+        return result if reason is None else replace(result, stop_reason=reason)
 
     def _on_report(self, report: Report) -> None:
         for callback in self.callbacks:

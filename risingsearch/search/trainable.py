@@ -144,6 +144,7 @@ class Task(NamedTuple):
     wants_checkpoint: bool = False  # of the last state, to be saved
     epochs_missing: int = 0  # of those before the job: the state has not seen them
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
+    seconds: float = math.inf  # of training, after which no other epoch begins
 
 
 class Outcome(NamedTuple):
@@ -233,11 +234,14 @@ class _Run:
                 self._n_calls -= 1
                 self.ended = True
                 break
-            is_last = epoch == last or (not at_once and self._task.interrupted())
+            is_last = epoch == last or (not at_once and self._is_cut_short())
             self._record(epoch, result, state, is_last=is_last)
             self._seconds.append(share or self.clock.lap())
             if is_last:
                 break
+
+    def _is_cut_short(self) -> bool:
+        return self._task.interrupted() or self.clock.total >= self._task.seconds
 
     def _record(self, epoch: int, result: Any, state: Any, *, is_last: bool) -> None:
         """Count an epoch, once all that is kept of its state is safe."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 from risingsearch.arms import Job
 from risingsearch.scheduling.scheduler import Scheduler
@@ -15,10 +16,20 @@ class WallClock:
 
     It stands still between the runs of a search. The scheduler is told of it only where
     the budget is time by the clock.
+    A ``timeout`` ends each run after so many seconds, whatever the budget. Both ends
+    leave the ``seconds_after`` that are needed for what follows the run.
     """
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        timeout: float | None,
+        seconds_after: Callable[[], float],
+    ) -> None:
         self._scheduler = scheduler
+        self._seconds_after = seconds_after
+        self._timeout = math.inf if timeout is None else timeout
+        self._run_began = 0.0
         self._counts = scheduler.unit == "wall_seconds"
         self._zero = 0.0
         self._returned: dict[int, float] = {}  # by job: said once, whoever asks again
@@ -28,10 +39,11 @@ class WallClock:
 
         That is where the last recorded job came back; NaN where nobody measured it.
         """
+        self._run_began = time.monotonic()
         spent = self._scheduler.spent if self._counts else 0.0
         known = recorded if math.isfinite(recorded) else 0.0
         last = max([spent, known, *self._returned.values()])
-        self._zero = time.monotonic() - last
+        self._zero = self._run_began - last
 
     @property
     def now(self) -> float | None:
@@ -43,9 +55,28 @@ class WallClock:
         clock = self._returned.setdefault(job.id, self._seconds())
         return outcome._replace(clock=clock, now=clock if self._counts else None)
 
-    def is_over(self) -> bool:
-        """Return whether the time has passed."""
-        return (now := self.now) is not None and now >= self._scheduler.budget
+    @property
+    def left(self) -> float:
+        """Seconds until the search ends, or this run of it."""
+        left = min(self._left_of_run, self._left_of_budget)
+        return left if math.isinf(left) else left - self._seconds_after()
+
+    def why_over(self) -> str | None:
+        """Return which time has passed, in words; None while there is some left."""
+        if self.left > 0.0:
+            return None
+        if self._left_of_run < self._left_of_budget:
+            return f"the timeout of {self._timeout:g} seconds is over"
+        return f"the budget of {self._scheduler.budget:g} wall_seconds is spent"
+
+    @property
+    def _left_of_run(self) -> float:
+        return self._timeout - (time.monotonic() - self._run_began)
+
+    @property
+    def _left_of_budget(self) -> float:
+        now = self.now
+        return math.inf if now is None else self._scheduler.budget - now
 
     def _seconds(self) -> float:
         return max(0.0, time.monotonic() - self._zero)

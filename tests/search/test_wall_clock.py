@@ -5,9 +5,11 @@ from __future__ import annotations
 from errno import ENOSPC
 
 import pytest
+from curve_search import AtOnce
 
 from risingsearch import Budget, Functions, RisingSearch
-from risingsearch.search import wall_clock
+from risingsearch.errors import InvalidParameterError
+from risingsearch.search import trainable, wall_clock
 from risingsearch.storage.run_directory import RunDirectory
 
 SECONDS = 60.0
@@ -157,3 +159,86 @@ def test_how_long_a_search_took_goes_on_with_its_directory(clock, tmp_path):
     assert RisingSearch.saved_result(tmp_path / "run").wall_seconds == (
         result.wall_seconds
     )
+
+
+def test_a_timeout_is_the_budget_where_there_is_no_other(clock):
+    result = a_search(clock, budget=None, timeout=SECONDS).run()
+    assert clock.now == 1000.0 + SECONDS
+    assert result.stop_reason == "the budget of 60 wall_seconds is spent"
+    assert result.curves == a_search(clock).run().curves
+
+
+def test_with_more_time_the_same_timeout_no_longer_counts(clock):
+    search = a_search(clock, budget=None, timeout=SECONDS)
+    search.run()
+    search.extend(Budget(wall_seconds=2 * SECONDS))
+    assert search.run().n_epochs == 3 * SECONDS
+
+
+@pytest.mark.parametrize("budget", [500, Budget(seconds=500.0)])
+def test_a_timeout_ends_each_run_before_its_budget(clock, budget):
+    search = a_search(clock, budget=budget, timeout=SECONDS)
+    assert search.run().n_epochs == SECONDS
+    assert search.run().n_epochs == 2 * SECONDS
+
+
+def test_a_budget_ends_before_its_timeout(clock):
+    result = a_search(clock, budget=20, timeout=SECONDS).run()
+    assert result.n_epochs == 20
+    assert result.stop_reason == "the budget of 20 epochs is spent"
+
+
+def test_a_resumed_search_has_a_timeout_of_its_own(clock, tmp_path):
+    search = a_search(clock, budget=500, timeout=SECONDS, run_dir=tmp_path / "run")
+    search.run()
+    again = RisingSearch.resume(tmp_path / "run", search.trainable, timeout=7)
+    assert again.run().n_epochs == SECONDS + 7
+
+
+def test_a_job_on_an_executor_ends_with_the_epoch_as_well(clock, monkeypatch):
+    monkeypatch.setattr(trainable.time, "perf_counter", clock.monotonic)
+    search = a_search(clock, epoch_seconds=7.0, slice=30, executor=AtOnce(), n_jobs=1)
+    result = search.run()
+    assert (clock.now - 1000.0, result.n_epochs) == (63.0, 9)
+    assert "paused" in search.scheduler.statuses()
+
+
+@pytest.mark.parametrize("timeout", [0, -1, "600", float("inf")])
+def test_a_timeout_is_a_time(clock, timeout):
+    with pytest.raises(InvalidParameterError, match="timeout must be a finite number"):
+        a_search(clock, timeout=timeout)
+
+
+def test_without_both_it_says_what_to_write(clock):
+    with pytest.raises(InvalidParameterError, match=r"budget=300 .* or timeout=600"):
+        a_search(clock, budget=None)
+
+
+@pytest.mark.parametrize("budget", [None, 500])
+def test_one_epoch_is_trained_in_whatever_time(clock, budget):
+    search = a_search(clock, budget=budget, timeout=1e-9)
+    assert search.run().n_epochs == 1
+
+
+@pytest.mark.parametrize("budget", [None, 500, Budget(wall_seconds=500.0)])
+def test_time_is_kept_for_what_follows(clock, budget):
+    search = a_search(clock, budget=budget, timeout=SECONDS)
+    search.seconds_after = lambda: 0.1 * search.scheduler.n_epochs
+    assert search.run().n_epochs == 55
+    assert clock.now + search.seconds_after() == pytest.approx(1000.0 + SECONDS + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [
+        (500, "the timeout of 60 seconds is over"),
+        (Budget(wall_seconds=500.0), "the timeout of 60 seconds is over"),
+        (Budget(wall_seconds=30.0), "the budget of 30 wall_seconds is spent"),
+        (None, "the budget of 60 wall_seconds is spent"),
+    ],
+)
+def test_it_says_which_time_was_over(clock, budget, reason):
+    search = a_search(clock, budget=budget, timeout=SECONDS)
+    search.seconds_after = lambda: 5.0
+    assert search.run().stop_reason == reason
+    assert search.result().stop_reason == reason

@@ -92,10 +92,9 @@ class TestNumber:
     def test_of_a_grid(self, n_candidates, recommended, n_epochs, n):
         assert len(drawn(GRID, n_candidates, recommended, n_epochs)) == n
 
-    def test_auto_of_a_distribution_needs_a_rule(self):
+    def test_auto_of_a_distribution_follows_the_rule_if_there_is_one(self):
         assert len(drawn({"a": loguniform(1, 2)}, recommended=7)) == 7
-        with pytest.raises(InvalidParameterError, match="a policy by name"):
-            drawn({"a": loguniform(1, 2)})
+        assert len(drawn({"a": loguniform(1, 2)})) == 500
 
     @pytest.mark.parametrize("n_candidates", [0, -1, 2.0, "all", None])
     def test_is_a_whole_number(self, n_candidates):

@@ -26,7 +26,11 @@ from sklearn.svm import SVC
 from xgboost import XGBClassifier, XGBRFClassifier
 
 from risingsearch.errors import NotTrainableError
-from risingsearch.integrations.sklearn.epoch_methods import epoch_method, routing_callee
+from risingsearch.integrations.sklearn.epoch_methods import (
+    epoch_method,
+    epochs_in_full,
+    routing_callee,
+)
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
 
 LGBM = LGBMClassifier(n_jobs=1, verbosity=-1, min_child_samples=5)
@@ -161,3 +165,18 @@ def test_routing_callee(estimator, callee):
 def test_other_names_of_what_forbids_it(estimator, parameter):
     with pytest.raises(NotTrainableError, match=parameter):
         epoch_method(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "steps_per_epoch", "epochs"),
+    [
+        (SGDClassifier(max_iter=1000), 1, 100),
+        (SCALED_SGD, 5, 20),
+        (RandomForestClassifier(n_estimators=300), 1, 300),
+        (RandomForestClassifier(n_estimators=300), 50, 6),
+        (RandomForestClassifier(n_estimators=3), 5, 1),
+        (XGB, 1, 100),
+    ],
+)
+def test_epochs_of_a_full_training(estimator, steps_per_epoch, epochs):
+    assert epochs_in_full(estimator, steps_per_epoch) == epochs

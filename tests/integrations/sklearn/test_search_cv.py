@@ -135,7 +135,31 @@ class TestBudget:
         assert search.n_epochs_ == 1
         assert search.stop_reason_ == "the budget of 1e-09 seconds is spent"
 
-    @pytest.mark.parametrize("budget", [0, -3, 2.5, True, "many", None])
+    def test_a_timeout_needs_nothing_else(self):
+        space = {"alpha": loguniform(1e-6, 1e-1)}
+        search = RisingSearchCV(SGDClassifier(), space, timeout=0.2).fit(X, Y)
+        assert search.stop_reason_ == "the budget of 0.2 wall_seconds is spent"
+        assert search.n_candidates_ == 500
+        assert search.scheduler_.max_epochs == 100
+
+    def test_a_timeout_with_jobs_at_once_lets_no_worker_wait(self):
+        search = rising(
+            SGDClassifier(), SPACE, budget=None, timeout=1e-3, n_jobs=2, refit=False
+        )
+        search.fit(X, Y)
+        assert search.scheduler_.order == "completion"
+        assert search.n_epochs_ <= 2
+
+    def test_with_a_timeout_what_is_used_up_first_ends_the_search(self):
+        assert rising(SGDClassifier(), SPACE, timeout=600).fit(X, Y).n_epochs_ == 20
+        search = rising(Recorder(), QUALITIES, budget=10**6, timeout=1e-9)
+        assert search.fit(ROWS, HALVES).n_epochs_ == 1
+
+    def test_without_both_it_says_what_to_write(self):
+        with pytest.raises(InvalidParameterError, match="timeout=600 for 600 seconds"):
+            RisingSearchCV(SGDClassifier(), SPACE).fit(X, Y)
+
+    @pytest.mark.parametrize("budget", [0, -3, 2.5, True, "many"])
     def test_is_a_whole_number_of_at_least_one(self, budget):
         with pytest.raises(InvalidParameterError, match="budget must be a whole"):
             rising(SGDClassifier(), SPACE, budget=budget).fit(X, Y)

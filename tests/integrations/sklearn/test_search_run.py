@@ -1,0 +1,91 @@
+"""The time of a whole ``fit``, on a clock that only training moves."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from risingsearch import Budget, RisingSearchCV
+from risingsearch.integrations.sklearn import folds
+from risingsearch.search import trainable, wall_clock
+
+X = np.ones((100, 1))
+Y = np.arange(100) % 2
+EPOCH = 0.01 * (100 + 100)  # each of three folds trains on two thirds, scores a third
+
+
+class Clock:
+    now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    perf_counter = monotonic
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in (wall_clock, trainable, folds):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(Timed, "clock", clock)
+    return clock
+
+
+class AtOnce(Executor):
+    """Any number of jobs are done as soon as they are submitted."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class Timed(ClassifierMixin, BaseEstimator):
+    """Takes a hundredth of a second for a row, and rises for twenty epochs."""
+
+    clock = None
+
+    def __init__(self, quality=0.5):
+        self.quality = quality
+
+    def partial_fit(self, X, y, classes=None):
+        self.clock.now += 0.01 * len(X)
+        self.epochs_ = getattr(self, "epochs_", 0) + 1
+        return self
+
+    def fit(self, X, y):
+        raise AssertionError("the search trains by epochs")
+
+    def score(self, X, y):
+        return self.quality * min(self.epochs_, 20) / 20
+
+
+def timed(**options):
+    space = {"quality": list(np.linspace(0.1, 0.9, 40))}
+    return RisingSearchCV(Timed(), space, **{"cv": 3, "random_state": 0} | options)
+
+
+@pytest.mark.parametrize("timeout", [60, 300])
+@pytest.mark.parametrize("executor", [None, AtOnce()])
+@pytest.mark.parametrize("refit", [True, "best", False])
+def test_fit_ends_in_time_with_its_refit(clock, timeout, executor, refit):
+    jobs = {} if executor is None else {"executor": executor, "n_jobs": 1}
+    cv = 0.25 if refit == "best" else 3
+    search = timed(timeout=timeout, refit=refit, cv=cv, **jobs).fit(X, Y)
+    assert 0.95 * timeout <= clock.now - 1000.0 <= timeout + EPOCH
+    assert search.stop_reason_ == f"the budget of {timeout} wall_seconds is spent"
+
+
+@pytest.mark.parametrize("budget", [None, 1000])
+def test_more_time_has_another_refit(clock, budget):
+    search = timed(budget=budget, max_epochs=30, timeout=60).fit(X, Y)
+    n_epochs = search.n_epochs_
+    before = clock.now
+    more = Budget(wall_seconds=60) if budget is None else 10
+    search.continue_search(more)
+    assert search.n_epochs_ > n_epochs
+    assert 57 <= clock.now - before <= 60 + EPOCH + search.best_epoch_
