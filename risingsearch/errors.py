@@ -22,6 +22,10 @@ class UnknownNameError(InvalidParameterError):
     """A policy or one of its parameters goes by another name."""
 
 
+class UnknownArgumentError(UnknownNameError, TypeError):
+    """An argument goes by another name."""
+
+
 class JobError(RisingSearchError):
     """A job was told twice, never asked for, or told more than it asked."""
 

@@ -29,34 +29,20 @@ def draw_candidates(
     recommended: int | None,
     n_epochs: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the configurations: the given ones, or a sample of the space.
+    """Return the configurations: those that are given, and a sample of the spaces.
 
     A space is a dict of lists and of distributions with ``rvs``, as
-    ``RandomizedSearchCV`` takes it, or a list of such dicts. A list of configurations
-    is recognised by holding no distribution and at least one value that is no list (a
-    number, a word, a tuple), and taken whole. ``recommended`` is what ``"auto"`` stands
-    for, and ``n_epochs`` the budget, where these are known: there are never more
-    candidates than epochs.
+    ``RandomizedSearchCV`` takes it. In a list, a dict is a space if it holds these, and
+    a configuration if it holds single values; one that holds both is refused.
+    ``recommended`` is what ``"auto"`` stands for, and ``n_epochs`` the budget, where
+    these are known: there are never more candidates than epochs.
     """
-    if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
-        space = list(space)  # such as a ParameterGrid
-    if not isinstance(space, (Mapping, list)) or len(space) == 0:
-        msg = (
-            "param_distributions must be a dict, a list of dicts or a list of "
-            f"configurations, and not empty; got {space!r}"
-        )
-        raise InvalidParameterError(msg)
-    spaces = [space] if isinstance(space, Mapping) else list(space)
-    for one in spaces:
-        if not isinstance(one, Mapping):
-            msg = f"param_distributions holds {one!r}; its parts must be dicts"
-            raise InvalidParameterError(msg)
-    if isinstance(space, Mapping) or _are_spaces(spaces):
+    spaces, configurations = _parts(space)
+    candidates = [dict(one) for one in configurations]
+    if spaces:
         _check_choices(spaces)
-        n = _how_many(spaces, n_candidates, recommended, n_epochs)
-        candidates = list(ParameterSampler(spaces, n, random_state=random_state))
-    else:
-        candidates = [dict(one) for one in spaces]
+        n = _how_many(spaces, n_candidates, recommended, n_epochs, len(candidates))
+        candidates += ParameterSampler(spaces, n, random_state=random_state)
     if n_epochs is not None and len(candidates) > n_epochs:
         msg = (
             f"a budget of {n_epochs} epochs is less than one for each of the "
@@ -67,11 +53,42 @@ def draw_candidates(
     return candidates
 
 
-def _are_spaces(spaces: Sequence[Mapping[str, Any]]) -> bool:
-    values = [value for one in spaces for value in one.values()]
-    return any(hasattr(value, "rvs") for value in values) or all(
-        isinstance(value, (list, np.ndarray, range)) for value in values
+def _parts(space: Space) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Return the spaces and the configurations that there are."""
+    if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
+        space = list(space)  # such as a ParameterGrid
+    if not isinstance(space, (Mapping, list)) or len(space) == 0:
+        msg = (
+            "param_distributions must be a dict, a list of dicts or a list of "
+            f"configurations, and not empty; got {space!r}"
+        )
+        raise InvalidParameterError(msg)
+    if isinstance(space, Mapping):
+        return [space], []
+    for one in space:
+        if not isinstance(one, Mapping):
+            msg = f"param_distributions holds {one!r}; its parts must be dicts"
+            raise InvalidParameterError(msg)
+    spaces = [one for one in space if _is_space(one)]
+    return spaces, [one for one in space if not _is_space(one)]
+
+
+def _is_space(part: Mapping[str, Any]) -> bool:
+    single = {k: v for k, v in part.items() if not _is_choice(v)}
+    if not single or len(single) == len(part):
+        return bool(part) and not single
+    name, value = next(iter(single.items()))
+    several = next(name for name in part if name not in single)
+    msg = (
+        f"in the list param_distributions one dict gives {name!r} a single value and "
+        f"{several!r} several: write {name!r}: [{value!r}] for a space; a "
+        "configuration has single values only, such as a tuple"
     )
+    raise InvalidParameterError(msg)
+
+
+def _is_choice(value: Any) -> bool:
+    return hasattr(value, "rvs") or isinstance(value, (list, np.ndarray, range))
 
 
 def _check_choices(spaces: Sequence[Mapping[str, Any]]) -> None:
@@ -95,13 +112,15 @@ def _how_many(
     n_candidates: int | str,
     recommended: int | None,
     n_epochs: int | None,
+    n_given: int,
 ) -> int:
+    """Return how many configurations to draw besides those that are given."""
     if n_candidates != "auto":
         return checked_int("n_candidates", n_candidates, 1)
+    limits = [recommended or IN_TIME] + [n for n in [n_epochs] if n is not None]
+    n = max(1, min(limits) - n_given)
     finite = all(not hasattr(v, "rvs") for one in spaces for v in one.values())
-    size = len(ParameterGrid(spaces)) if finite else None
-    limits = [recommended or IN_TIME, n_epochs, size]
-    return min(limit for limit in limits if limit is not None)
+    return min(n, len(ParameterGrid(spaces))) if finite else n
 
 
 def check_trainable(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> None:

@@ -20,8 +20,9 @@ def checked_scorer(estimator: Any, scoring: Any, refit: Any) -> tuple[Any, str |
     """Return the scorer, and the metric that schedules if there are several.
 
     The estimator's own ``score`` serves where ``scoring`` is None. The metric is the
-    one that ``refit`` names, None for a single one; what a callable returns is known
-    only after a call. Raises where ``refit`` does not fit the scoring.
+    one that ``refit`` names, or the first where ``refit`` is False or a callable; None
+    for a single one. What a callable returns is known only after a call. Raises where
+    ``refit`` does not fit the scoring.
     """
     if not isinstance(refit, (bool, str)) and not callable(refit):
         msg = (
@@ -41,6 +42,8 @@ def checked_scorer(estimator: Any, scoring: Any, refit: Any) -> tuple[Any, str |
             raise InvalidParameterError(msg)
         return check_scoring(estimator, scoring), None
     scorer = check_scoring(estimator, scoring)
+    if refit is False or callable(refit):
+        return scorer, next(iter(scorer._scorers))
     if name not in scorer._scorers:
         msg = (
             "with several metrics refit must name the one that schedules: one of "

@@ -22,7 +22,15 @@ from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from risingsearch.arms import Budget
+from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError
+from risingsearch.integrations.sklearn.arguments import (
+    check_n_jobs,
+    check_steps,
+    check_verbose,
+    explaining_names,
+)
 from risingsearch.integrations.sklearn.callbacks import (
     CallbackSupportMixin,
     FitTasks,
@@ -78,8 +86,8 @@ class RisingSearchCV(
         and ``n_estimators`` or ``max_iter``, from xgboost or lightgbm, or a
         ``Pipeline`` whose last step is one of these.
     param_distributions : dict, list of dict
-        A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), a list
-        of such spaces, or a list of configurations with their values.
+        A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), or a
+        list of such spaces and of configurations with their values.
     policy : str, callable or policy, default="auto"
         Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
         for tuning, ``trusted-damped-slope``; where there are more candidates than the
@@ -94,7 +102,7 @@ class RisingSearchCV(
     n_candidates : int or "auto", default="auto"
         Configurations drawn from the space; ``"auto"`` follows the policy's rule (with
         ``policy="auto"`` one per epoch of the budget, of which under a half are
-        opened; 500 where the budget is time). A list of configurations is taken whole.
+        opened; 500 where the budget is time). Configurations in a list are all taken.
     max_epochs : int, optional
         Epochs one configuration can use at most; by default the whole budget. Where
         that is time, what a full training takes: 100 passes over the rows, or all
@@ -105,7 +113,7 @@ class RisingSearchCV(
         What ``policy="auto"`` aims at.
     scoring : str, callable, list, tuple or dict, optional
         As in ``GridSearchCV``. With several metrics ``refit`` names the one that
-        schedules and decides.
+        schedules and decides; where it is False or a callable, the first one schedules.
     cv : int, float, splitter or iterable, optional
         As in ``GridSearchCV``; a float between 0 and 1 holds out that share of the
         rows once. The splits are made once and serve every epoch.
@@ -205,6 +213,7 @@ class RisingSearchCV(
     True
     """
 
+    @explaining_names
     def __init__(
         self,
         estimator: Any,
@@ -328,6 +337,8 @@ class RisingSearchCV(
                 "or cloned search does not keep them"
             )
             raise NotFittedError(msg)
+        if not isinstance(extra_budget, Budget):
+            extra_budget = checked_int("extra_budget", extra_budget, 1)
         self._search.extend(extra_budget)
         folds = self._run.folds
         self._train(FitTasks(self, folds.X, folds.y))
@@ -362,6 +373,9 @@ class RisingSearchCV(
         self, X: Any, y: Any, params: dict[str, Any]
     ) -> tuple[Folds, list[dict[str, Any]], int]:
         """Check everything before the first epoch is paid for."""
+        check_n_jobs(self.n_jobs)
+        check_verbose(self.verbose)
+        check_steps(self.steps_per_epoch)
         scorer, metric = self._scorer()
         if y is None and _needs_targets(self.estimator):
             msg = (
@@ -516,6 +530,8 @@ class RisingSearchCV(
             error_score if isinstance(error_score, float) else math.nan,
         )
         warn_of_failures(result)
+        if self.refit is False and self.multimetric_:
+            return  # as in GridSearchCV: no metric was named to choose by
         if callable(self.refit):
             self.best_index_ = chosen_index(self.refit, self.cv_results_, result.arms)
         else:

@@ -67,12 +67,43 @@ class TestSpace:
 
 class TestList:
     def test_is_kept_as_given(self):
-        configurations = [{"a": 3}, {"a": 1, "b": "x"}, {}, {"a": 1, "b": [1, 2]}]
+        configurations = [{"a": 3}, {"a": 1, "b": "x"}, {}, {"a": 1, "b": (1, 2)}]
         assert drawn(configurations, n_candidates=2) == configurations
 
     def test_is_copied(self):
         configurations = [{"a": 3}]
         assert drawn(configurations)[0] is not configurations[0]
+
+    @pytest.mark.parametrize("space", [{"a": [5, 6, 7]}, {"a": loguniform(1, 2)}])
+    def test_configurations_stand_beside_a_space(self, space):
+        known = [{"a": 1e-3, "b": (8,)}, {}]
+        candidates = drawn([known[0], space, known[1]], n_candidates=3)
+        assert candidates[:2] == known
+        assert len(candidates) == 5
+        assert all(one["a"] >= 1 for one in candidates[2:])
+
+    @pytest.mark.parametrize(
+        ("recommended", "n_epochs", "n"),
+        [(9, 9, 9), (9, 2, 2), (1, 9, 2), (40, 40, 31)],
+    )
+    def test_configurations_count_among_the_recommended(self, recommended, n_epochs, n):
+        space = [{"a": 1e-3}, {"a": list(range(30))}]
+        assert len(drawn(space, "auto", recommended, n_epochs)) == n
+
+    @pytest.mark.parametrize(
+        ("part", "name"),
+        [
+            ({"hidden_layer_sizes": [(8,), (16,)], "solver": "adam"}, "solver"),
+            ({"solver": "adam", "alpha": loguniform(1, 2)}, "solver"),
+            ({"a": range(3), "hidden": (8,)}, "hidden"),
+        ],
+    )
+    @pytest.mark.parametrize("others", [[], [{"a": 1}], [{"a": [1]}]])
+    def test_a_single_value_among_several_is_named(self, part, name, others):
+        with pytest.raises(InvalidParameterError) as caught:
+            drawn([*others, part])
+        value = part[name]
+        assert f"write {name!r}: [{value!r}] for a space" in str(caught.value)
 
     def test_a_space_of_one_empty_configuration(self):
         assert drawn([{}]) == [{}]

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -155,7 +155,37 @@ class TestSeveralMetrics:
         assert search.best_score_ == search.cv_results_["mean_test_loss"].max()
         assert search.score(X, Y) == accuracy_and_loss(search, X, Y)["loss"]
 
-    @pytest.mark.parametrize("refit", [True, False, "best", "auc", lambda results: 0])
+    @pytest.mark.parametrize(
+        "scoring",
+        [["f1", "accuracy"], {"f1": "f1", "a": "accuracy"}],
+    )
+    def test_without_refit_the_first_schedules(self, scoring):
+        search = rising(SGDClassifier(), scoring=scoring, refit=False).fit(X, Y)
+        grid = GridSearchCV(SGDClassifier(), {"alpha": [1.0]}, scoring=scoring, cv=3)
+        grid.set_params(refit=False).fit(X, Y)
+        assert search.multimetric_
+        for name in ("best_index_", "best_params_", "best_score_", "best_estimator_"):
+            assert not hasattr(grid, name)
+            assert not hasattr(search, name)
+        ours, theirs = (
+            {name for name in results if name.startswith("mean_test")}
+            for results in (search.cv_results_, grid.cv_results_)
+        )
+        assert ours == theirs
+        best = search.cv_results_["mean_test_f1"].max()
+        assert best == max(search.history_["score"])
+
+    def test_a_callable_chooses_among_several(self):
+        def by_accuracy(results):
+            return int(np.argmax(results["mean_test_accuracy"]))
+
+        scoring = ["f1", "accuracy"]
+        search = rising(SGDClassifier(), scoring=scoring, refit=by_accuracy).fit(X, Y)
+        assert search.best_index_ == by_accuracy(search.cv_results_)
+        assert not hasattr(search, "best_score_")
+        assert search.predict(X).shape == (60,)
+
+    @pytest.mark.parametrize("refit", [True, "best", "auc"])
     def test_refit_must_name_one(self, refit):
         search = rising(SGDClassifier(), scoring=["accuracy", "f1"], refit=refit)
         with pytest.raises(

@@ -1,0 +1,74 @@
+"""Arguments of ``RisingSearchCV`` that are easily mistaken: what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from numbers import Integral
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from risingsearch.checks import checked_int, shown
+from risingsearch.errors import InvalidParameterError, UnknownArgumentError
+
+INSTEAD = {
+    "param_grid": "param_distributions, which takes the same dict, or a list",
+    "search_spaces": "param_distributions",
+    "n_iter": "n_candidates, and budget or timeout for how much is trained",
+    "n_trials": "n_candidates, and budget or timeout for how much is trained",
+    "max_resources": "max_epochs",
+    "seed": "random_state",
+}
+"""What other searches call it, and what it is called here."""
+
+P = ParamSpec("P")
+Search = TypeVar("Search")
+
+
+def explaining_names(
+    init: Callable[Concatenate[Search, P], None],
+) -> Callable[Concatenate[Search, P], None]:
+    """Return an ``__init__`` that says what an argument of another search is here."""
+
+    @wraps(init)
+    def explaining(self: Search, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        for name in kwargs:
+            if name in INSTEAD:
+                msg = (
+                    f"{type(self).__name__} has no argument {name!r}: write "
+                    f"{INSTEAD[name]}"
+                )
+                raise UnknownArgumentError(msg)
+        init(self, *args, **kwargs)
+
+    return explaining
+
+
+def check_n_jobs(value: Any) -> None:
+    """Raise where a number of jobs is none."""
+    if value is None or (_is_int(value) and value != 0):
+        return
+    msg = (
+        "n_jobs must be a whole number such as 2, -1 for all processors, or None; got "
+        f"{shown(value)}"
+    )
+    raise InvalidParameterError(msg)
+
+
+def check_verbose(value: Any) -> None:
+    """Raise where a level of output is none."""
+    if isinstance(value, bool) or (_is_int(value) and value >= 0):
+        return
+    msg = (
+        "verbose must be 0 or False for silence, or 1 or True for progress; got "
+        f"{shown(value)}"
+    )
+    raise InvalidParameterError(msg)
+
+
+def check_steps(value: Any) -> None:
+    """Raise where the passes, trees or rounds of an epoch are no such number."""
+    checked_int("steps_per_epoch", value, 1)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

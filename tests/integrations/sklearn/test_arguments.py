@@ -1,0 +1,84 @@
+"""Arguments that are easily mistaken: one sentence says what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import SGDClassifier
+
+from risingsearch import Budget, RisingSearchCV
+from risingsearch.errors import InvalidParameterError
+
+X, Y = make_classification(60, 6, random_state=0)
+SPACE = {"alpha": [1e-4, 1e-2]}
+
+
+def rising(**options):
+    options = {"budget": 4, "cv": 0.25, "random_state": 0} | options
+    return RisingSearchCV(SGDClassifier(), SPACE, **options)
+
+
+@pytest.mark.parametrize(
+    ("argument", "instead"),
+    [
+        ({"param_grid": SPACE}, "param_distributions, which takes the same dict"),
+        ({"n_iter": 20}, "n_candidates, and budget or timeout"),
+        ({"max_resources": 27}, "max_epochs"),
+    ],
+)
+def test_names_of_other_searches(argument, instead):
+    [name] = argument
+    with pytest.raises(TypeError, match=f"no argument '{name}': write {instead}"):
+        RisingSearchCV(SGDClassifier(), **argument)
+
+
+def test_a_name_of_no_search():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'budgget'"):
+        RisingSearchCV(SGDClassifier(), SPACE, budgget=3)
+
+
+def test_the_signature_stays():
+    names = list(inspect.signature(RisingSearchCV).parameters)
+    assert names[:4] == ["estimator", "param_distributions", "policy", "budget"]
+
+
+@pytest.mark.parametrize("n_jobs", ["2", 0, 1.5, True])
+def test_n_jobs(n_jobs):
+    with pytest.raises(InvalidParameterError, match="a whole number such as 2, -1 for"):
+        rising(n_jobs=n_jobs).fit(X, Y)
+
+
+@pytest.mark.parametrize("verbose", ["yes", -1, None, 1.5])
+def test_verbose(verbose):
+    with pytest.raises(InvalidParameterError, match="1 or True for progress; got"):
+        rising(verbose=verbose).fit(X, Y)
+
+
+@pytest.mark.parametrize("steps", [0, 1.5, "2"])
+def test_steps_per_epoch(steps):
+    with pytest.raises(InvalidParameterError, match="steps_per_epoch must be a whole"):
+        rising(budget=None, timeout=1, steps_per_epoch=steps).fit(X, Y)
+
+
+@pytest.mark.parametrize("extra", [0, -1, 2.5, "5", None])
+def test_extra_budget(extra):
+    search = rising().fit(X, Y)
+    with pytest.raises(InvalidParameterError, match="extra_budget must be a whole"):
+        search.continue_search(extra)
+    assert search.n_epochs_ == 4
+
+
+def test_extra_budget_in_its_unit():
+    search = rising(budget=Budget(seconds=1e-9), max_epochs=2).fit(X, Y)
+    with pytest.raises(InvalidParameterError, match=r"extend it by Budget\(seconds="):
+        search.continue_search(5)
+
+
+def test_two_units_of_a_budget():
+    search = rising(budget=Budget(epochs=3, seconds=3))
+    with pytest.raises(
+        InvalidParameterError, match=r"write Budget\(epochs=3\) or Budget\(seconds=3\)"
+    ):
+        search.fit(X, Y)
