@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -12,11 +13,14 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
+from risingsearch.integrations.sklearn.score_ranges import range_of, suits
+from risingsearch.json_values import from_json
 from risingsearch.scheduling.arguments import default_order
 from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.view import SchedulerView
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.run_directory import holds_search, saved_header
 
 
 class SearchRun:
@@ -51,6 +55,7 @@ class SearchRun:
         self.search = RisingSearch(
             trainable,
             candidates,
+            score_range=_score_range(folds, options["policy"], options["run_dir"]),
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
             order=order,
@@ -88,6 +93,14 @@ class SearchRun:
                 self._workers.shutdown(cancel_futures=interrupted)
         tasks.search_done()
         return result
+
+
+def _score_range(folds: Folds, policy: Any, run_dir: Any) -> Any:
+    """Return the range of the scores where it is known and the policy can use it."""
+    if run_dir is not None and holds_search(Path(run_dir)):
+        return from_json(saved_header(Path(run_dir))["settings"]["score_range"])
+    known = range_of(folds.scorer, folds.metric, folds.estimator)
+    return known if known is not None and suits(policy, known) else None
 
 
 class RefitTime:

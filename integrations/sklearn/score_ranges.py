@@ -1,0 +1,130 @@
+"""Between which ends the scores of scikit-learn's own scorers lie."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.pipeline import Pipeline
+
+from risingsearch.policies import policy_info, resolve_policy
+
+Range = tuple[float, float]
+
+SHARE = 0.0, 1.0
+AT_MOST_ONE = -math.inf, 1.0
+NEGATED = -math.inf, 0.0  # errors and losses, of which 0 is the best
+
+RANGES: dict[str, Range] = {
+    **dict.fromkeys(
+        [
+            "accuracy",
+            "average_precision",
+            "balanced_accuracy",
+            "completeness_score",
+            "fowlkes_mallows_score",
+            "homogeneity_score",
+            "normalized_mutual_info_score",
+            "rand_score",
+            "roc_auc",
+            "roc_auc_ovo",
+            "roc_auc_ovo_weighted",
+            "roc_auc_ovr",
+            "roc_auc_ovr_weighted",
+            "top_k_accuracy",
+            "v_measure_score",
+        ],
+        SHARE,
+    ),
+    **{
+        metric + average: SHARE
+        for metric in ("f1", "jaccard", "precision", "recall")
+        for average in ("", "_macro", "_micro", "_samples", "_weighted")
+    },
+    "adjusted_rand_score": (-0.5, 1.0),
+    "matthews_corrcoef": (-1.0, 1.0),
+    **dict.fromkeys(
+        [
+            "adjusted_mutual_info_score",
+            "d2_absolute_error_score",
+            "d2_brier_score",
+            "d2_log_loss_score",
+            "explained_variance",
+            "r2",
+        ],
+        AT_MOST_ONE,
+    ),
+    "neg_brier_score": (-2.0, 0.0),  # of two classes no lower than -1
+    **dict.fromkeys(
+        [
+            "neg_log_loss",
+            "neg_max_error",
+            "neg_mean_absolute_error",
+            "neg_mean_absolute_percentage_error",
+            "neg_mean_gamma_deviance",
+            "neg_mean_poisson_deviance",
+            "neg_mean_squared_error",
+            "neg_mean_squared_log_error",
+            "neg_median_absolute_error",
+            "neg_negative_likelihood_ratio",
+            "neg_root_mean_squared_error",
+            "neg_root_mean_squared_log_error",
+        ],
+        NEGATED,
+    ),
+    "mutual_info_score": (0.0, math.inf),
+    "positive_likelihood_ratio": (0.0, math.inf),
+}
+"""Of every scorer that has a name in ``sklearn.metrics.get_scorer_names``."""
+
+
+def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
+    """Return between which ends the score that schedules lies; None if unknown.
+
+    Known are scikit-learn's named scorers, and the own ``score`` of classifiers and
+    regressors that take it from scikit-learn. What a user wrote is not guessed at.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import accuracy_score, make_scorer
+    >>> range_of(make_scorer(accuracy_score), None, None)
+    (0.0, 1.0)
+    >>> range_of(make_scorer(accuracy_score, normalize=False), None, None) is None
+    True
+    """
+    if metric is not None:
+        scorer = getattr(scorer, "_scorers", {}).get(metric)
+    if hasattr(scorer, "_estimator"):  # what check_scoring makes of scoring=None
+        return RANGES.get(_own_metric(estimator))
+    names = (name for name in RANGES if _is_named(scorer, name))
+    return RANGES.get(next(names, ""))
+
+
+def suits(policy: Any, score_range: Range) -> bool:
+    """Return whether a policy can use a range: many cannot use one without an end."""
+    if math.isfinite(score_range[1] - score_range[0]) or not isinstance(policy, str):
+        return True
+    name = resolve_policy(policy, "best")
+    default = policy_info(name).parameters.get("reward_range", score_range)
+    return not math.isfinite(default[1] - default[0])
+
+
+def _own_metric(estimator: Any) -> str:
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    score = getattr(type(estimator), "score", None)
+    if score is ClassifierMixin.score:
+        return "accuracy"
+    return "r2" if score is RegressorMixin.score else ""
+
+
+def _is_named(scorer: Any, name: str) -> bool:
+    if name not in get_scorer_names():  # in this version of scikit-learn
+        return False
+    named = get_scorer(name)
+    return type(scorer) is type(named) and all(
+        getattr(scorer, part) == getattr(named, part)
+        for part in ("_score_func", "_sign", "_kwargs", "_response_method")
+    )

@@ -1,0 +1,142 @@
+"""What scikit-learn's scorers declare to the policies, and what nobody guesses at."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification, make_regression
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.metrics import (
+    accuracy_score,
+    check_scoring,
+    f1_score,
+    get_scorer,
+    get_scorer_names,
+    make_scorer,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from risingsearch import RisingSearchCV, list_policies
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn import search_run
+from risingsearch.integrations.sklearn.score_ranges import RANGES, range_of
+
+X, Y = make_classification(60, 6, flip_y=0.3, random_state=0)
+X_REAL, Y_REAL = make_regression(60, 6, noise=20, random_state=0)
+SPACE = [{"alpha": 10.0**-k} for k in range(4)]
+
+
+def rising(estimator, **options):
+    options = {"budget": 8, "cv": 0.3, "random_state": 0, "refit": False} | options
+    return RisingSearchCV(estimator, SPACE, **options)
+
+
+class Lazy(SGDClassifier):
+    def score(self, X, y):
+        return 7.0
+
+
+def seven(model, X, y):
+    return 7.0
+
+
+@pytest.mark.parametrize("name", sorted(RANGES))
+def test_named_scorers_are_known(name):
+    if name in get_scorer_names():
+        assert range_of(get_scorer(name), None, SGDClassifier()) == RANGES[name]
+
+
+@pytest.mark.parametrize("of", ["classifiers", "regressors"])
+def test_their_scores_lie_in_the_range(of):
+    if of == "classifiers":
+        rows, targets = X, Y
+        models = [SGDClassifier(loss="log_loss", random_state=i) for i in range(3)]
+        names = ["accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_log_loss"]
+        names += ["matthews_corrcoef", "neg_brier_score", "average_precision"]
+    else:
+        rows, targets = X_REAL, Y_REAL
+        models = [SGDRegressor(eta0=eta, max_iter=5, tol=None) for eta in (1e-9, 0.05)]
+        names = ["r2", "explained_variance", "neg_max_error", "neg_mean_absolute_error"]
+    for model in models:
+        model.fit(rows[:40], targets[:40])
+        for name in names:
+            low, high = RANGES[name]
+            assert low <= get_scorer(name)(model, rows, targets) <= high
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (SGDClassifier(), (0.0, 1.0)),
+        (make_pipeline(StandardScaler(), SGDClassifier()), (0.0, 1.0)),
+        (SGDRegressor(), (-math.inf, 1.0)),
+        (Lazy(), None),
+        (make_pipeline(StandardScaler(), Lazy()), None),
+    ],
+)
+def test_the_own_score_of_an_estimator(estimator, expected):
+    assert range_of(check_scoring(estimator, None), None, estimator) == expected
+
+
+@pytest.mark.parametrize(
+    ("scorer", "expected"),
+    [
+        (make_scorer(accuracy_score), (0.0, 1.0)),
+        (make_scorer(accuracy_score, normalize=False), None),
+        (make_scorer(accuracy_score, greater_is_better=False), None),
+        (make_scorer(f1_score, pos_label=0), None),
+        (seven, None),
+    ],
+)
+def test_what_is_not_named_is_not_guessed_at(scorer, expected):
+    assert range_of(scorer, None, SGDClassifier()) == expected
+
+
+def test_of_several_metrics_the_one_that_schedules():
+    scoring = {"own": seven, "mcc": "matthews_corrcoef"}
+    search = rising(SGDClassifier(), scoring=scoring, refit="mcc").fit(X, Y)
+    assert search.scheduler_.score_range == (-1.0, 1.0)
+    search = rising(SGDClassifier(), scoring=scoring, refit="own").fit(X, Y)
+    assert search.scheduler_.score_range is None
+
+
+@pytest.mark.parametrize("policy", [p.name for p in list_policies()])
+def test_every_policy_accepts_accuracy(policy, live_params):
+    params = live_params(policy)
+    params.pop("reward_range", None)
+    search = rising(SGDClassifier(), policy=policy, policy_params=params).fit(X, Y)
+    assert search.scheduler_.score_range == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("policy", ["auto", "trusted-damped-slope", "r-ed-ucb"])
+def test_no_projection_exceeds_the_best_r2(policy):
+    search = rising(SGDRegressor(), policy=policy).fit(X_REAL, Y_REAL)
+    assert search.scheduler_.score_range == (-math.inf, 1.0)
+
+
+def test_a_policy_that_needs_both_ends_has_its_default_for_r2():
+    search = rising(SGDRegressor(), policy="ucb1").fit(X_REAL, Y_REAL)
+    assert search.scheduler_.score_range is None
+
+
+def test_or_asks_for_them():
+    with pytest.raises(InvalidParameterError, match="or a score_range"):
+        rising(SGDRegressor(), policy="kl-ucb").fit(X_REAL, Y_REAL)
+    params = {"reward_range": (-1, 1)}
+    search = rising(SGDRegressor(), policy="kl-ucb", policy_params=params)
+    assert search.fit(X_REAL, Y_REAL).n_epochs_ == 8
+
+
+def test_a_directory_keeps_the_range_that_it_was_begun_with(tmp_path, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(search_run, "range_of", lambda *_: None)
+        begun = rising(SGDRegressor(), run_dir=tmp_path).fit(X_REAL, Y_REAL)
+    again = rising(SGDRegressor(), run_dir=tmp_path).fit(X_REAL, Y_REAL)
+    assert again.scheduler_.score_range is None
+    np.testing.assert_array_equal(again.history_["score"], begun.history_["score"])
+    for _ in range(2):
+        new = rising(SGDRegressor(), run_dir=tmp_path / "new").fit(X_REAL, Y_REAL)
+        assert new.scheduler_.score_range == (-math.inf, 1.0)
