@@ -139,7 +139,8 @@ class RisingSearchCV(
         Seed of the candidates, of the search, and of every ``random_state`` parameter
         of the estimator that is None.
     verbose : int, default=0
-        From 1 on, one live line on a terminal (needs tqdm).
+        From 1 on, one live line on a terminal or a bar in a notebook; elsewhere, such
+        as in a log file, a line every tenth of the budget or every minute (needs tqdm).
     return_train_score : bool, default=False
         Score the training rows too, at the cost of the time that takes.
     steps_per_epoch : int, default=1

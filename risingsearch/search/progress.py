@@ -1,4 +1,4 @@
-"""One live line on a terminal, and a line per minute elsewhere, such as in a log."""
+"""A live line on a terminal, a bar in a notebook, and lines now and then in a log."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
 WIDTH, HEIGHT = 80, 24
 """Of a terminal that does not say."""
 MINUTE = 60.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines in a log, if a tenth of the budget is not spent before."""
 
 
 class Progress:
     """Budget used, time left, best score and its arm, arms by status.
 
-    It goes to standard error, if it is enabled.
+    It goes to standard error or to a cell of a notebook, if it is enabled.
     """
 
     def __init__(self, scheduler: Scheduler, *, enabled: bool) -> None:
@@ -35,18 +35,20 @@ class Progress:
         if not enabled:
             return
         try:
-            from tqdm import tqdm
+            from tqdm.auto import tqdm
+            from tqdm.notebook import tqdm_notebook
         except ModuleNotFoundError as error:
             raise missing("tqdm", extra="cli") from error
-        self._spent_before = scheduler.spent
+        self._spent_before = self._spent_then = scheduler.spent
+        in_notebook = issubclass(tqdm, tqdm_notebook)
         line = tqdm(
             total=scheduler.budget,
             initial=scheduler.spent,
             unit=scheduler.unit,
             bar_format=FORMAT,
-            ncols=WIDTH,
+            ncols=None if in_notebook else WIDTH,
             nrows=HEIGHT,
-            dynamic_ncols=_has_size(),
+            dynamic_ncols=_has_size() and not in_notebook,
             disable=None,
         )
         self._line = None if line.disable else line
@@ -60,23 +62,32 @@ class Progress:
         if self._line is not None:
             self._draw()
             self._line.close()
+        elif self._enabled and self._scheduler.spent > self._spent_then:
+            self._print(time.monotonic())
 
     def show(self) -> None:
         """Bring the line up to date, or print another one, if it is time to."""
         now = time.monotonic()
-        if not self._enabled or now < self._due:
+        if not self._enabled or (now < self._due and not self._is_next_tenth()):
             return
         if self._line is None:
             self._print(now)
-            self._due = now + MINUTE
             return
         self._draw()
         # With very many arms drawing takes a while: spend little of the search on it.
         done = time.monotonic()
         self._due = done + max(self._line.mininterval, 50 * (done - now))
 
+    def _is_next_tenth(self) -> bool:
+        """Return whether a line in a log is due for what was spent since the last."""
+        if self._line is not None:
+            return False
+        tenfold, total = 10 * self._scheduler.spent, self._scheduler.budget
+        return tenfold // total > 10 * self._spent_then // total
+
     def _print(self, now: float) -> None:
         """Print a line that stays."""
+        self._due, self._spent_then = now + MINUTE, self._scheduler.spent
         from tqdm import tqdm
 
         scheduler = self._scheduler

@@ -128,8 +128,8 @@ class RisingSearch:
         ``Budget(wall_seconds=timeout)``; with one, ``run`` ends after so many seconds
         if not before, and goes on where it is called again.
     progress : bool, default False
-        Show one live line where standard error is a terminal, and print one per minute
-        where it is not.
+        Show one live line on a terminal or a bar in a notebook; elsewhere, such as in a
+        log file, print a line every tenth of the budget or every minute.
     run_dir : path, optional
         Directory that keeps the search: whenever the process ends, a search made with
         the same arguments goes on from there, or ``RisingSearch.resume``. Then every

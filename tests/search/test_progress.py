@@ -1,4 +1,4 @@
-"""The live line: on a terminal, as wide as it is, and nowhere else."""
+"""A live line on a terminal, a bar in a notebook, and lines in a log."""
 
 import contextlib
 import fcntl
@@ -10,8 +10,10 @@ import termios
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
+from tqdm import notebook
 
 from risingsearch import RisingSearch
 from risingsearch.search import loop, progress
@@ -77,8 +79,49 @@ def a_search(tops=(0.6, 0.9, 0.8), budget=12, **options):
     )
 
 
-def test_nothing_is_printed_where_nobody_looks(capfd):
-    a_search().run()
+def test_a_log_file_gets_a_line_every_tenth_of_the_budget(capfd):
+    a_search(tops=[0.5] * 10, budget=50, policy="round-robin").run()
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split("/")[0] for line in lines] == [str(5 * k) for k in range(1, 11)]
+    assert re.match(r"50/50 epochs \[00:00<00:00\], best 0\.\d+ \(arm \d\)", lines[-1])
+
+
+def test_and_one_at_its_end(capfd):
+    def stop(search, report):
+        if search.scheduler.n_epochs == 7:
+            search.stop()
+
+    options = {"policy": "round-robin", "callbacks": [stop]}
+    a_search(tops=[0.5] * 10, budget=50, **options).run()
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split("/")[0] for line in lines] == ["5", "7"]
+
+
+class Widget(SimpleNamespace):
+    """What tqdm asks of the widgets of a notebook."""
+
+    value = bar_style = ""
+
+    @classmethod
+    def of_a_bar(cls, fp=None, total=None, desc=None, ncols=None):
+        parts = [cls(), cls(total=total, style=cls()), cls()]
+        return cls(children=parts, layout=cls(), close=lambda: None)
+
+
+def test_a_notebook_gets_a_bar(monkeypatch, capfd):
+    class Bar(notebook.tqdm_notebook):
+        status_printer = Widget.of_a_bar
+
+    shown = []
+    monkeypatch.setattr(notebook, "display", shown.append, raising=False)
+    monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    result = a_search().run()
+    [container] = shown
+    _, bar, text = container.children
+    assert (bar.value, bar.total, bar.bar_style) == (12, 12, "success")
+    said = text.value.replace("\u2007", " ")
+    assert said.startswith("12/12 epochs [00:00&lt;00:00], ")
+    assert f"best {result.best_score:.4g} (arm 1)" in said
     assert capfd.readouterr() == ("", "")
 
 
@@ -176,4 +219,4 @@ def test_it_looks_at_the_arms_ten_times_a_second_at_most(terminal, monkeypatch):
 
     monkeypatch.setattr("risingsearch.search.progress.time.monotonic", clock)
     terminal.watch(search)
-    assert 2 <= len(looks) <= 10
+    assert 2 <= len(looks) <= 10 * now[0] + 2
