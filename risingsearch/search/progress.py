@@ -62,6 +62,9 @@ class Progress:
         if self._line is not None:
             self._draw()
             self._line.close()
+            bar = getattr(self._line, "container", None)
+            if bar is not None and exception[0] is None:  # an early end is no failure
+                bar.children[1].bar_style = "success"
         elif self._enabled and self._scheduler.spent > self._spent_then:
             self._print(time.monotonic())
 

@@ -108,13 +108,20 @@ class Widget(SimpleNamespace):
         return cls(children=parts, layout=cls(), close=lambda: None)
 
 
-def test_a_notebook_gets_a_bar(monkeypatch, capfd):
+@pytest.fixture
+def shown(monkeypatch):
+    """Return what is shown in a notebook."""
+
     class Bar(notebook.tqdm_notebook):
         status_printer = Widget.of_a_bar
 
     shown = []
     monkeypatch.setattr(notebook, "display", shown.append, raising=False)
     monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    return shown
+
+
+def test_a_notebook_gets_a_bar(shown, capfd):
     result = a_search().run()
     [container] = shown
     _, bar, text = container.children
@@ -123,6 +130,20 @@ def test_a_notebook_gets_a_bar(monkeypatch, capfd):
     assert said.startswith("12/12 epochs [00:00&lt;00:00], ")
     assert f"best {result.best_score:.4g} (arm 1)" in said
     assert capfd.readouterr() == ("", "")
+
+
+def test_only_a_failure_is_shown_as_one(shown):
+    def stop(search, report):
+        search.stop()
+
+    def fail(search, report):
+        raise ArithmeticError
+
+    a_search(callbacks=[stop]).run()
+    with pytest.raises(ArithmeticError):
+        a_search(callbacks=[fail]).run()
+    styles = [container.children[1].bar_style for container in shown]
+    assert styles == ["success", "danger"]
 
 
 def test_a_log_file_gets_a_line_every_minute(monkeypatch, capfd):
