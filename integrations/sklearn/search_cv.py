@@ -346,6 +346,7 @@ class RisingSearchCV(
         return self
 
     def _begun(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
+        begin = time.monotonic()
         folds, candidates, seed = self._prepare(X, y, params)
         keeps = self.run_dir is not None
         return SearchRun(
@@ -360,6 +361,7 @@ class RisingSearchCV(
             executor=self.executor,
             n_jobs=self.n_jobs,
             refits=self._refits(folds),
+            seconds_before=time.monotonic() - begin,
             error_score=self._error_score(),
             seed=seed,
             progress=self.verbose > 0,

@@ -27,8 +27,9 @@ class SearchRun:
     """The search behind a fitted ``RisingSearchCV``, with its models and its workers.
 
     Without an executor, ``n_jobs`` processes of its own train at the same time. All
-    other options are those of ``RisingSearch``. With ``refits``, time by the clock is
-    kept for training the best configuration once more.
+    other options are those of ``RisingSearch``. Of the time by the clock there go off
+    ``seconds_before``, and with ``refits`` what training the best configuration once
+    more will take.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class SearchRun:
         n_jobs: int | None,
         executor: Any,
         refits: bool,
+        seconds_before: float,
         **options: Any,
     ) -> None:
         self.folds = folds
@@ -62,9 +64,10 @@ class SearchRun:
             **options,
         )
         self._refit_time = RefitTime(folds)
-        if refits:
-            scheduler = self.search.scheduler
-            self.search.seconds_after = lambda: self._refit_time.expected(scheduler)
+        scheduler = self.search.scheduler
+        self.search.seconds_besides = lambda: (
+            seconds_before + (self._refit_time.expected(scheduler) if refits else 0.0)
+        )
 
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch.

@@ -37,14 +37,14 @@ class Loop:
         seed_of: Callable[[int], int],
         progress: bool,
         timeout: float | None,
-        seconds_after: Callable[[], float],
+        seconds_besides: Callable[[], float],
     ) -> None:
         self.interrupted = False  # by Ctrl-C, in the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
         self._record = record
         self._scheduler = record.scheduler
-        self._clock = WallClock(record.scheduler, timeout, seconds_after)
+        self._clock = WallClock(record.scheduler, timeout, seconds_besides)
         self.late: str | None = None  # which time the last run has used up
         self._failures = FirstFailures(record.scheduler)
         self._workers = workers

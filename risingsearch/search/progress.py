@@ -13,7 +13,8 @@ from risingsearch.errors import missing
 if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
 
-FORMAT = "{n:.10g}/{total:.10g} {unit} [{elapsed}<{remaining}]{postfix}"
+FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
+"""Of tqdm, which knows no total where more was spent."""
 WIDTH, HEIGHT = 80, 24
 """Of a terminal that does not say."""
 MINUTE = 60.0
@@ -39,13 +40,14 @@ class Progress:
             from tqdm.notebook import tqdm_notebook
         except ModuleNotFoundError as error:
             raise missing("tqdm", extra="cli") from error
+        self._format = FORMAT.format(total=scheduler.budget)
         self._spent_before = self._spent_then = scheduler.spent
         in_notebook = issubclass(tqdm, tqdm_notebook)
         line = tqdm(
             total=scheduler.budget,
             initial=scheduler.spent,
             unit=scheduler.unit,
-            bar_format=FORMAT,
+            bar_format=self._format,
             ncols=None if in_notebook else WIDTH,
             nrows=HEIGHT,
             dynamic_ncols=_has_size() and not in_notebook,
@@ -99,7 +101,7 @@ class Progress:
             scheduler.budget,
             now - self._begun,
             unit=scheduler.unit,
-            bar_format=FORMAT,
+            bar_format=self._format,
             postfix=", ".join(self._parts()),
             initial=self._spent_before,
         )

@@ -244,7 +244,9 @@ class RisingSearch:
         self.trainable = checked_trainable(trainable)
         self.candidates = arguments.candidates
         self.callbacks = tuple(callbacks)
-        self.seconds_after: Callable[[], float] = float  # of the time: for a refit, say
+        self.seconds_besides: Callable[[], float] = (
+            float  # of the time: for a refit, say
+        )
         self._raise_failures = error_score == "raise"
         entropy = arguments.seed
         if entropy is None and run_dir is not None:
@@ -266,7 +268,7 @@ class RisingSearch:
             seed_of=self.seed_of,
             progress=progress,
             timeout=None if budget is None else timeout,
-            seconds_after=lambda: self.seconds_after(),
+            seconds_besides=lambda: self.seconds_besides(),
         )
         if run_dir is not None:
             header = arguments.header(self._seeds)

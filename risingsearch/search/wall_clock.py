@@ -17,17 +17,17 @@ class WallClock:
     It stands still between the runs of a search. The scheduler is told of it only where
     the budget is time by the clock.
     A ``timeout`` ends each run after so many seconds, whatever the budget. Both ends
-    leave the ``seconds_after`` that are needed for what follows the run.
+    leave the ``seconds_besides`` that are taken by what comes before a run and after.
     """
 
     def __init__(
         self,
         scheduler: Scheduler,
         timeout: float | None,
-        seconds_after: Callable[[], float],
+        seconds_besides: Callable[[], float],
     ) -> None:
         self._scheduler = scheduler
-        self._seconds_after = seconds_after
+        self._seconds_besides = seconds_besides
         self._timeout = math.inf if timeout is None else timeout
         self._run_began = 0.0
         self._counts = scheduler.unit == "wall_seconds"
@@ -59,7 +59,7 @@ class WallClock:
     def left(self) -> float:
         """Seconds until the search ends, or this run of it."""
         left = min(self._left_of_run, self._left_of_budget)
-        return left if math.isinf(left) else left - self._seconds_after()
+        return left if math.isinf(left) else left - self._seconds_besides()
 
     def why_over(self) -> str | None:
         """Return which time has passed, in words; None while there is some left."""

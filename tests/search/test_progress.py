@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 from tqdm import notebook
 
-from risingsearch import RisingSearch
-from risingsearch.search import loop, progress
+from risingsearch import Budget, RisingSearch
+from risingsearch.search import loop, progress, trainable
 from risingsearch.search.trainable import Functions
 
 
@@ -95,6 +95,15 @@ def test_and_one_at_its_end(capfd):
     a_search(tops=[0.5] * 10, budget=50, **options).run()
     lines = capfd.readouterr().err.splitlines()
     assert [line.split("/")[0] for line in lines] == ["5", "7"]
+
+
+def test_a_budget_in_seconds_can_be_overrun(terminal, capfd, monkeypatch):
+    clock = iter(range(0, 1000, 3))
+    monkeypatch.setattr(trainable.time, "perf_counter", clock.__next__)
+    a_search(budget=Budget(seconds=2)).run()
+    terminal.watch(a_search(budget=Budget(seconds=2)))
+    for line in (capfd.readouterr().err, terminal.lines()[-1]):
+        assert re.match(r"\d+/2 seconds \[.*, best 0\.\d+ \(arm 0\)", line)
 
 
 class Widget(SimpleNamespace):

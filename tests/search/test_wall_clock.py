@@ -223,9 +223,9 @@ def test_one_epoch_is_trained_in_whatever_time(clock, budget):
 @pytest.mark.parametrize("budget", [None, 500, Budget(wall_seconds=500.0)])
 def test_time_is_kept_for_what_follows(clock, budget):
     search = a_search(clock, budget=budget, timeout=SECONDS)
-    search.seconds_after = lambda: 0.1 * search.scheduler.n_epochs
+    search.seconds_besides = lambda: 0.1 * search.scheduler.n_epochs
     assert search.run().n_epochs == 55
-    assert clock.now + search.seconds_after() == pytest.approx(1000.0 + SECONDS + 0.5)
+    assert clock.now + search.seconds_besides() == pytest.approx(1000.0 + SECONDS + 0.5)
 
 
 @pytest.mark.parametrize(
@@ -239,6 +239,6 @@ def test_time_is_kept_for_what_follows(clock, budget):
 )
 def test_it_says_which_time_was_over(clock, budget, reason):
     search = a_search(clock, budget=budget, timeout=SECONDS)
-    search.seconds_after = lambda: 5.0
+    search.seconds_besides = lambda: 5.0
     assert search.run().stop_reason == reason
     assert search.result().stop_reason == reason

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from risingsearch import Budget, RisingSearchCV
-from risingsearch.integrations.sklearn import folds
+from risingsearch.integrations.sklearn import folds, search_cv
 from risingsearch.search import trainable, wall_clock
 
 X = np.ones((100, 1))
@@ -78,6 +78,19 @@ def test_fit_ends_in_time_with_its_refit(clock, timeout, executor, refit):
     search = timed(timeout=timeout, refit=refit, cv=cv, **jobs).fit(X, Y)
     assert 0.95 * timeout <= clock.now - 1000.0 <= timeout + EPOCH
     assert search.stop_reason_ == f"the budget of {timeout} wall_seconds is spent"
+
+
+@pytest.mark.parametrize("budget", [None, 10**6])
+def test_what_comes_before_the_search_counts(clock, monkeypatch, budget):
+    def slowly(*given):
+        clock.now += 20
+        return frozen_splits(*given)
+
+    frozen_splits = search_cv.frozen_splits
+    monkeypatch.setattr(search_cv, "frozen_splits", slowly)
+    monkeypatch.setattr(search_cv, "time", clock)
+    timed(budget=budget, max_epochs=30, timeout=60).fit(X, Y)
+    assert 57 <= clock.now - 1000.0 <= 60 + EPOCH
 
 
 @pytest.mark.parametrize("budget", [None, 1000])
