@@ -244,9 +244,7 @@ class RisingSearch:
         self.trainable = checked_trainable(trainable)
         self.candidates = arguments.candidates
         self.callbacks = tuple(callbacks)
-        self.seconds_besides: Callable[[], float] = (
-            float  # of the time: for a refit, say
-        )
+        self.seconds_besides: Callable[[], float] = float  # for a refit, say
         self._raise_failures = error_score == "raise"
         entropy = arguments.seed
         if entropy is None and run_dir is not None:
