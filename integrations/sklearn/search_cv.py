@@ -451,7 +451,8 @@ class RisingSearchCV(
         raise InvalidParameterError(msg)
 
     def _metric_name(self) -> str:
-        return metric_name(self.scoring, self.refit)
+        _, scheduling = self._scorer()
+        return scheduling or metric_name(self.scoring, self.refit)
 
     def _scorer(self) -> tuple[Any, str | None]:
         return checked_scorer(self.estimator, self.scoring, self.refit)

@@ -172,6 +172,7 @@ class TestSeveralMetrics:
             for results in (search.cv_results_, grid.cv_results_)
         )
         assert ours == theirs
+        assert search.plot_curves().get_ylabel() == "f1"
         best = search.cv_results_["mean_test_f1"].max()
         assert best == max(search.history_["score"])
 
