@@ -6,23 +6,17 @@ import contextlib
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Mapping
-from copy import deepcopy
 from numbers import Integral
 from typing import Any
 
-import joblib
 import numpy as np
-import sklearn
 from sklearn.base import is_classifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import unique_labels
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.epoch_methods import (
     HIST_GRADIENT_BOOSTING,
     Kind,
@@ -30,6 +24,8 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     epoch_method,
     params_of,
 )
+from risingsearch.integrations.sklearn.row_cache import RowCache
+from risingsearch.integrations.sklearn.transformers import Transformers
 
 
 def class_labels(estimator: Any, y: Any) -> Any:
@@ -63,7 +59,8 @@ class EpochTrainer:
     The estimator now belongs to the trainer, so pass a clone, configured and unfitted:
     it is fitted in place, and parameters that count epochs or would stop it are set.
     ``steps_per_epoch`` counts the passes, trees or boosting rounds of an epoch;
-    ``classes`` is what ``class_labels`` returns, by default read from the first ``y``.
+    ``classes`` is what ``class_labels`` returns, by default read from the first ``y``;
+    ``seed`` is for a pipeline's transformers that draw at random and have none.
     docs/scikit-learn.md says what differs from one ``fit`` over all epochs.
 
     Examples
@@ -79,34 +76,33 @@ class EpochTrainer:
     """
 
     def __init__(
-        self, estimator: Any, steps_per_epoch: int = 1, classes: Any = None
+        self,
+        estimator: Any,
+        steps_per_epoch: int = 1,
+        classes: Any = None,
+        seed: int = 0,
     ) -> None:
         steps = checked_int("steps_per_epoch", steps_per_epoch, 1)
+        epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
         self.epochs = 0  # that it has been trained
-        self._stepper = _stepper(estimator, steps, classes)
+        self.transformers = Transformers(estimator, seed)
+        self._stepper = _stepper(self.transformers.model, steps, classes)
 
-    def train(self, X: Any, y: Any = None, /, **fit_params: Any) -> None:
-        """Train one more epoch; X may be None while ``needs_rows`` is False.
+    def train(
+        self, X: Any, y: Any = None, cache: RowCache | None = None, /, **fit_params: Any
+    ) -> None:
+        """Train one more epoch.
 
         ``fit_params`` are passed on to the estimator's training method; to the steps of
         a ``Pipeline`` as its ``fit`` does: by the prefix ``step__``, or, where metadata
-        routing is enabled, by the steps' requests for ``fit``.
+        routing is enabled, by the steps' requests for ``fit``. Trainers of the same
+        rows that are given the same ``cache`` share what their transformers make.
         """
-        self._stepper.train(X, y, fit_params)
+        cache = RowCache() if cache is None else cache
+        X, params = self.transformers.fit_transform(X, y, fit_params, cache)
+        self._stepper.train(X, y, params)
         self.epochs += 1
-
-    @property
-    def needs_rows(self) -> bool:
-        """Whether the next epoch reads X: not where a pipeline keeps its rows."""
-        return self._stepper.needs_rows
-
-    def forget_rows(self) -> None:
-        """Drop the transformed rows that a pipeline keeps between epochs.
-
-        A paused arm needs them no more; the next epoch transforms them again.
-        """
-        self._stepper.forget_rows()
 
 
 class _Stepper(ABC):
@@ -121,13 +117,6 @@ class _Stepper(ABC):
     @abstractmethod
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         """Train one epoch more."""
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def forget_rows(self) -> None:  # noqa: B027, most have nothing to forget
-        """Keep nothing but the model; only a pipeline has more."""
 
 
 class _PartialFit(_Stepper):
@@ -183,84 +172,16 @@ class _Boosting(_Stepper):
         )
 
 
-class _Pipeline(_Stepper):
-    """Keeps the transformed rows; pickles them where transform cannot repeat them."""
-
-    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
-        super().__init__(estimator, steps, classes)
-        self.name, last = estimator.steps[-1]
-        self.last = _stepper(last, steps, classes)
-        self.rows: Any = None
-        # None: not fitted. False: transform does not give again what fit_transform
-        # gave (PCA rounds otherwise, TargetEncoder fits across folds).
-        self.repeatable: bool | None = None
-
-    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
-        routed = _routed(self.estimator, params)
-        if self.repeatable is None:
-            untouched = deepcopy(X)  # a step with copy=False works in place
-            self.rows = self._transformed(X, y, routed, fit=True)
-            again = self._transformed(untouched, y, routed, fit=False)
-            self.repeatable = joblib.hash(self.rows) == joblib.hash(again)
-        elif self.rows is None:
-            self.rows = self._transformed(X, y, routed, fit=False)
-        self.last.train(self.rows, y, routed[self.name]["fit"])
-
-    def _transformed(self, X: Any, y: Any, routed: Any, *, fit: bool) -> Any:
-        for name, step in self.estimator.steps[:-1]:
-            if step is None or step == "passthrough":
-                continue
-            params = routed[name]
-            if fit and hasattr(step, "fit_transform"):
-                X = step.fit_transform(X, y, **params["fit_transform"])
-                continue
-            if fit:
-                step.fit(X, y, **params["fit"])
-            X = step.transform(X, **params.get("transform", {}))
-        return X
-
-    @property
-    def needs_rows(self) -> bool:
-        return self.rows is None
-
-    def forget_rows(self) -> None:
-        if self.repeatable:
-            self.rows = None
-        self.last.forget_rows()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | ({"rows": None} if self.repeatable else {})
-
-
 _STEPPERS: dict[Kind, type[_Stepper]] = {
     "partial_fit": _PartialFit,
     "n_estimators": _WarmStart,
     "max_iter": _WarmStart,
     "boosting": _Boosting,
-    "pipeline": _Pipeline,
 }
 
 
 def _stepper(estimator: Any, steps: int, classes: Any) -> _Stepper:
     return _STEPPERS[epoch_method(estimator).kind](estimator, steps, classes)
-
-
-def _routed(pipeline: Any, params: Mapping[str, Any]) -> Any:
-    """Return the parameters by step and method, as the pipeline's ``fit`` does."""
-    if sklearn.get_config()["enable_metadata_routing"]:
-        return process_routing(pipeline, "fit", **params)
-    routed: Any = defaultdict(lambda: defaultdict(dict))
-    for key, value in params.items():
-        step, _, name = key.partition("__")
-        if not name or step not in pipeline.named_steps:
-            msg = (
-                f"training got the parameter {key!r}; parameters for a Pipeline are "
-                f"prefixed with a step ({', '.join(pipeline.named_steps)}), for "
-                f"example {pipeline.steps[-1][0]}__sample_weight"
-            )
-            raise InvalidParameterError(msg)
-        routed[step]["fit"][name] = routed[step]["fit_transform"][name] = value
-    return routed
 
 
 def _takes_classes(estimator: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from sklearn.utils.validation import _check_method_params
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
+from risingsearch.integrations.sklearn.row_cache import LIMIT, RowCache
 
 
 def frozen_splits(
@@ -72,12 +72,14 @@ class Folds:
     metric: str | None  # which of several schedules
     steps_per_epoch: int  # passes, trees or boosting rounds
     seeded: bool  # give every random_state that is None a seed of the arm's own
+    transformer_seed: int  # for a pipeline's transformers that have none, in all arms
     train_scores: bool  # score the training rows too
     fit_params: dict[str, Any]  # metadata, sliced by rows for every fold
     score_params: dict[str, Any]
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
+    _caches: dict[int, RowCache] = field(default_factory=dict, repr=False)
     _thread: Any = field(default_factory=threading.local, repr=False)
 
     def start(self, params: Mapping[str, Any], seed: int) -> Models:
@@ -99,22 +101,28 @@ class Folds:
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
         """Return a fresh estimator, trained for some epochs on all rows."""
         [trainer] = self._trainers(params, seed, 1)
-        X = self._own(self.X)
         for _ in range(n_epochs):
-            trainer.train(X, self.y, **self.fit_params)
+            trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
+
+    def forget_rows(self) -> None:
+        """Drop all transformed rows: a search that has ended needs them no more."""
+        self._make_room(Models())
+        self._caches.clear()
 
     def _trainers(
         self, params: Mapping[str, Any], seed: int, n: int
     ) -> list[EpochTrainer]:
         estimator = configured(self.estimator, params)
         if self.seeded:
+            shared = unseeded_of_transformers(estimator)
             seed_where_none(estimator, seed)
+            estimator.set_params(**dict.fromkeys(shared, self.transformer_seed))
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
         return [
             EpochTrainer(
-                clone(estimator), steps_per_epoch=self.steps_per_epoch, classes=classes
+                clone(estimator), self.steps_per_epoch, classes, self.transformer_seed
             )
             for _ in range(n)
         ]
@@ -124,30 +132,30 @@ class Folds:
         before = getattr(self._thread, "models", models)
         if before is not models:
             for trainer in before:
-                trainer.forget_rows()
+                trainer.transformers.forget_rows()
         self._thread.models = models
 
     def _train_fold(self, i: int, trainer: EpochTrainer) -> dict[str, Any]:
         train, test = self._fold(i)
-        X_train = self._own(train.X) if trainer.needs_rows else None
-        X_test = self._own(test.X)
+        cache = self._caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
         begin = time.perf_counter()
-        trainer.train(X_train, train.y, **train.fit_params)
+        trainer.train(train.X, train.y, cache, **train.fit_params)
         trained = time.perf_counter()
-        scores = self._scores(trainer.estimator, X_test, test)
+        knowing = trainer.transformers.knowing
+        scores = self._scores(knowing(test.X, "test", cache), test)
         details: dict[str, Any] = {
             f"split{i}_fit_time": trained - begin,
             f"split{i}_score_time": time.perf_counter() - trained,
         }
         details |= {f"split{i}_test_{name}": score for name, score in scores.items()}
         if self.train_scores:
-            scores = self._scores(trainer.estimator, self._own(train.X), train)
+            scores = self._scores(knowing(train.X, "train", cache), train)
             details |= {f"split{i}_train_{name}": s for name, s in scores.items()}
         return details
 
-    def _scores(self, estimator: Any, X: Any, rows: _Rows) -> dict[str, float]:
+    def _scores(self, estimator: Any, rows: _Rows) -> dict[str, float]:
         targets = () if rows.y is None else (rows.y,)
-        scores = self.scorer(estimator, X, *targets, **rows.score_params)
+        scores = self.scorer(estimator, rows.X, *targets, **rows.score_params)
         if not isinstance(scores, dict):
             scores = {"score": scores}
             if self.metric is not None:
@@ -177,21 +185,15 @@ class Folds:
             _check_method_params(self.X, self.score_params, rows),
         )
 
-    def _own(self, X: Any) -> Any:
-        """Return X, as a copy where a pipeline's transformers may work in place."""
-        if not isinstance(self.estimator, Pipeline):
-            return X
-        return X.copy() if hasattr(X, "copy") else deepcopy(X)
-
     def __getstate__(self) -> dict[str, Any]:
         return {
             name: value
             for name, value in self.__dict__.items()
-            if name not in ("_sliced", "_thread")
+            if name not in ("_sliced", "_caches", "_thread")
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _sliced={}, _thread=threading.local())
+        self.__dict__.update(state, _sliced={}, _caches={}, _thread=threading.local())
 
 
 class _Rows(NamedTuple):
@@ -208,15 +210,33 @@ def configured(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 def seed_where_none(estimator: Any, seed: int) -> None:
     """Give every parameter ``random_state`` that is None a seed of its own."""
-    names = [
-        name
-        for name, value in sorted(estimator.get_params(deep=True).items())
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
+    names = _unseeded(estimator)
     seeds = np.random.SeedSequence(seed).generate_state(len(names))
     if names:
         values = (int(value) % 2**31 for value in seeds)
         estimator.set_params(**dict(zip(names, values, strict=True)))
+
+
+def unseeded_of_transformers(estimator: Any) -> list[str]:
+    """Return the parameters ``random_state`` that are None before a pipeline's model.
+
+    Candidates share what transformers make, so these get a seed of the search.
+    """
+    of_model = ""
+    model = estimator
+    while isinstance(model, Pipeline):
+        name, model = model.steps[-1]
+        of_model += f"{name}__"
+    names = _unseeded(estimator) if of_model else []
+    return [name for name in names if not name.startswith(of_model)]
+
+
+def _unseeded(estimator: Any) -> list[str]:
+    return [
+        name
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
 
 
 def _number(name: str, score: Any) -> float:

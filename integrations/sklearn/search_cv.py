@@ -398,6 +398,7 @@ class RisingSearchCV(
             )
             raise InvalidParameterError(msg)
         candidates = self._candidates(random)
+        seed = int(random.randint(2**31 - 1))
         folds = Folds(
             estimator=clone(self.estimator),
             X=X,
@@ -407,11 +408,12 @@ class RisingSearchCV(
             metric=metric,
             steps_per_epoch=self.steps_per_epoch,
             seeded=self.random_state is not None,
+            transformer_seed=seed,
             train_scores=self.return_train_score,
             fit_params=dict(routed.estimator[routing_callee(self.estimator)]),
             score_params=dict(routed.scorer["score"]),
         )
-        return folds, candidates, int(random.randint(2**31 - 1))
+        return folds, candidates, seed
 
     def _most_epochs(self, params: dict[str, Any]) -> int | None:
         """Return ``max_epochs``, under a budget in time that of a full training."""

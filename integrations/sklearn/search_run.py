@@ -94,6 +94,7 @@ class SearchRun:
         finally:
             if self._workers is not None:
                 self._workers.shutdown(cancel_futures=interrupted)
+            self.folds.forget_rows()
         tasks.search_done()
         return result
 

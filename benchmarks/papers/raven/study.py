@@ -48,7 +48,7 @@ class Scale(NamedTuple):
 
 
 SCALES = {
-    "quick": Scale((100, 500, 1_000, 5_000, 10_000), 100, 160, 20, 0),
+    "quick": Scale((100, 1_000, 5_000), 50, 40, 10, 0),
     "default": Scale(HORIZONS, 200, 160, 50, 0),
     "full": Scale(HORIZONS, 500, 400, 50, 20),
 }

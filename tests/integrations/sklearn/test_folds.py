@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pickle
 import sys
-import threading
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.folds import (
@@ -39,6 +38,7 @@ def folds(estimator, **options):
             "metric": None,
             "steps_per_epoch": 1,
             "seeded": True,
+            "transformer_seed": 0,
             "train_scores": False,
             "fit_params": {},
             "score_params": {},
@@ -114,30 +114,6 @@ class TestTraining:
         copies = pickle.loads(pickle.dumps(models))
         assert isinstance(copies[0].estimator, Local)
         assert trainable.train(copies)["score"] == trainable.train(models)["score"]
-
-    @pytest.mark.parametrize("same_thread", [True, False])
-    def test_transformed_rows_are_kept_for_the_arm_in_training(self, same_thread):
-        transformed = []
-
-        class Seeing(FunctionTransformer):
-            def transform(self, X):
-                transformed.append(self)
-                return super().transform(X)
-
-        trainable = folds(make_pipeline(Seeing(), SGDClassifier()))
-        first, second = trainable.start({}, seed=3), trainable.start({}, seed=4)
-        trainable.train(first)
-        if same_thread:
-            trainable.train(second)
-        else:  # where another thread trains, this one's arm is not paused
-            other = threading.Thread(target=trainable.train, args=(second,))
-            other.start()
-            other.join()
-        transformed.clear()
-        trainable.train(first)
-        rows_again = [step for step in transformed if step is first[0].estimator[0]]
-        # scoring transforms the rows of the other half
-        assert len(rows_again) == (2 if same_thread else 1)
 
     def test_scikit_learns_configuration_goes_along(self):
         seen = []

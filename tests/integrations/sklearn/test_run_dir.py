@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.linear_model import SGDClassifier
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import TargetEncoder
 
 from risingsearch.errors import InvalidParameterError, RunDirError, StateError
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -55,6 +58,17 @@ def test_after_a_crash_the_same_call_ends_as_if_there_had_been_none(tmp_path, wr
     np.testing.assert_array_equal(
         resumed.best_estimator_.coef_, whole.best_estimator_.coef_
     )
+
+
+@pytest.mark.parametrize("transformer", [PCA(3), TargetEncoder(target_type="binary")])
+def test_a_pipeline_goes_on_with_the_same_rows(tmp_path, transformer):
+    pipeline = Pipeline([("first", transformer), ("sgd", SGDClassifier())])
+    space = {"sgd__alpha": loguniform(1e-6, 1e-1)}
+    changes = {"estimator": pipeline, "param_distributions": space, "budget": 20}
+    whole = searching(None).set_params(**changes).fit(X, y)
+    killed_at(30, searching(tmp_path).set_params(**changes))
+    resumed = searching(tmp_path).set_params(**changes).fit(X, y)
+    assert resumed.history_["score"] == whole.history_["score"]
 
 
 def test_a_finished_search_trains_nothing_when_it_is_called_again(tmp_path):

@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 
 
 SCALES = {
-    "quick": Scale(60, 30, (10_000, 30_000, HORIZON), beyond=False),
+    "quick": Scale(20, 10, (10_000, HORIZON), beyond=False),
     "default": Scale(100, 50, tuple(range(10_000, HORIZON + 1, 10_000)), beyond=True),
     "full": Scale(300, 100, tuple(range(5_000, HORIZON + 1, 5_000)), beyond=True),
 }

@@ -1,0 +1,360 @@
+"""A pipeline's transformers are fitted once for all candidates that share them."""
+
+import pickle
+from copy import deepcopy
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import (
+    KFold,
+    ParameterGrid,
+    RandomizedSearchCV,
+    StratifiedKFold,
+)
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from risingsearch.errors import SearchFailedError
+from risingsearch.integrations.sklearn import RisingSearchCV, folds
+from risingsearch.integrations.sklearn.estimators import EpochTrainer
+from risingsearch.integrations.sklearn.row_cache import RowCache
+
+RANDOM = np.random.default_rng(0)
+NUMBERS, WORDS = ["n0", "n1", "n2", "n3"], ["c0", "c1"]
+FRAME = pd.DataFrame(
+    {name: RANDOM.normal(3.0, 5.0, 150) for name in NUMBERS}
+    | {name: RANDOM.integers(0, 5, 150).astype(str) for name in WORDS}
+)
+X = FRAME[NUMBERS].to_numpy()
+Y = (X[:, 0] + X[:, 1] + 3 * (FRAME["c0"] > "2") > 7).to_numpy().astype(int)
+SGD = SGDClassifier(random_state=0)
+CV = StratifiedKFold(3)
+
+
+class Probe(TransformerMixin, BaseEstimator):
+    """Counts what a search makes it do."""
+
+    counts: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, factor=1.0, fails=False):
+        self.factor = factor
+        self.fails = fails
+
+    def fit(self, X, y=None):
+        if self.fails:
+            raise ValueError("a broken transformer")
+        self.counts["fits"] += 1
+        return self
+
+    def transform(self, X):
+        self.counts["transforms"] += 1
+        self.counts["rows"] += len(X)
+        return self.factor * X
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+class Projection(TransformerMixin, BaseEstimator):
+    """Draws anew in every fit, and has no random_state."""
+
+    random = np.random.default_rng(0)
+
+    def fit(self, X, y=None):
+        self.directions_ = self.random.normal(size=(X.shape[1], 3))
+        return self
+
+    def transform(self, X):
+        return X @ self.directions_
+
+
+@pytest.fixture(autouse=True)
+def counts():
+    Probe.counts.update(fits=0, transforms=0, rows=0)
+    return Probe.counts
+
+
+def probing(*more):
+    return Pipeline([("probe", Probe()), *more, ("sgd", SGD)])
+
+
+def rising(pipeline, grid, **options):
+    defaults = {"budget": 30, "max_epochs": 6, "cv": CV, "refit": False}
+    options = {**defaults, "random_state": 0, **options}
+    return RisingSearchCV(pipeline, list(ParameterGrid(grid)), **options)
+
+
+ALPHAS = {"sgd__alpha": [1e-4, 1e-2]}
+FACTORS = {"probe__factor": [1.0, 2.0, 3.0]}
+
+
+class TestCounts:
+    @pytest.mark.parametrize("train_scores", [False, True])
+    @pytest.mark.parametrize("grid", [ALPHAS, FACTORS, ALPHAS | FACTORS])
+    def test_no_more_than_in_a_randomized_search(self, counts, grid, train_scores):
+        n = len(ParameterGrid(grid))
+        options = {"cv": CV, "refit": False, "return_train_score": train_scores}
+        RandomizedSearchCV(probing(), grid, n_iter=n, **options).fit(X, Y)
+        theirs = dict(counts)
+        counts.update(fits=0, transforms=0, rows=0)
+        options |= {"budget": 120, "max_epochs": 60}
+        search = rising(probing(), grid, **options).fit(X, Y)
+        assert (search.cv_results_["epochs"] > 0).all()
+        assert search.n_epochs_ == 120
+        assert all(counts[what] <= theirs[what] for what in counts)
+
+    @pytest.mark.parametrize(
+        "scoring",
+        [
+            ["accuracy", "roc_auc"],
+            lambda model, X, y: {"roc_auc": np.mean(model.predict(X) == y)},
+        ],
+    )
+    def test_once_a_fold_for_each_set_of_parameters(self, counts, scoring):
+        grid = {**ALPHAS, "probe__factor": [1.0, 2.0]}
+        rising(probing(), grid, scoring=scoring, refit="roc_auc").fit(X, Y)
+        # the refit is one more fit, on all rows
+        rows = 2 * 3 * len(X) + len(X)
+        assert counts == {"fits": 2 * 3 + 1, "transforms": 2 * 6 + 1, "rows": rows}
+
+    def test_the_first_steps_are_shared_where_the_next_ones_differ(self, counts):
+        grid = {"select__k": [1, 2, 3]}
+        rising(probing(("select", SelectKBest())), grid).fit(X, Y)
+        assert counts == {"fits": 3, "transforms": 6, "rows": 3 * len(X)}
+
+    def test_what_no_module_knows_is_shared_too(self, counts):
+        twice = FunctionTransformer(lambda X: Probe().transform(2 * X))
+        pipeline = Pipeline([("twice", twice), ("sgd", SGD)])
+        rising(pipeline, ALPHAS).fit(X, Y)
+        assert counts["transforms"] == 6
+
+    def test_nothing_is_kept_after_the_search(self):
+        search = rising(probing(), ALPHAS, budget=10).fit(X, Y)
+        assert not search._run.folds._caches
+        assert search.continue_search(2).n_epochs_ == 12
+
+
+ONE_HOT = OneHotEncoder(handle_unknown="ignore")
+COLUMNS = ColumnTransformer(
+    [("numbers", make_pipeline(SimpleImputer()), NUMBERS), ("words", ONE_HOT, WORDS)]
+)
+PREPARATIONS = {
+    "columns": (COLUMNS, FRAME, {"numbers__simpleimputer__strategy": ["median"]}),
+    "union": (make_union(StandardScaler(), MinMaxScaler()), X, {}),
+    "passthrough": ("passthrough", X, {}),
+    "learns from y": (TargetEncoder(cv=KFold(5)), FRAME[WORDS], {}),
+    "rounds otherwise": (PCA(2, random_state=0), X, {"n_components": [1, 2, 3]}),
+    "in place": (StandardScaler(copy=False), X, {}),
+    "sparse": (ONE_HOT, FRAME[WORDS], {}),
+    "pandas": (clone(COLUMNS).set_output(transform="pandas"), FRAME, {}),
+    "generator": (PCA(2, random_state=np.random.RandomState(3)), X, {}),
+}
+PREPARATIONS["pandas"][0].set_params(words__sparse_output=False)
+
+
+def by_hand(pipeline, params, rows, n_epochs):
+    """Return the test and training scores of every fold, epoch by epoch."""
+    scores = []
+    for train, test in CV.split(rows, Y):
+        model = clone(pipeline).set_params(**params)
+        rows_of = rows.iloc if isinstance(rows, pd.DataFrame) else rows
+        before = Pipeline([*model.steps[:-1], ("end", "passthrough")])
+        prepared = before.fit_transform(rows_of[train].copy(), Y[train])
+        for _ in range(n_epochs):
+            model[-1].partial_fit(prepared, Y[train], classes=[0, 1])
+            for part in (test, train):
+                seen = before.transform(rows_of[part].copy())
+                scores.append(model[-1].score(seen, Y[part]))
+    return np.reshape(scores, (3, n_epochs, 2))
+
+
+@pytest.mark.parametrize("kind", PREPARATIONS)
+@pytest.mark.parametrize("options", [{}, {"n_bytes": 0}], ids=["kept", "dropped"])
+def test_scores_are_those_of_transforming_by_hand(kind, options, monkeypatch):
+    monkeypatch.setattr(folds, "LIMIT", options.get("n_bytes", folds.LIMIT))
+    transformer, rows, choices = PREPARATIONS[kind]
+    pipeline = Pipeline([("first", transformer), ("sgd", SGD)])
+    grid = ALPHAS | {f"first__{name}": values for name, values in choices.items()}
+    search = rising(
+        pipeline, grid, budget=18, max_epochs=3, return_train_score=True
+    ).fit(rows, Y)
+    for row in search.history_:
+        params = search.cv_results_["params"][row["arm"]]
+        scores = by_hand(pipeline, params, rows, row["epoch"])[:, -1]
+        for fold, part in product(range(3), (0, 1)):
+            name = f"split{fold}_{('test', 'train')[part]}_score"
+            assert row[name] == scores[fold, part]
+
+
+class TestInPlace:
+    def test_steps_of_an_inner_pipeline_leave_the_rows_before_it_alone(self):
+        def scores(copy):
+            inner = make_pipeline(MinMaxScaler(copy=copy), StandardScaler(copy=copy))
+            pipeline = make_pipeline(StandardScaler(), make_pipeline(inner, SGD))
+            alpha = "pipeline__sgdclassifier__alpha"
+            return rising(pipeline, {alpha: [1e-4, 1e-2]}).fit(X, Y).history_["score"]
+
+        assert scores(copy=False) == scores(copy=True)
+
+    def test_every_metric_sees_the_same_rows(self):
+        def scores(copy):
+            pipeline = Pipeline([("scale", StandardScaler(copy=copy)), ("sgd", SGD)])
+            options = {"scoring": ["accuracy", "roc_auc"], "refit": "roc_auc"}
+            return rising(pipeline, ALPHAS, **options).fit(X, Y).history_["score"]
+
+        assert scores(copy=False) == scores(copy=True)
+
+
+class TestScorers:
+    def test_are_given_the_pipeline_and_the_rows_as_they_are(self):
+        def scorer(model, X, y):
+            assert isinstance(model["scale"], StandardScaler)
+            scaled = model["scale"].transform(X)
+            np.testing.assert_allclose(scaled, (X - model["scale"].mean_) / spread)
+            both = model[:-1].transform(X)
+            np.testing.assert_array_equal(both, model["range"].transform(scaled))
+            some = model.predict(X[10:20])
+            np.testing.assert_array_equal(some, model.predict(X)[10:20])
+            twin = pickle.loads(pickle.dumps(deepcopy(model)))
+            assert type(twin["scale"]) is StandardScaler
+            np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+            clone(model).fit(X, y)
+            return model.score(X, y)
+
+        steps = [("scale", StandardScaler()), ("range", MinMaxScaler()), ("sgd", SGD)]
+        rows = (X - X.mean(axis=0)) / X.std(axis=0)
+        split = [(np.arange(150), np.arange(100))]
+        spread = rows.std(axis=0)
+        options = {"scoring": scorer, "cv": split, "error_score": "raise"}
+        rising(Pipeline(steps), ALPHAS, **options).fit(rows, Y)
+
+
+class TestBound:
+    def test_is_never_exceeded_and_changes_no_score(self, counts, monkeypatch):
+        grid = ALPHAS | FACTORS
+        whole = rising(probing(), grid).fit(X, Y)
+        made_once = counts["transforms"]
+        monkeypatch.setattr(folds, "LIMIT", 2 * X.nbytes)
+        sizes = []
+
+        def scorer(model, X, y):
+            sizes.append(sum(c.size for c in search._run.folds._caches.values()))
+            return model.score(X, y)
+
+        search = rising(probing(), grid, scoring=scorer)
+        search.fit(X, Y)
+        assert search.history_["score"] == whole.history_["score"]
+        assert X.nbytes < max(sizes) <= 2 * X.nbytes
+        assert counts["transforms"] > 2 * made_once
+
+    def test_the_candidate_in_training_has_its_rows(self, counts, monkeypatch):
+        monkeypatch.setattr(folds, "LIMIT", 0)
+        rising(probing(), {"sgd__alpha": [1e-3]}, budget=6).fit(X, Y)
+        assert counts == {"fits": 3, "transforms": 6, "rows": 3 * len(X)}
+
+
+class TestMemory:
+    def test_of_the_pipeline_keeps_fits_for_other_searches(self, counts, tmp_path):
+        inner = Pipeline([("inner", Probe(2.0)), ("sgd", SGD)], memory=str(tmp_path))
+        pipeline = Pipeline([("probe", Probe()), ("last", inner)], memory=str(tmp_path))
+        grid = {"last__sgd__alpha": [1e-4, 1e-2]}
+        first = rising(pipeline, grid).fit(X, Y)
+        assert counts["fits"] == 2 * 3
+        again = rising(pipeline, grid).fit(X, Y)
+        assert counts["fits"] == 2 * 3
+        assert again.history_["score"] == first.history_["score"]
+
+
+class TestRandomTransformers:
+    def test_get_one_seed_of_the_search(self):
+        seeds = set()
+
+        def scorer(model, X, y):
+            seeds.add((model[0].random_state, model[-1].random_state))
+            return model.score(X, y)
+
+        pipeline = Pipeline([("pca", PCA(2)), ("sgd", SGDClassifier())])
+        for random_state in (0, 1, None):
+            rising(pipeline, ALPHAS, random_state=random_state, scoring=scorer).fit(
+                X, Y
+            )
+        # each of two candidates has its own, and None stays where the search has none
+        assert len({before for before, _ in seeds}) == 3
+        assert len(seeds) == 5
+        assert (None, None) in seeds
+
+    def test_draw_the_same_when_their_rows_were_dropped(self):
+        def model(drops):
+            trainer = EpochTrainer(clone(pipeline), seed=4)
+            for _ in range(3):
+                trainer.train(FRAME[WORDS], Y)
+                if drops:
+                    trainer = pickle.loads(pickle.dumps(trainer))
+            return trainer.estimator["sgd"].coef_
+
+        pipeline = Pipeline([("encode", TargetEncoder()), ("sgd", SGD)])
+        np.testing.assert_array_equal(model(drops=True), model(drops=False))
+
+    def test_leave_the_global_generator_as_it_was(self):
+        before = np.random.get_state()[1].tolist()  # noqa: NPY002
+        rising(Pipeline([("pca", PCA(2)), ("sgd", SGD)]), ALPHAS).fit(X, Y)
+        assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+    def test_with_a_seed_keep_it(self):
+        pipeline = Pipeline([("pca", PCA(2, random_state=5)), ("sgd", SGD)])
+        search = rising(pipeline, ALPHAS, refit=True).fit(X, Y)
+        assert search.best_estimator_["pca"].random_state == 5
+
+    def test_without_random_state_are_not_mixed_up(self):
+        def pipeline():
+            return make_pipeline(Projection(), SGD)
+
+        here, there = RowCache(), RowCache()
+        trainers = [EpochTrainer(clone(pipeline())) for _ in range(2)]
+        for trainer, cache in zip(trainers, (here, there), strict=True):
+            trainer.train(X, Y, cache)
+        moved = pickle.loads(pickle.dumps(trainers[0]))
+        trainers[0].train(X, Y, here)
+        moved.train(X, Y, there)  # where another fit has drawn otherwise
+        for trainer, cache in ((trainers[0], here), (moved, there)):
+            seen = trainer.transformers.knowing(X, "test", cache)
+            np.testing.assert_array_equal(
+                seen.decision_function(X), trainers[0].estimator.decision_function(X)
+            )
+
+
+class TestFailures:
+    def test_of_a_transformer_retire_its_candidates_only(self):
+        grid = ALPHAS | {"probe__fails": [False, True]}
+        with pytest.warns(match="a broken transformer"):
+            search = rising(probing(), grid).fit(X, Y)
+        assert sorted(search.cv_results_["status"]) == ["failed"] * 2 + ["finished"] * 2
+
+    def test_of_all_transformers_end_the_search(self):
+        with pytest.raises(SearchFailedError):
+            rising(probing(), {"probe__fails": [True]}).fit(X, Y)
+
+
+@pytest.mark.parametrize("transformer", [PCA(2), TargetEncoder()])
+def test_processes_train_on_the_same_rows(transformer):
+    def scores(**options):
+        pipeline = Pipeline([("first", transformer), ("sgd", SGD)])
+        options = {"policy": "round-robin", "budget": 12, **options}
+        return sorted(rising(pipeline, ALPHAS, **options).fit(X, Y).history_["score"])
+
+    assert scores(n_jobs=2) == scores()
