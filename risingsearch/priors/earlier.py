@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_int, shown
 from risingsearch.errors import PriorError
 from risingsearch.json_values import as_json, from_json
 
@@ -94,20 +94,28 @@ class EarlierSearch:
         object.__setattr__(self, "max_epochs", max(self.max_epochs, longest))
 
     def _check_kinds(self) -> None:
-        """Make arrays of the curves, or raise what is no curve or no parameters."""
+        """Make lists of the runs, or raise what is no curve or no parameters."""
+        if not isinstance(self.name, str):
+            msg = (
+                f"the name of an earlier search must be a text; got {shown(self.name)}"
+            )
+            raise PriorError(msg)
         try:
+            params = list(self.params)
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
             seconds = self.seconds
             if seconds is not None:
                 seconds = [float(one) for one in seconds]
             most = checked_int("max_epochs", self.max_epochs, 0)
-        except (TypeError, ValueError) as error:
-            msg = f"{self.name}: its curves, seconds or max_epochs are no numbers"
-            raise PriorError(f"{msg} ({error})") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            msg = (
+                f"{self.name}: its params and curves are no lists, or its curves, "
+                f"seconds or max_epochs no numbers ({error})"
+            )
+            raise PriorError(msg) from error
         named = all(
-            isinstance(params, Mapping)
-            and all(isinstance(name, str) for name in params)
-            for params in self.params
+            isinstance(run, Mapping) and all(isinstance(name, str) for name in run)
+            for run in params
         )
         if not named or any(curve.ndim != 1 for curve in curves):
             msg = (
@@ -116,6 +124,7 @@ class EarlierSearch:
             )
             raise PriorError(msg)
         for name, value in (
+            ("params", params),
             ("curves", curves),
             ("seconds", seconds or None),
             ("max_epochs", most),

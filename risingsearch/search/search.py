@@ -231,7 +231,7 @@ class RisingSearch:
         if run_dir is not None and holds_search(Path(run_dir)):
             header = saved_header(Path(run_dir))
             given["policy"] = saved_policy(header, policy)
-            given["prior"] = saved_prior(header)
+            given["prior"] = saved_prior(header, candidates, Path(run_dir))
             with understood(Path(run_dir)):
                 metric, begun = metric or saved_metric(header), header.get("begun")
         else:
@@ -373,6 +373,9 @@ class RisingSearch:
             _check_names(saved.header)
             arguments, left_out = shown_arguments(saved.header)
             arguments["seed"] = int(saved.header["entropy"])
+            if left_out is None:
+                candidates = arguments["candidates"]
+                arguments["prior"] = saved_prior(saved.header, candidates, path)
             try:
                 search = cls._shown(arguments)
                 search._record.replay(saved.events, saved.n_known, saved.state)

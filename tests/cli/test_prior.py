@@ -7,6 +7,7 @@ import pytest
 from risingsearch.cli.main import main
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.journal import create, read
 
 BASH = """#!/usr/bin/env bash
 set -eu
@@ -152,6 +153,20 @@ def test_a_run_goes_on_with_the_prior_it_was_begun_with(folder, capsys):
     assert opened()[: len(before)] == before
     assert RisingSearch.saved_result("runs/sweep").trust_in_prior["May"] > 0.3
     assert result(capsys, "status", "runs/sweep")["epochs"] == 24
+
+
+@pytest.mark.parametrize("prior", [5, [{"name": ["May"]}], [{"name": "\x1b[31m"}]])
+def test_a_forged_prior_is_one_line_that_names_the_run(folder, capsys, prior):
+    sweep = write(folder, LOSS)
+    result(capsys, "run", sweep)
+    journal = folder.parent / "runs/sweep/journal.jsonl"
+    header = read(journal).header
+    create(journal, header | {"prior": prior})
+    for command in (["run", sweep], ["resume", "runs/sweep"], ["status", "runs/sweep"]):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "runs/sweep" in said
+        assert said.rstrip("\n").isprintable()
 
 
 def test_a_run_is_a_prior_of_the_next(folder, capsys):

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from risingsearch import RisingSearch, Scheduler
-from risingsearch.errors import InvalidParameterError, PriorError
+from risingsearch.errors import (
+    InvalidParameterError,
+    PriorError,
+    RunDirError,
+    StateError,
+)
 from risingsearch.priors import EarlierSearch, Prior, PriorProposer
 from risingsearch.search.trainable import Functions
+from risingsearch.storage.journal import create, read
 
 RATES = [10.0 ** (-6 * k / 59) for k in range(60)]
 CANDIDATES = [{"rate": rate, "kind": kind} for rate in RATES for kind in "ab"]
@@ -183,3 +189,52 @@ def test_a_proposer_for_other_candidates_is_refused():
     proposer = PriorProposer.between(CANDIDATES, [earlier()])
     with pytest.raises(InvalidParameterError, match="made for 120 candidates"):
         Scheduler(n_arms=50, budget=50, proposer=proposer)
+
+
+SAVED = earlier().to_json()
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        5,
+        None,
+        "May",
+        {"name": "May"},
+        [1],
+        [{}],
+        [SAVED | {"name": 5}],
+        [SAVED | {"name": ["May"]}],
+        [SAVED | {"params": 5}],
+        [SAVED | {"params": ["rate"] * 30}],
+        [SAVED | {"params": [{"rate": {"$float": "x"}}] * 30}],
+        [SAVED | {"params": [{"depth": k} for k in range(30)]}],
+        [SAVED | {"curves": [[1.0]]}],
+        [SAVED | {"curves": [["x"]] * 30}],
+        [SAVED | {"curves": [[10**400]] * 30}],
+        [SAVED | {"seconds": [10**400] * 30}],
+        [SAVED | {"max_epochs": "x"}],
+        [{name: SAVED[name] for name in SAVED if name != "curves"}],
+    ],
+)
+def test_a_forged_prior_is_an_error_that_names_the_directory(tmp_path, prior):
+    search(run_dir=tmp_path, prior=earlier())
+    journal = tmp_path / "journal.jsonl"
+    header = read(journal).header
+    create(journal, header | {"prior": prior})
+    for opened in (
+        lambda: search(run_dir=tmp_path),
+        lambda: RisingSearch.resume(tmp_path, Functions(start, train)),
+        lambda: RisingSearch.saved_result(tmp_path),
+    ):
+        with pytest.raises((RunDirError, StateError)) as caught:
+            opened()
+        assert str(tmp_path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_other_candidates_than_the_prior_was_for_are_a_state_error(tmp_path):
+    search(run_dir=tmp_path, prior=earlier())
+    others = [{"depth": depth} for depth in range(9)]
+    with pytest.raises(StateError, match="give the candidates that it was begun with"):
+        RisingSearch(Functions(start, train), others, budget=50, run_dir=tmp_path)
