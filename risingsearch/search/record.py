@@ -77,6 +77,7 @@ class Record:
             if holds_search(directory.path):
                 _check_same(directory, header["settings"])
             saved = directory.open(header)
+            _check_begun_alike(directory, saved.header, header)
             self.retained.store = directory.checkpoints
             with understood(directory.path):
                 self.replay(saved.events, saved.n_known, saved.state)
@@ -314,5 +315,20 @@ def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
         msg = (
             f"{path} holds a search with {name}={was}, and it was opened with "
             f"{name}={given}: give the same arguments to go on, or another run_dir"
+        )
+        raise StateError(msg)
+
+
+def _check_begun_alike(directory: RunDirectory, saved: Event, header: Event) -> None:
+    """Raise where another process began the search after this one had looked for it.
+
+    Earlier searches and a seed that was not given are taken from what a directory
+    holds: this process found it empty.
+    """
+    if any(saved.get(name) != header.get(name) for name in ("entropy", "prior")):
+        msg = (
+            f"another process began a search in {directory.path} at the same moment, "
+            "with another seed or other earlier searches: make this one anew, and it "
+            "goes on with those"
         )
         raise StateError(msg)

@@ -238,3 +238,28 @@ def test_other_candidates_than_the_prior_was_for_are_a_state_error(tmp_path):
     others = [{"depth": depth} for depth in range(9)]
     with pytest.raises(StateError, match="give the candidates that it was begun with"):
         RisingSearch(Functions(start, train), others, budget=50, run_dir=tmp_path)
+
+
+class Meanwhile(list):
+    """Earlier searches; while they are read, another process begins the search."""
+
+    def __init__(self, searches, begin):
+        super().__init__(searches)
+        self.begin = begin
+
+    def __iter__(self):
+        self.begin()
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("ours", [[earlier("June")], []])
+def test_of_two_processes_that_begin_at_once_both_have_one_prior(tmp_path, ours, seed):
+    def begin():
+        search(run_dir=tmp_path, prior=earlier("May"), seed=seed)
+
+    late = Prior(Meanwhile(ours, begin))
+    with pytest.raises(StateError, match="another process began a search in"):
+        search(run_dir=tmp_path, prior=late, seed=seed)
+    again = search(run_dir=tmp_path, prior=ours, seed=seed)
+    assert list(again.scheduler.trust_in_prior()) == ["May"]
