@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +55,8 @@ class EarlierSearch:
     Raises
     ------
     PriorError
-        If there is no run with a finite score, or the lengths differ.
+        If there is no run with a finite score, the lengths differ, or JSON cannot hold
+        a parameter.
 
     Examples
     --------
@@ -123,6 +126,14 @@ class EarlierSearch:
                 "curve, one score per epoch"
             )
             raise PriorError(msg)
+        try:
+            as_json([dict(run) for run in params])
+        except (TypeError, RecursionError) as error:
+            msg = (
+                f"{self.name}: the parameters of its runs are saved as JSON: {error}: "
+                "give a number or a text in its place"
+            )
+            raise PriorError(msg) from error
         for name, value in (
             ("params", params),
             ("curves", curves),
@@ -176,6 +187,11 @@ class EarlierSearch:
             "max_epochs": self.max_epochs,
             "seconds": as_json(self.seconds and list(self.seconds)),
         }
+
+    def digest(self) -> str:
+        """Return what tells it from others of its name, as 16 hexadecimal digits."""
+        content = json.dumps(self.to_json(), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> EarlierSearch:

@@ -150,6 +150,21 @@ def test_a_scheduler_takes_a_prior_by_its_proposer():
     assert scheduler.trust_in_prior()["May"] > 0.4
 
 
+def test_a_state_made_with_other_earlier_searches_is_refused():
+    def made(*searches):
+        proposer = PriorProposer.between(CANDIDATES, searches)
+        return Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
+
+    state = json.loads(json.dumps(made(earlier()).state_dict()))
+    made(earlier()).load_state_dict(state)
+    for other in (earlier("June"), earlier(sign=-1.0)):
+        scheduler = made(other)
+        with pytest.raises(StateError, match="saved with earlier_searches="):
+            scheduler.load_state_dict(state)
+    del state["search"]["earlier_searches"]  # as earlier releases saved it
+    made(earlier()).load_state_dict(state)
+
+
 def test_explain_says_which_arms_were_opened_and_how_far_each_search_is_trusted():
     both = [earlier(), earlier("June", sign=-1.0)]
     running = search(prior=both)
@@ -250,6 +265,13 @@ class Meanwhile(list):
     def __iter__(self):
         self.begin()
         return super().__iter__()
+
+
+@pytest.mark.parametrize("value", [object(), math.sqrt, {1, 2}, [1j]])
+def test_a_parameter_that_json_cannot_hold_is_refused_where_it_is_given(value):
+    runs = [dict(CANDIDATES[k], loss=value) for k in range(8)]
+    with pytest.raises(PriorError, match="May: the parameters of its runs are saved"):
+        EarlierSearch("May", runs, [np.array([0.5])] * 8)
 
 
 @pytest.mark.parametrize("seed", [0, None])
