@@ -375,7 +375,8 @@ class RisingSearch:
             arguments["seed"] = int(saved.header["entropy"])
             if left_out is None:
                 candidates = arguments["candidates"]
-                arguments["prior"] = saved_prior(saved.header, candidates, path)
+                earlier = saved_prior(saved.header, candidates, path)
+                arguments["prior"] = earlier or None
             try:
                 search = cls._shown(arguments)
                 search._record.replay(saved.events, saved.n_known, saved.state)

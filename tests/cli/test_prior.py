@@ -69,7 +69,10 @@ def test_what_did_well_earlier_is_opened_first(folder, capsys):
 
 def test_what_came_of_it_is_said_in_the_words_of_the_report(folder, capsys):
     hostile = "\x1b[31m\u202e\n" + "a" * 300
-    sweep = write(folder, [LOSS, LOSS, LOSS | {"name": hostile}])
+    runs = (folder / "runs.csv").read_text()
+    (folder / "fewer.csv").write_text(runs.rpartition("\n")[0])
+    fewer = LOSS | {"path": "fewer.csv"}
+    sweep = write(folder, [LOSS, fewer, LOSS | {"name": hostile}])
     assert main(["run", sweep]) == 0
     ran = capsys.readouterr().out
     assert main(["status", "runs/sweep"]) == 0
@@ -195,6 +198,8 @@ def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):
         ({"path": "a", "direction": "down"}, "prior.searches.0.direction must be"),
         ({"searches": ["a"], "skip": True}, "prior.skip is no key of a sweep"),
         ({"path": ""}, "prior.searches.0.path"),
+        ([], "prior is an empty list: leave it out, or give at least one"),
+        (LOSS | {"score": "top"}, "its score 'top' is a parameter of this search"),
         ({**LOSS, "score": "accuracy"}, "accuracy"),
     ],
 )
@@ -204,6 +209,12 @@ def test_what_cannot_be_used_is_one_line(folder, capsys, prior, words):
     captured = capsys.readouterr().err
     assert words in captured
     assert captured.count("\n") == 1
+
+
+def test_a_key_that_is_misspelt_is_answered_by_the_right_one(folder, capsys):
+    (folder / "sweep.yaml").write_text(f"{SWEEP}piror: runs.csv\n")
+    assert main(["plan", str(folder / "sweep.yaml")]) == 2
+    assert "unknown key 'piror'; did you mean 'prior'?" in capsys.readouterr().err
 
 
 def test_what_cannot_be_used_may_be_skipped(folder, capsys):

@@ -14,7 +14,8 @@ from risingsearch.errors import (
     RunDirError,
     StateError,
 )
-from risingsearch.priors import EarlierSearch, Prior, PriorProposer
+from risingsearch.priors import EarlierSearch, Prior, PriorProposer, earlier_searches
+from risingsearch.priors.sources import Source
 from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import create, read
 
@@ -137,6 +138,49 @@ def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(tmp_pa
             skipping = search(prior=Prior([source, earlier()], skip_unusable=True))
         assert "goes on without an earlier search" in str(caught[0].message)
         assert list(skipping.scheduler.trust_in_prior()) == ["May"]
+
+
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        ([], "prior is an empty list: leave it out, or give at least one"),
+        (Prior([]), "prior is an empty list"),
+        ("", "an earlier search is .* got ''"),
+        ({"path": "runs.csv"}, r"in Python prior=earlier_searches\(path, score="),
+        (
+            EarlierSearch("A", [{"Rate": k, "z": k} for k in RATES], [[0.5]] * 60),
+            "leave it out; 'Rate' is called 'rate' here",
+        ),
+        (
+            EarlierSearch("A", [{"rate": 0.1, "z": k} for k in RATES], [[0.5]] * 60),
+            "leave it out; 'rate' is 0.1 in all of its runs",
+        ),
+    ],
+)
+def test_what_a_prior_is_not_is_said_with_what_it_is(prior, words):
+    with pytest.raises(PriorError, match=words):
+        search(prior=prior)
+
+
+def test_a_search_that_is_given_twice_counts_once():
+    given = search(prior=[earlier(), earlier("June"), earlier()]).scheduler
+    assert given.trust_in_prior() == pytest.approx(
+        search(prior=[earlier(), earlier("June")]).scheduler.trust_in_prior()
+    )
+
+
+def test_a_table_needs_no_name_for_its_score_where_the_rest_are_parameters(tmp_path):
+    path = tmp_path / "runs.csv"
+    rows = [f"{one['rate']},{1 / (1 + k)}" for k, one in enumerate(CANDIDATES)]
+    for score, source in (
+        ("val_loss", path),
+        ("quality", Source(path, direction="minimize")),
+    ):
+        path.write_text("\n".join([f"rate,{score}", *rows]))
+        assert list(search(prior=source).scheduler.trust_in_prior()) == ["runs.csv"]
+    wrong = earlier_searches(path, score="rate", direction="minimize")
+    with pytest.raises(PriorError, match="its score 'rate' is a parameter of this"):
+        search(prior=wrong)
 
 
 def test_a_scheduler_takes_a_prior_by_its_proposer():
@@ -280,8 +324,8 @@ def test_of_two_processes_that_begin_at_once_both_have_one_prior(tmp_path, ours,
     def begin():
         search(run_dir=tmp_path, prior=earlier("May"), seed=seed)
 
-    late = Prior(Meanwhile(ours, begin))
+    late = Prior(Meanwhile(ours, begin), skip_unusable=True)
     with pytest.raises(StateError, match="another process began a search in"):
         search(run_dir=tmp_path, prior=late, seed=seed)
-    again = search(run_dir=tmp_path, prior=ours, seed=seed)
+    again = search(run_dir=tmp_path, seed=seed)
     assert list(again.scheduler.trust_in_prior()) == ["May"]
