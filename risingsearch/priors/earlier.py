@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_int, shown
+from risingsearch.checks import checked_int, cut, shown
 from risingsearch.errors import PriorError
 from risingsearch.json_values import as_json, from_json
 
@@ -25,7 +25,7 @@ MOST_SEARCHES = 32
 """Earlier searches that are learnt from; see ``read_prior`` for which of more."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EarlierSearch:
     """The runs of one earlier search, in any number.
 
@@ -65,6 +65,8 @@ class EarlierSearch:
     ...     params=[{"rate": 0.1}, {"rate": 0.01}],
     ...     curves=[np.array([0.5, 0.6]), np.array([0.4])],
     ... )
+    >>> earlier
+    <EarlierSearch 'last month': 2 runs of rate>
     >>> earlier.scores, earlier.epochs, earlier.max_epochs
     (array([0.6, 0.4]), array([2, 1]), 2)
     """
@@ -95,6 +97,11 @@ class EarlierSearch:
             raise PriorError(msg)
         longest = int(self.epochs.max())
         object.__setattr__(self, "max_epochs", max(self.max_epochs, longest))
+
+    def __repr__(self) -> str:
+        names = cut(", ".join(self.parameter_names))
+        runs = f"{len(self.params)} runs of {names}"
+        return f"<EarlierSearch {cut(self.name)!r}: {runs}>"
 
     def _check_kinds(self) -> None:
         """Make lists of the runs, or raise what is no curve or no parameters."""

@@ -11,6 +11,7 @@ from typing import Any
 from risingsearch.arms import Budget, Job, Report
 from risingsearch.checks import is_number
 from risingsearch.errors import SearchFailedError, StateError
+from risingsearch.json_values import plain
 from risingsearch.scheduling.replay import (
     Event,
     extended,
@@ -254,8 +255,9 @@ class Record:
         scheduler = self.scheduler
         arm = scheduler.best_arm
         budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
+        best = {} if arm is None else self.candidates[arm]
         return SearchResult(
-            best_params={} if arm is None else dict(self.candidates[arm]),
+            best_params={name: plain(value) for name, value in best.items()},
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
