@@ -122,7 +122,8 @@ class RisingSearch:
     seed : int, optional
         Seed of the arms, of their opening order and of the policy's draws.
     shuffle : bool, default True
-        Open the candidates in random order; False keeps theirs.
+        Open the candidates in random order; False keeps theirs, but for what a
+        ``prior`` has opened first.
     timeout : float, optional
         Seconds by the clock. Without a ``budget`` they are the budget, as
         ``Budget(wall_seconds=timeout)``; with one, ``run`` ends after so many seconds

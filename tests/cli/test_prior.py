@@ -100,10 +100,12 @@ def test_what_came_of_it_is_said_in_the_words_of_the_report(folder, capsys):
 
 def test_the_plan_reads_what_the_run_would(folder, capsys):
     planned = result(capsys, "plan", write(folder, LOSS))
-    assert planned["earlier_searches"] == 1
+    assert planned["earlier_searches"] == ["May"]
     assert planned["earlier_runs"] == 23
     assert main(["plan", write(folder, LOSS)]) == 0
-    assert "earlier runs" in capsys.readouterr().out
+    told = capsys.readouterr().out.splitlines()
+    assert ["earlier", "searches", "May"] in [line.split() for line in told]
+    assert ["earlier", "runs", "23"] in [line.split() for line in told]
     (folder / "sweep.yaml").write_text(SWEEP)
     assert "earlier_runs" not in result(capsys, "plan", folder / "sweep.yaml")
 

@@ -83,8 +83,19 @@ def test_the_search_that_ranks_what_is_seen_here_is_trusted_more():
     assert result.trust_in_prior["May"] > 0.5 > 0.1 > result.trust_in_prior["June"]
 
 
-def test_every_policy_opens_by_the_prior():
-    result = search(prior=earlier(), policy="asha").run()
+@pytest.mark.parametrize("policy", ["asha", "successive-halving", "cure-ucb"])
+def test_every_policy_opens_by_the_prior(policy):
+    result = search(prior=earlier(), policy=policy).run()
+    assert result.opened_by_prior
+    assert max(off(result, result.opened_by_prior[:3])) < 1
+
+
+def test_what_is_not_shuffled_is_opened_in_order_but_for_the_prior():
+    result = search(prior=earlier(), shuffle=False).run()
+    first = [row["arm"] for row in result.history if row["epoch"] == 1]
+    in_order = [arm for arm in first if arm not in result.opened_by_prior]
+    assert in_order == sorted(in_order)
+    assert in_order[0] == 0
     assert result.opened_by_prior
 
 

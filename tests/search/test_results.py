@@ -26,7 +26,6 @@ from risingsearch.errors import (
     UnknownNameError,
 )
 from risingsearch.search.results import History
-from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 
 

@@ -41,6 +41,7 @@ def test_what_did_well_earlier_is_opened_first(objective, make_study, direction)
     assert not opened[0].opened_by_prior  # before it, no parameters are known
     assert len(by_prior(study)) >= 5
     assert lies_around_what_did_well(study)
+    assert rising.arms(study)["opened_by_prior"].sum() == len(by_prior(study))
     assert len({result.params["x"] for result in opened}) == len(opened)
     trust = study.sampler.prior_trust(study)
     assert set(trust) == {"May", "June"}
