@@ -216,7 +216,9 @@ def test_what_cannot_be_used_is_one_line(folder, capsys, prior, words):
 def test_a_key_that_is_misspelt_is_answered_by_the_right_one(folder, capsys):
     (folder / "sweep.yaml").write_text(f"{SWEEP}piror: runs.csv\n")
     assert main(["plan", str(folder / "sweep.yaml")]) == 2
-    assert "unknown key 'piror'; did you mean 'prior'?" in capsys.readouterr().err
+    assert "piror is no key of a sweep here (did you mean prior?)" in (
+        capsys.readouterr().err
+    )
 
 
 def test_what_cannot_be_used_may_be_skipped(folder, capsys):
