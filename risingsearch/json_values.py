@@ -75,6 +75,17 @@ def from_json(value: Any) -> Any:
     }
 
 
+def plain(value: Any) -> Any:
+    """Return a number or a text of numpy as Python's own, and all else as it is.
+
+    Examples
+    --------
+    >>> plain(np.float64(0.1)), plain(np.str_("adam")), plain((1, 2))
+    (0.1, 'adam', (1, 2))
+    """
+    return value.item() if isinstance(value, (*_NUMBERS, np.str_)) else value
+
+
 _NESTED = (list, dict)
 _READERS: dict[str, Any] = {"$float": float, "$tuple": tuple, "$str": np.str_}
 _READERS |= {

@@ -97,6 +97,11 @@ class PriorSuggestions:
         chosen = proposer.most_promising(seen, np.array(free))
         return None if chosen is None else dict(pool.configurations[chosen])
 
+    def policy_params(self, opened: OpenedArms) -> dict[str, float]:
+        """Return what the curves of those of use here say of a policy, by name."""
+        pool = self._pool_of(searched(opened.space), opened.params)
+        return {} if pool is None else dict(pool.learnt.said.policy_params)
+
     def trusted(self, opened: OpenedArms) -> dict[str, float]:
         """Return how far each earlier search is trusted; nothing before it is known."""
         space = searched(opened.space)

@@ -125,7 +125,15 @@ def arms(study: Study) -> Any:
     MissingDependencyError
         If pandas is not installed.
     """
-    columns = ["epochs", "best_score", "best_epoch", "last_score", "state", "n_trials"]
+    columns = [
+        "epochs",
+        "best_score",
+        "best_epoch",
+        "last_score",
+        "state",
+        "n_trials",
+        "opened_by_prior",
+    ]
     rows = [
         {"id": result.id}
         | {name: getattr(result, name) for name in columns}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_float, checked_int
+from risingsearch.errors import PriorError
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
@@ -41,8 +43,6 @@ from risingsearch.integrations.optuna.trial_storage import (
     set_n_epochs,
 )
 from risingsearch.integrations.optuna.view import ArmView
-from risingsearch.priors.curves import policy_params_after
-from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.prior import prior_as_data
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
@@ -183,15 +183,13 @@ class RisingSampler(BaseSampler):
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.patience = checked_float("patience", patience, 0.0, open_low=False)
         earlier = prior_as_data(prior)
-        read = [one for one in earlier.searches if isinstance(one, EarlierSearch)]
         chosen = choose_policy(
             policy, self.budget, self.max_epochs, parameters=policy_params
-        ).informed(policy_params_after(read))
+        )
         self._most_arms = None if n_arms is None else checked_int("n_arms", n_arms, 1)
         self._n_arms = min(chosen.n_opened, self._most_arms or chosen.n_opened)
+        self._policy = chosen
         self._options: dict[str, Any] = {
-            "policy": chosen.name,
-            "policy_params": chosen.parameters,
             "slice": slice,
             "error_score": error_score,
             "max_failures": max_failures,
@@ -204,9 +202,18 @@ class RisingSampler(BaseSampler):
         self._prior = PriorSuggestions(earlier, seed) if earlier.searches else None
         self._forget()
 
-    def _scheduler(self, direction: str, n_arms: int) -> Scheduler:
+    def _scheduler(
+        self,
+        direction: str,
+        n_arms: int,
+        policy_params: Mapping[str, float] | None = None,
+    ) -> Scheduler:
+        """Return a new one, with what earlier curves say of the policy's parameters."""
+        policy = self._policy.informed(policy_params or {})
         return Scheduler(
             n_arms=n_arms,
+            policy=policy.name,
+            policy_params=policy.parameters,
             budget=self.budget,
             max_epochs=self.max_epochs,
             direction=direction,
@@ -435,7 +442,16 @@ class RisingSampler(BaseSampler):
         with self._lock:
             replica = self._replica_of(study)
             replica.sync(all_trials(study))
+            if self._prior is not None and not replica.informed:
+                self._inform(replica, self._prior)
             yield replica
+
+    def _inform(self, replica: StudyReplica, prior: PriorSuggestions) -> None:
+        """Decide by earlier curves, once it is known which searches are of use here."""
+        opened = replica.opened()
+        if opened.params:
+            with suppress(PriorError):  # the next arm raises it, and fails its trial
+                replica.inform(prior.policy_params(opened))
 
     def _replica_of(self, study: Study) -> StudyReplica:
         if self._replica is None or self._followed != (study._storage, study._study_id):
@@ -443,7 +459,7 @@ class RisingSampler(BaseSampler):
             direction = self._checked(study)
             claim(study._storage)
             self._replica = StudyReplica(
-                lambda n_arms: self._scheduler(direction, n_arms),
+                partial(self._scheduler, direction),
                 self._n_arms,
                 self._most_arms,
                 self.max_epochs,

@@ -41,14 +41,15 @@ class StudyReplica:
     it has trained. So what was enough when the trial of the largest number began is
     enough at the end.
 
-    ``make_scheduler(n_arms)`` makes the scheduler, for ``n_arms`` to begin with and
-    more when these have all ended, up to ``most_arms``; ``max_epochs`` is what an arm
-    can get.
+    ``make_scheduler(n_arms, policy_params)`` makes the scheduler, for ``n_arms`` to
+    begin with and more when these have all ended, up to ``most_arms``; ``max_epochs``
+    is what an arm can get. The parameters of the policy are None until ``inform`` says
+    what follows from earlier searches.
     """
 
     def __init__(
         self,
-        make_scheduler: Callable[[int], Scheduler],
+        make_scheduler: Callable[[int, Mapping[str, float] | None], Scheduler],
         n_arms: int,
         most_arms: int | None,
         max_epochs: int,
@@ -57,10 +58,11 @@ class StudyReplica:
         self._most_arms = math.inf if most_arms is None else most_arms
         self._max_epochs = max_epochs
         self._no_more = False  # whether the study has nothing to open any more
+        self._policy_params: Mapping[str, float] | None = None
         self._begin(n_arms)
 
     def _begin(self, n_arms: int) -> None:
-        self.scheduler = self._make_scheduler(n_arms)
+        self.scheduler = self._make_scheduler(n_arms, self._policy_params)
         self.asks = False  # whether the objective has asked for an arm
         self.unasked = 0  # arms that ended without being asked for
         self._seconds, self._n_epochs = 0.0, 0  # what finished slices took
@@ -94,6 +96,19 @@ class StudyReplica:
         n_arms = self._wanted_arms()
         if n_arms != self.scheduler.n_arms:
             self._begin(n_arms)
+            self.sync(trials)
+
+    @property
+    def informed(self) -> bool:
+        """Whether it is known what earlier searches say of the policy."""
+        return self._policy_params is not None
+
+    def inform(self, policy_params: Mapping[str, float]) -> None:
+        """Decide from now on as these parameters of the policy, by name, would have."""
+        self._policy_params = policy_params
+        if policy_params:
+            trials = self._trials
+            self._begin(self.scheduler.n_arms)
             self.sync(trials)
 
     def finish(

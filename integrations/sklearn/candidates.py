@@ -28,6 +28,8 @@ def draw_candidates(
     random_state: Any,
     recommended: int | None,
     n_epochs: int | None = None,
+    *,
+    prior: bool = False,
 ) -> list[dict[str, Any]]:
     """Return the configurations: those that are given, and a sample of the spaces.
 
@@ -35,7 +37,8 @@ def draw_candidates(
     ``RandomizedSearchCV`` takes it. In a list, a dict is a space if it holds these, and
     a configuration if it holds single values; one that holds both is refused.
     ``recommended`` is what ``"auto"`` stands for, and ``n_epochs`` the budget, where
-    these are known: there are never more candidates than epochs.
+    these are known: there are never more candidates than epochs, unless a ``prior``
+    says which of them are worth one.
     """
     spaces, configurations = _parts(space)
     candidates = [dict(one) for one in configurations]
@@ -43,11 +46,12 @@ def draw_candidates(
         _check_choices(spaces)
         n = _how_many(spaces, n_candidates, recommended, n_epochs, len(candidates))
         candidates += ParameterSampler(spaces, n, random_state=random_state)
-    if n_epochs is not None and len(candidates) > n_epochs:
+    if n_epochs is not None and len(candidates) > n_epochs and not prior:
         msg = (
             f"a budget of {n_epochs} epochs is less than one for each of the "
             f"{len(candidates)} candidates: raise the budget to {len(candidates)} or "
-            "more, or search fewer (n_candidates='auto' fits a space to the budget)"
+            "more, search fewer (n_candidates='auto' fits a space to the budget), or "
+            "say with prior= which are worth one"
         )
         raise InvalidParameterError(msg)
     return candidates

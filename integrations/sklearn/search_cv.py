@@ -93,9 +93,9 @@ class RisingSearchCV(
         for tuning, ``trusted-damped-slope``; where there are more candidates than the
         budget opens, a model of what was seen proposes every second one.
     budget : int or Budget, optional
-        Epochs over all configurations, at least one per candidate; or
-        ``Budget(seconds=...)`` of training. An epoch trains and scores every fold once.
-        It may be left out where there is a ``timeout``.
+        Epochs over all configurations, at least one per candidate unless there is a
+        ``prior``; or ``Budget(seconds=...)`` of training. An epoch trains and scores
+        every fold once. It may be left out where there is a ``timeout``.
     timeout : float, optional
         Seconds by the clock for the whole ``fit``, with the refit, whatever ``n_jobs``.
         With a ``budget`` too, what is used up first ends the search.
@@ -437,6 +437,7 @@ class RisingSearchCV(
             random,
             recommended,
             budgeted_epochs(budget),
+            prior=self.prior is not None,
         )
         check_trainable(self.estimator, candidates)
         return candidates

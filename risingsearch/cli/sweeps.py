@@ -14,6 +14,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from risingsearch.checks import on_one_line
 from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import (
     add_command,
@@ -127,7 +128,7 @@ def _plan(arguments: argparse.Namespace) -> None:
         facts["budget_seconds"] = sweep.budget.in_seconds
     if sweep.prior is not None:
         searches = read_prior(sweep.earlier(), candidates)
-        facts["earlier_searches"] = len(searches)
+        facts["earlier_searches"] = [search.name for search in searches]
         facts["earlier_runs"] = sum(len(search.params) for search in searches)
     _print(facts, as_json=arguments.json)
 
@@ -379,6 +380,8 @@ def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             value = one_line(value)
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
+        if name == "earlier_searches":
+            value = ", ".join(map(on_one_line, value))
         yield name.replace("_", " "), value
 
 

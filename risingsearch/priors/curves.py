@@ -19,6 +19,9 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
 )
 from risingsearch.priors.earlier import EarlierSearch
 
+SCALE = 2.0**-200
+"""Of scores here, where only their ratios count: so that no sum of them overflows."""
+
 
 def step_correlation(search: EarlierSearch) -> float:
     """Return how far early scores could be trusted in an earlier search.
@@ -45,7 +48,7 @@ def step_correlation(search: EarlierSearch) -> float:
     learning = live(policy)
     worst = np.nanmin(search.scores)
     for run, curve in enumerate(search.curves):
-        known = np.where(np.isfinite(curve), curve, worst)
+        known = SCALE * np.where(np.isfinite(curve), curve, worst)
         policy.P[run, 1 : 1 + len(curve)] = np.cumsum(known)
         for rung in range(rung_of(len(curve), policy.first_rung) + 1):
             n = rung_start(rung, policy.first_rung)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_int, cut, shown
 from risingsearch.errors import PriorError
 from risingsearch.json_values import as_json, from_json
 
@@ -23,7 +25,7 @@ MOST_SEARCHES = 32
 """Earlier searches that are learnt from; see ``read_prior`` for which of more."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EarlierSearch:
     """The runs of one earlier search, in any number.
 
@@ -53,7 +55,8 @@ class EarlierSearch:
     Raises
     ------
     PriorError
-        If there is no run with a finite score, or the lengths differ.
+        If there is no run with a finite score, the lengths differ, or JSON cannot hold
+        a parameter.
 
     Examples
     --------
@@ -62,6 +65,8 @@ class EarlierSearch:
     ...     params=[{"rate": 0.1}, {"rate": 0.01}],
     ...     curves=[np.array([0.5, 0.6]), np.array([0.4])],
     ... )
+    >>> earlier
+    <EarlierSearch 'last month': 2 runs of rate>
     >>> earlier.scores, earlier.epochs, earlier.max_epochs
     (array([0.6, 0.4]), array([2, 1]), 2)
     """
@@ -93,21 +98,34 @@ class EarlierSearch:
         longest = int(self.epochs.max())
         object.__setattr__(self, "max_epochs", max(self.max_epochs, longest))
 
+    def __repr__(self) -> str:
+        names = cut(", ".join(self.parameter_names))
+        runs = f"{len(self.params)} runs of {names}"
+        return f"<EarlierSearch {cut(self.name)!r}: {runs}>"
+
     def _check_kinds(self) -> None:
-        """Make arrays of the curves, or raise what is no curve or no parameters."""
+        """Make lists of the runs, or raise what is no curve or no parameters."""
+        if not isinstance(self.name, str):
+            msg = (
+                f"the name of an earlier search must be a text; got {shown(self.name)}"
+            )
+            raise PriorError(msg)
         try:
+            params = list(self.params)
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
             seconds = self.seconds
             if seconds is not None:
                 seconds = [float(one) for one in seconds]
             most = checked_int("max_epochs", self.max_epochs, 0)
-        except (TypeError, ValueError) as error:
-            msg = f"{self.name}: its curves, seconds or max_epochs are no numbers"
-            raise PriorError(f"{msg} ({error})") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            msg = (
+                f"{self.name}: its params and curves are no lists, or its curves, "
+                f"seconds or max_epochs no numbers ({error})"
+            )
+            raise PriorError(msg) from error
         named = all(
-            isinstance(params, Mapping)
-            and all(isinstance(name, str) for name in params)
-            for params in self.params
+            isinstance(run, Mapping) and all(isinstance(name, str) for name in run)
+            for run in params
         )
         if not named or any(curve.ndim != 1 for curve in curves):
             msg = (
@@ -115,7 +133,16 @@ class EarlierSearch:
                 "curve, one score per epoch"
             )
             raise PriorError(msg)
+        try:
+            as_json([dict(run) for run in params])
+        except (TypeError, RecursionError) as error:
+            msg = (
+                f"{self.name}: the parameters of its runs are saved as JSON: {error}: "
+                "give a number or a text in its place"
+            )
+            raise PriorError(msg) from error
         for name, value in (
+            ("params", params),
             ("curves", curves),
             ("seconds", seconds or None),
             ("max_epochs", most),
@@ -167,6 +194,11 @@ class EarlierSearch:
             "max_epochs": self.max_epochs,
             "seconds": as_json(self.seconds and list(self.seconds)),
         }
+
+    def digest(self) -> str:
+        """Return what tells it from others of its name, as 16 hexadecimal digits."""
+        content = json.dumps(self.to_json(), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> EarlierSearch:

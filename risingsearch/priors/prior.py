@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,8 @@ from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
 from risingsearch.priors.history import HISTORY, history_of
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
-from risingsearch.priors.sources import earlier_searches
+from risingsearch.priors.runs import Asked
+from risingsearch.priors.sources import searches_in
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,12 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
         unless the ``Prior`` says to skip it.
     """
     prior = _as_prior(prior)
-    found = _read(prior, lambda search: _usable(search, candidates))
+    names = frozenset(name for params in candidates for name in params)
+    found = _read(prior, lambda search: _usable(search, candidates, names), names)
     if any(_is_history(source) for source in prior.searches):
         room = max(0, MOST_SEARCHES - len(found))
         found += _unless_skipped(prior, lambda: history_of(candidates, room))
-    names = {name for params in candidates for name in params}
-    return told_apart(_most_alike(found, names))
+    return told_apart(_most_alike(_each_once(found), names))
 
 
 def prior_as_data(prior: Any) -> Prior:
@@ -101,29 +102,46 @@ def prior_as_data(prior: Any) -> Prior:
 
 
 def _as_prior(prior: Any) -> Prior:
-    if isinstance(prior, Prior):
-        return prior
     if prior is None:
         return Prior([])
     sources = list(prior) if isinstance(prior, (list, tuple)) else [prior]
     lists = [one if isinstance(one, (list, tuple)) else [one] for one in sources]
-    return Prior([one for several in lists for one in several])
+    given = (
+        prior
+        if isinstance(prior, Prior)
+        else Prior([one for several in lists for one in several])
+    )
+    if not given.searches and not given.skip_unusable:
+        msg = (
+            "prior is an empty list: leave it out, or give at least one earlier search"
+        )
+        raise PriorError(msg)
+    return given
 
 
 def _read(
-    prior: Prior, usable: Callable[[EarlierSearch], EarlierSearch]
+    prior: Prior,
+    usable: Callable[[EarlierSearch], EarlierSearch],
+    names: frozenset[str] = frozenset(),
 ) -> list[EarlierSearch]:
+    """Return what the sources hold, for a search with parameters of these names."""
+    asked = Asked(parameters=names)
     found: list[EarlierSearch] = []
     for source in prior.searches:
         if not _is_history(source):
-            found += _unless_skipped(prior, partial(_usable_in, source, usable))
+            found += _unless_skipped(prior, partial(_usable_in, source, asked, usable))
     return found
 
 
 def _usable_in(
-    source: Any, usable: Callable[[EarlierSearch], EarlierSearch]
+    source: Any, asked: Asked, usable: Callable[[EarlierSearch], EarlierSearch]
 ) -> list[EarlierSearch]:
-    return [usable(search) for search in earlier_searches(source)]
+    return [usable(search) for search in searches_in(source, asked)]
+
+
+def _each_once(found: Iterable[EarlierSearch]) -> list[EarlierSearch]:
+    """Return the searches without those that are there already, under their name."""
+    return list({(search.name, search.digest()): search for search in found}.values())
 
 
 def _unless_skipped(prior: Prior, read: Callable[[], list[Any]]) -> list[Any]:
@@ -147,13 +165,39 @@ def _large_enough(search: EarlierSearch) -> EarlierSearch:
     return search.sample()
 
 
-def _usable(search: EarlierSearch, candidates: Params) -> EarlierSearch:
+def _usable(
+    search: EarlierSearch, candidates: Params, names: frozenset[str]
+) -> EarlierSearch:
+    own = search.parameter_names
+    if search.metric in names and search.metric not in own:
+        msg = (
+            f"{search.name}: its score {search.metric!r} is a parameter of this "
+            "search: name the column that is the score with score="
+        )
+        raise PriorError(msg)
     sampled = search.sample()
-    check_usable(sampled, candidates)
+    try:
+        check_usable(sampled, candidates)
+    except PriorError as error:
+        raise PriorError("; ".join([str(error), *_hints(sampled, names)])) from error
     return sampled
 
 
-def _most_alike(found: list[EarlierSearch], names: set[str]) -> list[EarlierSearch]:
+def _hints(search: EarlierSearch, names: frozenset[str]) -> Iterator[str]:
+    """Yield why parameters that look the same do not help."""
+    here = {name.lower(): name for name in names}
+    for name in search.parameter_names:
+        alike = here.get(name.lower())
+        values = {repr(run[name]) for run in search.params if name in run}
+        if alike is not None and alike != name:
+            yield f"{name!r} is called {alike!r} here"
+        elif alike is not None and len(values) == 1:
+            yield f"{name!r} is {values.pop()} in all of its runs"
+
+
+def _most_alike(
+    found: list[EarlierSearch], names: frozenset[str]
+) -> list[EarlierSearch]:
     if len(found) <= MOST_SEARCHES:
         return found
 

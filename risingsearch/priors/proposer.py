@@ -91,6 +91,7 @@ class PriorProposer:
     def __init__(self, said: Predictions, own: Proposer | None = None) -> None:
         self.said = said
         self.own = own
+        self.digests: dict[str, str] = {}  # of the searches, where they are known
 
     @classmethod
     def between(
@@ -100,7 +101,10 @@ class PriorProposer:
         own: Proposer | None = None,
     ) -> PriorProposer:
         """Return the proposer for a search of these candidates after those searches."""
-        return cls(predictions(candidates, told_apart(searches)), own)
+        searches = told_apart(searches)
+        proposer = cls(predictions(candidates, searches), own)
+        proposer.digests = {search.name: search.digest() for search in searches}
+        return proposer
 
     @property
     def n_arms(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,15 +14,9 @@ from risingsearch.checks import LARGEST_SCORE, check_nesting, shown
 from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.json_values import as_json
 from risingsearch.priors.earlier import EarlierSearch
+from risingsearch.priors.score_names import direction_of
 
 _SHOWN_NAMES = 20
-_LOWER_IS_BETTER = re.compile(
-    r"^(?!.*neg).*(?<![a-z])(loss|error|mse|rmse|mae|nll|ppl|perplexity)(?![a-z])"
-)
-_HIGHER_IS_BETTER = re.compile(
-    r"(?<![a-z])(acc|accuracy|auc|auroc|bleu|dice|f1|iou|map|ndcg|neg|negative|"
-    r"precision|r2|recall|return|reward|score)(?![a-z])"
-)
 
 
 class Run(NamedTuple):
@@ -41,6 +34,7 @@ class Asked(NamedTuple):
     score: str | None = None
     direction: str | None = None
     name: str | None = None
+    parameters: frozenset[str] = frozenset()  # of the new search, where it is known
 
 
 def earlier_search(
@@ -95,8 +89,10 @@ def chosen(score: str | None, names: Sequence[str], where: str) -> str:
     >>> chosen(None, ["loss", "auc"], "runs.csv")
     Traceback (most recent call last):
     risingsearch.errors.PriorError: runs.csv: any of its 2 columns and metrics could be
-    the score: name one of them with score=, of 'loss', 'auc' (earlier_searches takes
-    it, and in a sweep an item of prior with path and score)
+    the score: name one of them with score=, of 'loss', 'auc' (in Python: from
+    risingsearch.priors import earlier_searches, and prior=earlier_searches(...,
+    score='loss'); in a sweep: an item of prior with path and score; for risingsearch
+    history add: --score)
     """
     if score in names:
         return str(score)
@@ -113,8 +109,7 @@ def chosen(score: str | None, names: Sequence[str], where: str) -> str:
         return names[0]
     msg = (
         f"{where}: any of its {len(names)} columns and metrics could be the score: "
-        f"name one of them with score=, of {known} (earlier_searches takes it, and in "
-        "a sweep an item of prior with path and score)"
+        f"name one of them with score=, of {known} ({_said_as('score', names[0])})"
     )
     raise PriorError(msg)
 
@@ -127,23 +122,22 @@ def known_direction(
     Raises
     ------
     PriorError
-        If the user contradicts the source, or nobody says it and the score is not
-        called like one where higher is better.
+        If the user contradicts the source, or nobody says it and the score is called
+        by no name that does.
 
     Examples
     --------
     >>> known_direction(Asked(), "study", said="minimize")
     'minimize'
-    >>> known_direction(Asked(direction="minimize"), "runs.csv", metric="val_loss")
-    'minimize'
-    >>> known_direction(Asked(), "runs.csv", metric="val_acc")
-    'maximize'
     >>> known_direction(Asked(), "runs.csv", metric="val_loss")
+    'minimize'
+    >>> known_direction(Asked(), "runs.csv", metric="quality")
     Traceback (most recent call last):
     risingsearch.errors.PriorError: runs.csv: nothing says which values of its score
-    'val_loss' are better: say direction='maximize' or direction='minimize'
-    (earlier_searches takes it, in a sweep an item of prior with path and direction, and
-    risingsearch history add as --direction)
+    'quality' are better: say direction='maximize' or direction='minimize' (in Python:
+    from risingsearch.priors import earlier_searches, and prior=earlier_searches(...,
+    direction='maximize'); in a sweep: an item of prior with path and direction; for
+    risingsearch history add: --direction)
     """
     if said is not None and asked.direction not in (None, said):
         msg = (
@@ -151,25 +145,25 @@ def known_direction(
             f"that its direction is {said!r}: leave direction out"
         )
         raise PriorError(msg)
-    known = said or asked.direction or _direction_in(metric or "")
+    known = said or asked.direction or direction_of(metric or "")
     if known is None:
         of = "" if metric is None else f" {metric!r}"
         msg = (
             f"{where}: nothing says which values of its score{of} are better: say "
-            "direction='maximize' or direction='minimize' (earlier_searches takes it, "
-            "in a sweep an item of prior with path and direction, and risingsearch "
-            "history add as --direction)"
+            "direction='maximize' or direction='minimize' "
+            f"({_said_as('direction', 'maximize')})"
         )
         raise PriorError(msg)
     return known
 
 
-def _direction_in(metric: str) -> str | None:
-    """Return the direction that a score is called by, None if by none or by lower."""
-    called = metric.lower()
-    if _HIGHER_IS_BETTER.search(called) and not _LOWER_IS_BETTER.search(called):
-        return "maximize"
-    return None
+def _said_as(argument: str, value: str) -> str:
+    """Return where an argument of ``earlier_searches`` is written, for a message."""
+    return (
+        "in Python: from risingsearch.priors import earlier_searches, and "
+        f"prior=earlier_searches(..., {argument}={value!r}); in a sweep: an item of "
+        f"prior with path and {argument}; for risingsearch history add: --{argument}"
+    )
 
 
 def mean(numbers: Iterable[float]) -> float:

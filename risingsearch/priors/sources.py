@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -84,11 +85,12 @@ def earlier_searches(
           epoch and the run are parameters. Several rows with the epochs of a run are
           its curve.
     score : str, optional
-        The column or metric that is the score. Needed where there are several.
+        The column or metric that is the score. Needed where there are several and not
+        just one of them is called as scores are: loss, val_accuracy, auc, say.
     direction : {"maximize", "minimize"}, optional
         Whether higher or lower scores are better; by default what the source says.
         Needed where it does not, as tables and folders of Ray and MLflow, unless the
-        score is called like one where higher is better: accuracy, auc, score, say.
+        name of the score does: val_accuracy, auc, loss, rmse, say.
     name : str, optional
         What reports call it; by default the source's own name.
 
@@ -116,7 +118,11 @@ def earlier_searches(
     >>> earlier.params[0], earlier.scores
     ({'rate': 0.1, 'kind': 'a'}, array([-0.5, -0.4, nan]))
     """
-    asked = _checked(score, direction, name)
+    return searches_in(source, _checked(score, direction, name))
+
+
+def searches_in(source: Any, asked: Asked) -> list[EarlierSearch]:
+    """Return the earlier searches in a source; see ``earlier_searches``."""
     try:
         return _searches(source, asked)
     except RecursionError as error:
@@ -140,9 +146,8 @@ def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
     if isinstance(source, str) and source == HISTORY:
         return told_apart([_as_asked(one, asked) for one in all_of_history()])
     if isinstance(source, Source):
-        return _searches(
-            source.source, _checked(source.score, source.direction, source.name)
-        )
+        own = _checked(source.score, source.direction, source.name)
+        return _searches(source.source, own._replace(parameters=asked.parameters))
     if isinstance(source, str) and "://" in source:
         return _of_storage(source, asked)
     if isinstance(source, (str, os.PathLike)) and source != "":
@@ -157,6 +162,14 @@ def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
         return [of_fitted(source, asked)]
     if is_unfitted(source):
         raise no_results(source)
+    if isinstance(source, Mapping):
+        msg = (
+            f"an earlier search is {_ALLOWED}; got the dict {shown(source)}: what a "
+            "sweep's file says by a mapping is in Python prior=earlier_searches(path, "
+            "score=..., direction=...), from risingsearch.priors; and runs in a dict "
+            "are a DataFrame of it"
+        )
+        raise PriorError(msg)
     msg = f"an earlier search is {_ALLOWED}; got {shown(source)}"
     raise PriorError(msg)
 

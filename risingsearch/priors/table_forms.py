@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from risingsearch.curves.files import EPOCH_COLUMNS, SCORE_COLUMNS, UNNAMED
 from risingsearch.priors import ray_results, studies
 from risingsearch.priors.runs import chosen
+from risingsearch.priors.score_names import is_score
 from risingsearch.priors.values import as_number, is_missing, value_of
 
 RUN_COLUMNS = ("run", "run_id", "run id", "trial", "trial_id", "arm")
@@ -29,6 +30,7 @@ class Table(NamedTuple):
 
     name: str
     columns: Columns
+    parameters: frozenset[str] = frozenset()  # of the new search, where it is known
 
 
 class Roles(NamedTuple):
@@ -156,14 +158,20 @@ def _of_plain(table: Table, score: str | None) -> tuple[Table, Roles]:
 
 
 def _score_of_plain(table: Table, score: str | None, names: Iterable[str]) -> str:
-    """Return the column asked for, or the one that is called as scores are."""
+    """Return the column asked for, or the one that is called as scores are.
+
+    What the new search has as a parameter is none here, unless nothing else is left.
+    """
     own = [name for name in table.columns if name in set(names)]
     numbers = _numbers(table, own)
     if score is not None:
         return chosen(score, own if score in own else numbers, table.name)
+    own = [name for name in own if name not in table.parameters] or own
+    numbers = [name for name in numbers if name in own] or numbers
     best, *others = SCORE_COLUMNS
     called = [name for name in own if name.lower() == best]
     called = called or [name for name in numbers if name.lower() in others]
+    called = called or [name for name in numbers if is_score(name)]
     return chosen(None, called or numbers, table.name)
 
 

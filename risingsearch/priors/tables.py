@@ -26,6 +26,7 @@ FAILED = frozenset({"fail", "failed", "error", "errored", "crashed"})
 
 def of_table(table: Table, asked: Asked) -> EarlierSearch:
     """Return the runs in a table."""
+    table = table._replace(parameters=asked.parameters)
     table, roles = with_roles(table, asked.score)
     if not roles.params:
         msg = (

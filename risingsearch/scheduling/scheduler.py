@@ -37,7 +37,7 @@ from risingsearch.scheduling.policy_choice import (
 )
 from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
-from risingsearch.scheduling.saved_state import SavedState, check_identity
+from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
 from risingsearch.scheduling.undo import Draws, Undo
 from risingsearch.scheduling.view import SchedulerView
 
@@ -576,6 +576,7 @@ class Scheduler(SchedulerView):
             "budget_unit": self.unit,
             **self._arguments.identity(),
             "proposer": self._proposer and type(self._proposer).__qualname__,
+            EARLIER: getattr(self._proposer, "digests", {}),
         }
 
     # ----------------------------------------------------------- decisions and results

@@ -17,7 +17,11 @@ from risingsearch.errors import RunDirError, StateError
 from risingsearch.scripts import environment, private_files
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.search.arguments import first_difference
-from risingsearch.storage.run_directory import holds_search, saved_header
+from risingsearch.storage.run_directory import (
+    holds_search,
+    saved_header,
+    understood,
+)
 
 FILE = "sweep.json"
 MAY_CHANGE = {"command", "workers", "max_alive", "timeout", "environment"}
@@ -49,7 +53,9 @@ def begun_with(run_dir: Path) -> Identity | None:
 
 
 def _begun_with(run_dir: Path) -> Identity:
-    identity: Identity = saved_header(run_dir)["settings"].get("identity", {})
+    header = saved_header(run_dir)
+    with understood(run_dir):
+        identity: Identity = dict(header["settings"].get("identity") or {})
     if not {"sweep", "cwd"} <= identity.keys():
         msg = (
             f"{run_dir} is not the run of a sweep: continue it in Python, with "

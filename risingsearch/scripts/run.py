@@ -21,7 +21,11 @@ from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.permissions import check_only_own
-from risingsearch.storage.run_directory import holds_search, saved_header
+from risingsearch.storage.run_directory import (
+    holds_search,
+    saved_header,
+    understood,
+)
 
 ARMS = "arms"
 RETAINED = 2
@@ -139,7 +143,9 @@ def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
 def _n_jobs(sweep: Sweep, run_dir: Path) -> int:
     """Return how many workers the search has begun with."""
     if holds_search(run_dir):
-        return int(saved_header(run_dir)["settings"]["n_jobs"])
+        header = saved_header(run_dir)
+        with understood(run_dir):
+            return int(header["settings"]["n_jobs"])
     return sweep.workers
 
 

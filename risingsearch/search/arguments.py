@@ -7,21 +7,23 @@ import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from risingsearch.arms import Budget
 from risingsearch.checks import check_nesting, checked_seed, shown
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, PriorError, StateError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.policies import resolve_policy
 from risingsearch.priors import EarlierSearch, PriorProposer
-from risingsearch.priors.models import Predictions
+from risingsearch.priors.models import Predictions, check_usable
 from risingsearch.scheduling.candidates import Features, encoded
 from risingsearch.scheduling.policy_choice import FIRST_AUTO, choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.storage.run_directory import understood
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
@@ -252,7 +254,6 @@ def shown_arguments(header: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
     if "said" in header:
         said = Predictions.from_json(header["said"])
         arguments["proposer"] = PriorProposer(said, arguments["proposer"])
-    arguments.pop("prior", None)
     return arguments, (
         f"the values of {n_texts:,} of {len(candidates):,} candidates: JSON cannot "
         "hold them, so they are shown as text; only RisingSearch.resume unpickles them"
@@ -280,14 +281,28 @@ def _arguments_in_json(
             arguments[name] = saved_policy(header, value)
         else:
             arguments[name] = from_json(value)
-    if "prior" in header:
-        arguments["prior"] = saved_prior(header)
     return arguments
 
 
-def saved_prior(header: Mapping[str, Any]) -> list[EarlierSearch]:
-    """Return the earlier searches that a saved one was begun with."""
-    return [EarlierSearch.from_json(saved) for saved in header.get("prior", ())]
+def saved_prior(
+    header: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], path: Path
+) -> list[EarlierSearch]:
+    """Return the earlier searches that the search in a directory was begun with."""
+    with understood(path):
+        try:
+            searches = [
+                EarlierSearch.from_json(saved) for saved in header.get("prior", ())
+            ]
+            for search in searches:
+                check_usable(search, candidates)
+        except PriorError as error:
+            msg = (
+                f"the search in {path} was begun with an earlier search that these "
+                f"candidates cannot learn from ({error}): give the candidates that it "
+                "was begun with, or restore it from a backup"
+            )
+            raise StateError(msg) from error
+    return searches
 
 
 def saved_policy(header: Mapping[str, Any], policy: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from risingsearch.arms import Budget, Job, Report
 from risingsearch.checks import is_number
 from risingsearch.errors import SearchFailedError, StateError
+from risingsearch.json_values import plain
 from risingsearch.scheduling.replay import (
     Event,
     extended,
@@ -77,6 +78,7 @@ class Record:
             if holds_search(directory.path):
                 _check_same(directory, header["settings"])
             saved = directory.open(header)
+            _check_begun_alike(directory, saved.header, header)
             self.retained.store = directory.checkpoints
             with understood(directory.path):
                 self.replay(saved.events, saved.n_known, saved.state)
@@ -253,8 +255,9 @@ class Record:
         scheduler = self.scheduler
         arm = scheduler.best_arm
         budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
+        best = {} if arm is None else self.candidates[arm]
         return SearchResult(
-            best_params={} if arm is None else dict(self.candidates[arm]),
+            best_params={name: plain(value) for name, value in best.items()},
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
@@ -314,5 +317,20 @@ def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
         msg = (
             f"{path} holds a search with {name}={was}, and it was opened with "
             f"{name}={given}: give the same arguments to go on, or another run_dir"
+        )
+        raise StateError(msg)
+
+
+def _check_begun_alike(directory: RunDirectory, saved: Event, header: Event) -> None:
+    """Raise where another process began the search after this one had looked for it.
+
+    Earlier searches and a seed that was not given are taken from what a directory
+    holds: this process found it empty.
+    """
+    if any(saved.get(name) != header.get(name) for name in ("entropy", "prior")):
+        msg = (
+            f"another process began a search in {directory.path} at the same moment, "
+            "with another seed or other earlier searches: make this one anew, and it "
+            "goes on with those"
         )
         raise StateError(msg)

@@ -122,7 +122,8 @@ class RisingSearch:
     seed : int, optional
         Seed of the arms, of their opening order and of the policy's draws.
     shuffle : bool, default True
-        Open the candidates in random order; False keeps theirs.
+        Open the candidates in random order; False keeps theirs, but for what a
+        ``prior`` has opened first.
     timeout : float, optional
         Seconds by the clock. Without a ``budget`` they are the budget, as
         ``Budget(wall_seconds=timeout)``; with one, ``run`` ends after so many seconds
@@ -231,7 +232,7 @@ class RisingSearch:
         if run_dir is not None and holds_search(Path(run_dir)):
             header = saved_header(Path(run_dir))
             given["policy"] = saved_policy(header, policy)
-            given["prior"] = saved_prior(header)
+            given["prior"] = saved_prior(header, candidates, Path(run_dir))
             with understood(Path(run_dir)):
                 metric, begun = metric or saved_metric(header), header.get("begun")
         else:
@@ -373,6 +374,10 @@ class RisingSearch:
             _check_names(saved.header)
             arguments, left_out = shown_arguments(saved.header)
             arguments["seed"] = int(saved.header["entropy"])
+            if left_out is None:
+                candidates = arguments["candidates"]
+                earlier = saved_prior(saved.header, candidates, path)
+                arguments["prior"] = earlier or None
             try:
                 search = cls._shown(arguments)
                 search._record.replay(saved.events, saved.n_known, saved.state)

@@ -7,6 +7,7 @@ import pytest
 from risingsearch.cli.main import main
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.journal import create, read
 
 BASH = """#!/usr/bin/env bash
 set -eu
@@ -68,7 +69,10 @@ def test_what_did_well_earlier_is_opened_first(folder, capsys):
 
 def test_what_came_of_it_is_said_in_the_words_of_the_report(folder, capsys):
     hostile = "\x1b[31m\u202e\n" + "a" * 300
-    sweep = write(folder, [LOSS, LOSS, LOSS | {"name": hostile}])
+    runs = (folder / "runs.csv").read_text()
+    (folder / "fewer.csv").write_text(runs.rpartition("\n")[0])
+    fewer = LOSS | {"path": "fewer.csv"}
+    sweep = write(folder, [LOSS, fewer, LOSS | {"name": hostile}])
     assert main(["run", sweep]) == 0
     ran = capsys.readouterr().out
     assert main(["status", "runs/sweep"]) == 0
@@ -96,10 +100,12 @@ def test_what_came_of_it_is_said_in_the_words_of_the_report(folder, capsys):
 
 def test_the_plan_reads_what_the_run_would(folder, capsys):
     planned = result(capsys, "plan", write(folder, LOSS))
-    assert planned["earlier_searches"] == 1
+    assert planned["earlier_searches"] == ["May"]
     assert planned["earlier_runs"] == 23
     assert main(["plan", write(folder, LOSS)]) == 0
-    assert "earlier runs" in capsys.readouterr().out
+    told = capsys.readouterr().out.splitlines()
+    assert ["earlier", "searches", "May"] in [line.split() for line in told]
+    assert ["earlier", "runs", "23"] in [line.split() for line in told]
     (folder / "sweep.yaml").write_text(SWEEP)
     assert "earlier_runs" not in result(capsys, "plan", folder / "sweep.yaml")
 
@@ -154,6 +160,20 @@ def test_a_run_goes_on_with_the_prior_it_was_begun_with(folder, capsys):
     assert result(capsys, "status", "runs/sweep")["epochs"] == 24
 
 
+@pytest.mark.parametrize("prior", [5, [{"name": ["May"]}], [{"name": "\x1b[31m"}]])
+def test_a_forged_prior_is_one_line_that_names_the_run(folder, capsys, prior):
+    sweep = write(folder, LOSS)
+    result(capsys, "run", sweep)
+    journal = folder.parent / "runs/sweep/journal.jsonl"
+    header = read(journal).header
+    create(journal, header | {"prior": prior})
+    for command in (["run", sweep], ["resume", "runs/sweep"], ["status", "runs/sweep"]):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "runs/sweep" in said
+        assert said.rstrip("\n").isprintable()
+
+
 def test_a_run_is_a_prior_of_the_next(folder, capsys):
     result(capsys, "run", write(folder, LOSS), "--run-dir", folder / "first")
     result(capsys, "run", write(folder, ["first", LOSS]))
@@ -180,6 +200,8 @@ def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):
         ({"path": "a", "direction": "down"}, "prior.searches.0.direction must be"),
         ({"searches": ["a"], "skip": True}, "prior.skip is no key of a sweep"),
         ({"path": ""}, "prior.searches.0.path"),
+        ([], "prior is an empty list: leave it out, or give at least one"),
+        (LOSS | {"score": "top"}, "its score 'top' is a parameter of this search"),
         ({**LOSS, "score": "accuracy"}, "accuracy"),
     ],
 )
@@ -189,6 +211,14 @@ def test_what_cannot_be_used_is_one_line(folder, capsys, prior, words):
     captured = capsys.readouterr().err
     assert words in captured
     assert captured.count("\n") == 1
+
+
+def test_a_key_that_is_misspelt_is_answered_by_the_right_one(folder, capsys):
+    (folder / "sweep.yaml").write_text(f"{SWEEP}piror: runs.csv\n")
+    assert main(["plan", str(folder / "sweep.yaml")]) == 2
+    assert "piror is no key of a sweep here (did you mean prior?)" in (
+        capsys.readouterr().err
+    )
 
 
 def test_what_cannot_be_used_may_be_skipped(folder, capsys):

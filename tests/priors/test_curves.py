@@ -38,6 +38,17 @@ def test_epochs_that_no_run_has_had_cost_no_memory():
     assert halves == pytest.approx(step_correlation(earlier(drawn())))
 
 
+@pytest.mark.parametrize("largest", [1e150, 1e308, 1.7e308])
+def test_scores_as_large_as_floats_can_be_say_the_same(largest):
+    curves = drawn() / 40.0
+    expected = step_correlation(earlier(curves))
+    assert step_correlation(earlier(largest * curves)) == pytest.approx(expected)
+    candidates = [{"rate": run / 2} for run in range(60)]
+    ends = [np.array([largest * end]) for end in np.linspace(-1.0, 1.0, 30)]
+    proposer = PriorProposer.between(candidates, [earlier(ends)])
+    assert proposer.said.scores.argmax() > 50
+
+
 def test_curves_of_different_lengths_and_without_scores_are_read():
     curves = list(drawn())
     curves[0] = np.array([])

@@ -99,3 +99,10 @@ def test_no_framework_is_imported_before_a_source_needs_it(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_an_earlier_search_is_shown_in_a_line():
+    params = [{f"p{n}": k for n in range(200)} for k in range(9)]
+    shown = repr(EarlierSearch("May" * 200, params, [np.array([0.5])] * 9))
+    assert "9 runs of p0, p1" in shown
+    assert len(shown) < 500

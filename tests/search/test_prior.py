@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from risingsearch import RisingSearch, Scheduler
-from risingsearch.errors import InvalidParameterError, PriorError
-from risingsearch.priors import EarlierSearch, Prior, PriorProposer
+from risingsearch.errors import (
+    InvalidParameterError,
+    PriorError,
+    RunDirError,
+    StateError,
+)
+from risingsearch.priors import EarlierSearch, Prior, PriorProposer, earlier_searches
+from risingsearch.priors.sources import Source
 from risingsearch.search.trainable import Functions
+from risingsearch.storage.journal import create, read
 
 RATES = [10.0 ** (-6 * k / 59) for k in range(60)]
 CANDIDATES = [{"rate": rate, "kind": kind} for rate in RATES for kind in "ab"]
@@ -76,8 +83,20 @@ def test_the_search_that_ranks_what_is_seen_here_is_trusted_more():
     assert result.trust_in_prior["May"] > 0.5 > 0.1 > result.trust_in_prior["June"]
 
 
-def test_every_policy_opens_by_the_prior():
-    result = search(prior=earlier(), policy="asha").run()
+@pytest.mark.parametrize("policy", ["asha", "successive-halving", "cure-ucb"])
+def test_every_policy_opens_by_the_prior(policy):
+    result = search(prior=earlier(), policy=policy).run()
+    assert result.opened_by_prior
+    everything = off(result, range(len(CANDIDATES)))
+    assert np.mean(off(result, result.opened_by_prior)) < 0.7 * np.mean(everything)
+
+
+def test_what_is_not_shuffled_is_opened_in_order_but_for_the_prior():
+    result = search(prior=earlier(), shuffle=False).run()
+    first = [row["arm"] for row in result.history if row["epoch"] == 1]
+    in_order = [arm for arm in first if arm not in result.opened_by_prior]
+    assert in_order == sorted(in_order)
+    assert in_order[0] == 0
     assert result.opened_by_prior
 
 
@@ -133,6 +152,49 @@ def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(tmp_pa
         assert list(skipping.scheduler.trust_in_prior()) == ["May"]
 
 
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        ([], "prior is an empty list: leave it out, or give at least one"),
+        (Prior([]), "prior is an empty list"),
+        ("", "an earlier search is .* got ''"),
+        ({"path": "runs.csv"}, r"in Python prior=earlier_searches\(path, score="),
+        (
+            EarlierSearch("A", [{"Rate": k, "z": k} for k in RATES], [[0.5]] * 60),
+            "leave it out; 'Rate' is called 'rate' here",
+        ),
+        (
+            EarlierSearch("A", [{"rate": 0.1, "z": k} for k in RATES], [[0.5]] * 60),
+            "leave it out; 'rate' is 0.1 in all of its runs",
+        ),
+    ],
+)
+def test_what_a_prior_is_not_is_said_with_what_it_is(prior, words):
+    with pytest.raises(PriorError, match=words):
+        search(prior=prior)
+
+
+def test_a_search_that_is_given_twice_counts_once():
+    given = search(prior=[earlier(), earlier("June"), earlier()]).scheduler
+    assert given.trust_in_prior() == pytest.approx(
+        search(prior=[earlier(), earlier("June")]).scheduler.trust_in_prior()
+    )
+
+
+def test_a_table_needs_no_name_for_its_score_where_the_rest_are_parameters(tmp_path):
+    path = tmp_path / "runs.csv"
+    rows = [f"{one['rate']},{1 / (1 + k)}" for k, one in enumerate(CANDIDATES)]
+    for score, source in (
+        ("val_loss", path),
+        ("quality", Source(path, direction="minimize")),
+    ):
+        path.write_text("\n".join([f"rate,{score}", *rows]))
+        assert list(search(prior=source).scheduler.trust_in_prior()) == ["runs.csv"]
+    wrong = earlier_searches(path, score="rate", direction="minimize")
+    with pytest.raises(PriorError, match="its score 'rate' is a parameter of this"):
+        search(prior=wrong)
+
+
 def test_a_scheduler_takes_a_prior_by_its_proposer():
     proposer = PriorProposer.between(CANDIDATES, [earlier()])
     scheduler = Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
@@ -142,6 +204,21 @@ def test_a_scheduler_takes_a_prior_by_its_proposer():
     opened = [row for row in scheduler.history if row["reason"] == "opened by prior"]
     assert opened
     assert scheduler.trust_in_prior()["May"] > 0.4
+
+
+def test_a_state_made_with_other_earlier_searches_is_refused():
+    def made(*searches):
+        proposer = PriorProposer.between(CANDIDATES, searches)
+        return Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
+
+    state = json.loads(json.dumps(made(earlier()).state_dict()))
+    made(earlier()).load_state_dict(state)
+    for other in (earlier("June"), earlier(sign=-1.0)):
+        scheduler = made(other)
+        with pytest.raises(StateError, match="saved with earlier_searches="):
+            scheduler.load_state_dict(state)
+    del state["search"]["earlier_searches"]  # as earlier releases saved it
+    made(earlier()).load_state_dict(state)
 
 
 def test_explain_says_which_arms_were_opened_and_how_far_each_search_is_trusted():
@@ -183,3 +260,84 @@ def test_a_proposer_for_other_candidates_is_refused():
     proposer = PriorProposer.between(CANDIDATES, [earlier()])
     with pytest.raises(InvalidParameterError, match="made for 120 candidates"):
         Scheduler(n_arms=50, budget=50, proposer=proposer)
+
+
+SAVED = earlier().to_json()
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        5,
+        None,
+        "May",
+        {"name": "May"},
+        [1],
+        [{}],
+        [SAVED | {"name": 5}],
+        [SAVED | {"name": ["May"]}],
+        [SAVED | {"params": 5}],
+        [SAVED | {"params": ["rate"] * 30}],
+        [SAVED | {"params": [{"rate": {"$float": "x"}}] * 30}],
+        [SAVED | {"params": [{"depth": k} for k in range(30)]}],
+        [SAVED | {"curves": [[1.0]]}],
+        [SAVED | {"curves": [["x"]] * 30}],
+        [SAVED | {"curves": [[10**400]] * 30}],
+        [SAVED | {"seconds": [10**400] * 30}],
+        [SAVED | {"max_epochs": "x"}],
+        [{name: SAVED[name] for name in SAVED if name != "curves"}],
+    ],
+)
+def test_a_forged_prior_is_an_error_that_names_the_directory(tmp_path, prior):
+    search(run_dir=tmp_path, prior=earlier())
+    journal = tmp_path / "journal.jsonl"
+    header = read(journal).header
+    create(journal, header | {"prior": prior})
+    for opened in (
+        lambda: search(run_dir=tmp_path),
+        lambda: RisingSearch.resume(tmp_path, Functions(start, train)),
+        lambda: RisingSearch.saved_result(tmp_path),
+    ):
+        with pytest.raises((RunDirError, StateError)) as caught:
+            opened()
+        assert str(tmp_path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_other_candidates_than_the_prior_was_for_are_a_state_error(tmp_path):
+    search(run_dir=tmp_path, prior=earlier())
+    others = [{"depth": depth} for depth in range(9)]
+    with pytest.raises(StateError, match="give the candidates that it was begun with"):
+        RisingSearch(Functions(start, train), others, budget=50, run_dir=tmp_path)
+
+
+class Meanwhile(list):
+    """Earlier searches; while they are read, another process begins the search."""
+
+    def __init__(self, searches, begin):
+        super().__init__(searches)
+        self.begin = begin
+
+    def __iter__(self):
+        self.begin()
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("value", [object(), math.sqrt, {1, 2}, [1j]])
+def test_a_parameter_that_json_cannot_hold_is_refused_where_it_is_given(value):
+    runs = [dict(CANDIDATES[k], loss=value) for k in range(8)]
+    with pytest.raises(PriorError, match="May: the parameters of its runs are saved"):
+        EarlierSearch("May", runs, [np.array([0.5])] * 8)
+
+
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("ours", [[earlier("June")], []])
+def test_of_two_processes_that_begin_at_once_both_have_one_prior(tmp_path, ours, seed):
+    def begin():
+        search(run_dir=tmp_path, prior=earlier("May"), seed=seed)
+
+    late = Prior(Meanwhile(ours, begin), skip_unusable=True)
+    with pytest.raises(StateError, match="another process began a search in"):
+        search(run_dir=tmp_path, prior=late, seed=seed)
+    again = search(run_dir=tmp_path, seed=seed)
+    assert list(again.scheduler.trust_in_prior()) == ["May"]

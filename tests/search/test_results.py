@@ -6,6 +6,7 @@ import threading
 from datetime import datetime
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from curve_search import (
     FLAT,
@@ -207,3 +208,13 @@ def test_a_column_goes_by_its_name():
     assert math.isnan(history["seconds"][0])
     with pytest.raises(UnknownNameError, match="did you mean 'score'"):
         history["scroe"]
+
+
+def test_the_best_parameters_are_plain_values():
+    candidates = [{"top": np.float64(0.5), "kind": np.str_("a"), "n": np.int64(3)}]
+    best = RisingSearch(
+        Functions(lambda params, seed: dict(params), lambda state: state["top"]),
+        candidates,
+        budget=2,
+    ).run()
+    assert repr(best.best_params) == "{'top': 0.5, 'kind': 'a', 'n': 3}"

@@ -1,6 +1,7 @@
 """A study that learns from earlier searches: what it opens first, and what it shows."""
 
 import pickle
+from datetime import UTC, datetime
 
 import numpy as np
 import optuna
@@ -9,6 +10,7 @@ import pytest
 import risingsearch.integrations.optuna as rising
 from risingsearch.errors import PriorError
 from risingsearch.priors import EarlierSearch, Prior, earlier_searches
+from risingsearch.priors.history import Entry, write_entry
 
 
 def earlier(best=0.3, name="May", **more):
@@ -39,6 +41,7 @@ def test_what_did_well_earlier_is_opened_first(objective, make_study, direction)
     assert not opened[0].opened_by_prior  # before it, no parameters are known
     assert len(by_prior(study)) >= 5
     assert lies_around_what_did_well(study)
+    assert rising.arms(study)["opened_by_prior"].sum() == len(by_prior(study))
     assert len({result.params["x"] for result in opened}) == len(opened)
     trust = study.sampler.prior_trust(study)
     assert set(trust) == {"May", "June"}
@@ -61,7 +64,7 @@ def test_without_a_prior_nothing_changes(objective, make_study):
         assert study.sampler.prior_trust(study) == {}
         return [result.params for result in rising.arm_results(study)]
 
-    assert opened(prior=None) == opened() == opened(prior=[])
+    assert opened(prior=None) == opened()
 
 
 def test_an_earlier_study_is_a_prior(objective, make_study, tmp_path):
@@ -246,6 +249,45 @@ def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
         assert len(caught) == 1
     monkeypatch.setenv("RISINGSEARCH_HISTORY", str(tmp_path))
     make_study(prior="history")
+
+
+def late(best=0.3, name="late"):
+    """Return a search whose first scores ranked its runs upside down."""
+    search = earlier(best, name)
+    curves = [np.r_[-end, np.linspace(0.0, end, 9)] for [end] in search.curves]
+    return EarlierSearch(name, search.params, curves)
+
+
+def decided(objective, make_study, prior):
+    study = make_study(budget=120, prior=prior)
+    study.optimize(objective)
+    return [
+        (trial.params, len(trial.intermediate_values)) for trial in study.get_trials()
+    ]
+
+
+def test_the_curves_of_the_history_count_as_any_others(
+    objective, make_study, monkeypatch, tmp_path
+):
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    write_entry(tmp_path, Entry.of(late(), "0" * 16, "late", now))
+    monkeypatch.setenv("RISINGSEARCH_HISTORY", str(tmp_path))
+    by_history = decided(objective, make_study, "history")
+    assert by_history == decided(objective, make_study, late())
+    assert by_history != decided(objective, make_study, earlier())
+
+
+def test_the_curves_of_a_search_that_is_skipped_count_for_nothing(
+    objective, make_study
+):
+    foreign = EarlierSearch(
+        "foreign", [{"z": one["x"]} for one in late().params], late().curves
+    )
+    with pytest.warns(RuntimeWarning, match="goes on without an earlier search"):
+        skipping = decided(
+            objective, make_study, Prior([foreign, earlier()], skip_unusable=True)
+        )
+    assert skipping == decided(objective, make_study, earlier())
 
 
 def test_a_trial_that_is_asked_for_is_failed_where_a_prior_is_refused(make_study):

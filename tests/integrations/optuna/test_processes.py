@@ -13,6 +13,8 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+import risingsearch.integrations.optuna as rising
+
 WORKER = Path(__file__).with_name("worker.py")
 POSTGRES = os.environ.get("RISINGSEARCH_TEST_POSTGRES")
 BUDGET = 300
@@ -33,6 +35,16 @@ def study(place):
     return optuna.create_study(
         study_name=uuid.uuid4().hex, storage=open_storage(place), direction="maximize"
     )
+
+
+@pytest.fixture(params=["alone", "with a prior"])
+def prior(request, tmp_path):
+    """Write an earlier search for the workers, or none; return whether there is one."""
+    if request.param == "alone":
+        return False
+    rows = [f"{k / 20},{1 - (k / 20 - 0.3) ** 2}" for k in range(20)]
+    (tmp_path / "prior.csv").write_text("\n".join(["x,score", *rows]))
+    return True
 
 
 class Worker:
@@ -101,6 +113,12 @@ def check(study, workers):
     return blocked
 
 
+def check_opened_by(prior, study):
+    """Check that arms were opened for what the earlier search says, where one is."""
+    results = rising.arm_results(study)
+    assert any(result.opened_by_prior for result in results) == prior
+
+
 def test_processes_share_the_budget(start, study):
     workers = [start(), start(), start()]
     for worker in workers:
@@ -108,7 +126,7 @@ def test_processes_share_the_budget(start, study):
     assert check(study, workers) == 0
 
 
-def test_a_killed_process_costs_no_more_than_its_slices(start, study):
+def test_a_killed_process_costs_no_more_than_its_slices(start, study, prior):
     first, killed, last = workers = [start(), start(), start()]
     while sum(len(worker.epochs()) for worker in workers) < BUDGET // 4:
         assert killed.process.poll() is None
@@ -118,10 +136,11 @@ def test_a_killed_process_costs_no_more_than_its_slices(start, study):
     first.finish()
     last.finish()
     check(study, workers)
+    check_opened_by(prior, study)
 
 
 @pytest.mark.parametrize("stop", ["in a slice", "before one"])
-def test_who_was_taken_for_dead_overruns_nothing(start, study, stop):
+def test_who_was_taken_for_dead_overruns_nothing(start, study, stop, prior):
     slow = start(stop)
     slow.wait_for_its_suspension()
     first, last = start(), start()
@@ -130,3 +149,4 @@ def test_who_was_taken_for_dead_overruns_nothing(start, study, stop):
     slow.process.send_signal(signal.SIGCONT)
     slow.finish()
     assert check(study, [slow, first, last]) == 0
+    check_opened_by(prior, study)

@@ -109,6 +109,7 @@ def test_arms_are_a_table(searched):
         "last_score",
         "state",
         "n_trials",
+        "opened_by_prior",
         "params_x",
     }
 

@@ -1,7 +1,8 @@
 """One of several processes that search together.
 
 ``python worker.py STORAGE STUDY SEED FOLDER [STOP]``: each epoch trained is a line in a
-file. With STOP the process has one thread and suspends itself: "in a slice", or "before
+file. An earlier search in the file PRIOR in the folder is learnt from. With STOP the
+process has one thread and suspends itself: "in a slice", or "before
 one", when Optuna has made its trial and nothing was decided for it.
 """
 
@@ -18,6 +19,7 @@ import risingsearch.integrations.optuna as rising
 
 BUDGET, MAX_EPOCHS, PATIENCE = 300, 50, 4.0
 STOP_AT = 20  # epochs, or trials
+PRIOR = "prior.csv"
 
 
 def open_storage(place):
@@ -69,11 +71,17 @@ def main(place, name, seed, folder, stop=""):
                     raise optuna.TrialPruned
             return score
 
+        prior = Path(folder, PRIOR)
+        options = {
+            "seed": int(seed),
+            "patience": PATIENCE,
+            "prior": prior if prior.exists() else None,
+        }
         make = Suspending if stop == "before one" else rising.RisingSampler
         study = optuna.load_study(
             study_name=name,
             storage=open_storage(place),
-            sampler=make(BUDGET, MAX_EPOCHS, seed=int(seed), patience=PATIENCE),
+            sampler=make(BUDGET, MAX_EPOCHS, **options),
             pruner=rising.RisingPruner(),
         )
         study.optimize(objective, n_jobs=1 if stop else 2)

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.priors import EarlierSearch
 
@@ -41,6 +41,15 @@ def test_what_did_well_earlier_is_opened_first():
     assert plain.trust_in_prior_ == {}
 
 
+def test_a_prior_chooses_among_more_candidates_than_there_are_epochs():
+    search = searching(budget=20, n_candidates=60, prior=earlier()).fit(X, y)
+    assert search.n_candidates_ == 60
+    assert search.history_[-1]["round"] == 20
+    assert search.opened_by_prior_
+    with pytest.raises(InvalidParameterError, match="say with prior= which are worth"):
+        searching(budget=20, n_candidates=60).fit(X, y)
+
+
 def test_a_prior_that_misleads_is_dropped():
     misleading = searching(prior=[earlier(best=3.0), earlier(best=3.0, name="June")])
     search = misleading.fit(X, y)
@@ -53,7 +62,8 @@ def test_fitted_searches_are_earlier_ones():
     theirs = RandomizedSearchCV(
         SGDClassifier(random_state=0), {"alpha": ALPHAS}, n_iter=20, cv=2
     ).fit(X, y)
-    search = searching(prior=[ours, theirs, ours]).fit(X, y)
+    others = searching(random_state=1).fit(X, y)
+    search = searching(prior=[ours, theirs, others, ours]).fit(X, y)  # ours counts once
     assert list(search.trust_in_prior_) == [
         "RisingSearchCV 1",
         "RandomizedSearchCV",
