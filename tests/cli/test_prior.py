@@ -63,8 +63,8 @@ def test_what_did_well_earlier_is_opened_first(folder, capsys):
     result(capsys, "run", write(folder, LOSS))
     found = RisingSearch.saved_result("runs/sweep")
     assert list(found.trust_in_prior) == ["May"]
-    assert opened()
-    assert min(opened()) > 150
+    assert max(opened()) > 190
+    assert min(opened()) > 100
 
 
 def test_what_came_of_it_is_said_in_the_words_of_the_report(folder, capsys):

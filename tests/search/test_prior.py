@@ -56,7 +56,9 @@ def off(result, arms):
 def test_what_did_well_earlier_is_opened_first():
     result = search(prior=[earlier(), earlier("June")]).run()
     assert len(result.opened_by_prior) >= 5
-    assert max(off(result, result.opened_by_prior)) < 1
+    by_prior = off(result, result.opened_by_prior)
+    assert by_prior[0] < 0.2
+    assert max(by_prior) < np.median(off(result, range(120)))
     assert set(result.trust_in_prior) == {"May", "June"}
     assert sum(result.trust_in_prior.values()) > 0.5
 
@@ -251,9 +253,10 @@ def test_several_workers_open_by_the_prior_before_any_result_is_back():
     proposer = PriorProposer.between(CANDIDATES, [earlier(), earlier("June")])
     scheduler = Scheduler(n_arms=120, budget=200, max_epochs=20, proposer=proposer)
     arms = [scheduler.ask().arm for _ in range(6)]
-    near = [abs(math.log10(CANDIDATES[arm]["rate"]) + 3.2) for arm in arms]
+    off = [abs(math.log10(one["rate"]) + 3.2) for one in CANDIDATES]
     assert arms[0] == 0
-    assert max(near[1], near[2], near[4], near[5]) < 0.5
+    assert off[arms[1]] < 0.2
+    assert max(off[arm] for arm in np.delete(arms, [0, 3])) < np.median(off)
 
 
 def test_a_proposer_for_other_candidates_is_refused():
