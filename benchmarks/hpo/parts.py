@@ -50,14 +50,15 @@ class Scale(NamedTuple):
     other_seeds: int  # on the other groups
     live_seeds: int  # through the scheduler, in Python
     timed_seeds: int  # the same, with budgets in seconds
+    multiples: tuple[int, ...]
     live_multiples: tuple[int, ...]
     every: int  # of the tasks of the other groups, one in so many
 
 
 SCALES = {
-    "quick": Scale(1, 1, 1, 1, 1, 1, (1, 5), 8),
-    "default": Scale(None, 10, 4, 3, 3, 2, (1, 5, 20), 4),
-    "full": Scale(None, 20, 5, 3, 3, 3, MULTIPLES, 2),
+    "quick": Scale(1, 1, 1, 1, 1, 1, (1, 2, 5), (1, 5), 8),
+    "default": Scale(None, 10, 4, 3, 3, 2, MULTIPLES, (1, 5, 20), 4),
+    "full": Scale(None, 20, 5, 3, 3, 3, MULTIPLES, MULTIPLES, 2),
 }
 
 
@@ -140,7 +141,7 @@ def settings_part(tasks: Sequence[Task], scale: Scale, seed: int) -> Part:
     """Return the part in which the settings of the default are compared."""
     seeds = range(seed, seed + scale.seeds)
     real = real_ones(tasks, scale)
-    return Part(SETTINGS, real, settings(), Setting(), MULTIPLES, seeds)
+    return Part(SETTINGS, real, settings(), Setting(), scale.multiples, seeds)
 
 
 def parts(
@@ -148,21 +149,21 @@ def parts(
 ) -> Iterator[Part]:
     """Yield all parts for which there are tasks, with these settings of the default."""
     rivals, growing = in_conditions(default), without_horizon(default)
-    real, few = real_ones(tasks, scale), scale.live_multiples
+    real, many, few = real_ones(tasks, scale), scale.multiples, scale.live_multiples
 
     def orders(n: int) -> range:
         return range(seed, seed + n)
 
     clean = able(everyone(default), real)
-    yield Part(CLEAN, real, clean, Setting(), MULTIPLES, orders(scale.seeds))
+    yield Part(CLEAN, real, clean, Setting(), many, orders(scale.seeds))
     noisy, live = orders(scale.noisy_seeds), orders(scale.live_seeds)
     for noise in NOISES:
         setting = Setting(noise=noise)
-        yield Part(noisy_name(noise), real, rivals, setting, MULTIPLES, noisy)
+        yield Part(noisy_name(noise), real, rivals, setting, many, noisy)
     for name in (LCDB, SURROGATE):
         if (others := group(tasks, name)[:: scale.every]) and real is not tasks:
             other = orders(scale.other_seeds)
-            yield Part(name, others, rivals, Setting(), MULTIPLES, other)
+            yield Part(name, others, rivals, Setting(), many, other)
     for n_jobs in JOBS:
         setting = Setting(n_jobs=n_jobs)
         yield Part(parallel_name(n_jobs), real, rivals, setting, few, live)

@@ -328,7 +328,7 @@ def open_budget(
     given = [unit for unit in units if getattr(budget, unit) is not None]
     if len(given) != 1:
         kinds = f"{', '.join(units[:-1])} and {units[-1]}"
-        each = [f"Budget({unit}={getattr(budget, unit)!r})" for unit in given]
+        each = [f"Budget({unit}={shown(getattr(budget, unit))})" for unit in given]
         advice = f": write {' or '.join(each)}" if given else ""
         msg = f"a Budget has one of {kinds}; got {shown(budget)}{advice}"
         raise InvalidParameterError(msg)

@@ -66,8 +66,8 @@ def check_identity(state: dict[str, Any], identity: dict[str, Any]) -> None:
         raise StateError(msg)
     for name, mine in identity.items():
         saved = state["search"].get(name)
-        if name == EARLIER and not (saved and mine):
-            continue  # one of them does not say: its proposer's name has to do
+        if name == EARLIER and saved is None:
+            continue  # it does not say: its proposer's name has to do
         if saved != mine:
             msg = (
                 f"this state was saved with {name}={saved!r}, the scheduler has "

@@ -571,13 +571,14 @@ class Scheduler(SchedulerView):
         self._undo.commit()
 
     def _identity(self) -> dict[str, Any]:
-        return {
+        identity = {
             "policy": self.policy_name,
             "budget_unit": self.unit,
             **self._arguments.identity(),
             "proposer": self._proposer and type(self._proposer).__qualname__,
-            EARLIER: getattr(self._proposer, "digests", {}),
         }
+        digests = getattr(self._proposer, "digests", None)
+        return identity | {EARLIER: digests} if digests else identity
 
     # ----------------------------------------------------------- decisions and results
 

@@ -238,7 +238,7 @@ class TestLeftOut:
 @pytest.fixture
 def run_small(tmp_path, monkeypatch, capsys):
     """Return a function that runs the suite on a few small tables."""
-    much = parts.Scale(None, 2, 2, 2, 2, 2, (1, 2), 1)
+    much = parts.Scale(None, 2, 2, 2, 2, 2, (1, 2), (1, 2), 1)
     monkeypatch.setattr(suite, "SCALES", {"quick": much})
     monkeypatch.setattr(parts, "MULTIPLES", (1, 2))
     monkeypatch.setattr(methods, "BANDITS", methods.BANDITS[:1])
