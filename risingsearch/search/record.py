@@ -237,8 +237,10 @@ class Record:
                 self._returned.remove(arm)
                 # Without max_epochs, a larger budget may bring a finished arm back.
                 capped = self.scheduler.max_epochs is not None
-                if status == "failed" or (status == "finished" and capped):
+                if status == "finished" and capped:
                     self.retained.retire(arm)
+                elif status == "failed":  # what is saved is there to try it again
+                    self.retained.release_live(arm)
         self.retained.drop_unneeded(self.scheduler.best_score)
 
     def save_state(self, *, if_due: bool = False) -> None:

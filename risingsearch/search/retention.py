@@ -110,8 +110,10 @@ class RetainedCheckpoints:
     def resumed(self, task: Task) -> Task:
         """Return the task with the state that its arm resumes from."""
         arm, epoch = task.job.arm, task.job.from_epoch
-        if arm in self._live or not task.wants_checkpoint or epoch == 0:
+        if arm in self._live or epoch == 0:
             return task._replace(state=self._live.get(arm))
+        if not task.wants_checkpoint:  # it has failed, and nothing was saved
+            return task._replace(epochs_missing=epoch)
         key, state = self._last_whole(Key(arm, epoch))
         if state is None:
             return task._replace(epochs_missing=epoch)

@@ -477,8 +477,10 @@ class RisingSearch:
     def retry_failed(self) -> int:
         """Have ``run`` first try every arm again that has failed; return how many.
 
-        One more failure retires such an arm again. What its failures have cost stays
-        charged, to the budget and to its ``max_epochs``.
+        Each goes on from its last checkpoint in the ``run_dir``; without one it trains
+        again from its first epoch, which is not charged. One more failure retires such
+        an arm again. What its failures have cost stays charged, to the budget and to
+        its ``max_epochs``.
         """
         failed = [
             arm

@@ -1,6 +1,7 @@
 """A mistake that every arm shares is not paid for arm after arm."""
 
 import threading
+from collections import Counter
 
 import pytest
 from curve_search import FLAT, Recorded, a_search
@@ -140,6 +141,48 @@ def test_mended_it_goes_on_in_its_directory(tmp_path):
     result = RisingSearch.resume(tmp_path / "run", trainable).run()
     assert result.n_epochs == 100
     assert [arm.status for arm in result.arms].count("failed") == ENOUGH
+
+
+class Fourth:
+    """Fails in the fourth epoch of some arms, and counts the epochs it has trained."""
+
+    def __init__(self):
+        self.fails = True
+        self.trained = Counter()
+
+    def start(self, params, seed):
+        return {"x": params["x"], "epoch": 0}
+
+    def train(self, state):
+        state["epoch"] += 1
+        self.trained[state["x"], state["epoch"]] += 1
+        if self.fails and state["epoch"] == 4 and state["x"] < 3:
+            msg = "disk full"
+            raise OSError(msg)
+        return state["x"] - 1 / state["epoch"]
+
+
+@pytest.mark.parametrize("saved", [True, False], ids=["in run_dir", "in memory"])
+def test_what_had_scores_goes_on_from_where_it_was_saved(tmp_path, saved):
+    trainable = Fourth()
+    search = RisingSearch(
+        trainable,
+        [{"x": x} for x in range(6)],
+        budget=24,
+        max_epochs=8,
+        policy="round-robin",
+        run_dir=tmp_path / "run" if saved else None,
+    )
+    search.run()
+    trainable.fails = False
+    assert search.retry_failed() == 3
+    search.extend(12)
+    result = search.run()
+    assert [arm.epochs for arm in result.arms if arm.arm < 3] == [5, 5, 5]
+    assert not [arm for arm in result.arms if arm.status == "failed"]
+    again = {key for key, times in trainable.trained.items() if times > 1}
+    lost = [4] if saved else [1, 2, 3, 4]
+    assert again == {(x, epoch) for x in range(3) for epoch in lost}
 
 
 def test_mended_what_has_failed_is_tried_again(tmp_path):

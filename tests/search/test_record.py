@@ -209,8 +209,8 @@ class TestDiskSpace:
             best = search.scheduler.best_arm
             for arm, epochs in kept(folder).items():
                 status = search.scheduler.status(arm)
-                alive = status in ("paused", "running") or "max_epochs" in options
-                assert len(epochs) <= 2 * alive + (arm == best)
+                may_go_on = status != "finished" or "max_epochs" in options
+                assert len(epochs) <= 2 * may_go_on + (arm == best)
 
         trainable = Peaked(arm_1_epoch_2=ValueError("x"), arm_2_epoch_3=StopIteration)
         result = a_search(
