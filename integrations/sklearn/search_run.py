@@ -72,7 +72,8 @@ class SearchRun:
     def train(self, tasks: FitTasks) -> SearchResult:
         """Train until the budget is spent, and tell the callbacks of every epoch.
 
-        An interrupt ends the worker processes at once; nothing else does.
+        The worker processes end at once, but where the search has failed: then they
+        finish what they train.
         """
 
         def tell(search: RisingSearch, report: Report) -> None:
@@ -84,16 +85,15 @@ class SearchRun:
                     search.stop()
 
         self.search.callbacks = (tell,)
-        interrupted = True
+        at_once = True
         try:
             result = self.search.run()
-            interrupted = False
         except Exception:
-            interrupted = False
+            at_once = False
             raise
         finally:
             if self._workers is not None:
-                self._workers.shutdown(cancel_futures=interrupted)
+                self._workers.shutdown(cancel_futures=at_once)
             self.folds.forget_rows()
         tasks.search_done()
         return result
