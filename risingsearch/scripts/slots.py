@@ -23,12 +23,13 @@ class Slots:
 
     @contextmanager
     def taken(self, wanted: int | None = None) -> Iterator[int]:
-        """Yield the number of a slot, once one is free, or the one that is wanted."""
+        """Yield the number of a slot, once one is free that is like the wanted one."""
+
+        def fitting() -> list[int]:
+            return [slot for slot in self._free if self._is_like(slot, wanted)]
+
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._free if wanted is None else wanted in self._free
-            )
-            slot = self._free[0] if wanted is None else wanted
+            [slot, *_] = self._changed.wait_for(fitting)
             self._free.remove(slot)
         try:
             yield slot
@@ -36,3 +37,6 @@ class Slots:
             with self._changed:
                 self._free.append(slot)
                 self._changed.notify_all()
+
+    def _is_like(self, slot: int, wanted: int | None) -> bool:
+        return wanted is None or self.variables[slot] == self.variables[wanted]

@@ -349,6 +349,12 @@ class Sweep(Strict):
                 f"{str(self.resume).lower()}"
             )
             raise ValueError(msg)
+        if self.retries and not self.resume:
+            msg = (
+                "a process that has failed cannot be tried again where it is kept "
+                "alive: leave out retries, or have the script resume"
+            )
+            raise ValueError(msg)
         metric = self.metric
         if (
             isinstance(metric, PlainMetric)

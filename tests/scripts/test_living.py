@@ -184,6 +184,14 @@ def test_a_pid_of_a_killed_sweep_cannot_be_revived(training):
         again.train_epochs(run, 1)
 
 
+def test_slots_that_are_alike_are_shared(training):
+    own = training(TRAIN, slots=[{"TOP": "0"}, {"TOP": "0"}])
+    run = own.start({}, 1)
+    assert scores(own.train_epochs(run, 1)) == [0.1]
+    with own._slots.taken(0):
+        assert scores(own.train_epochs(run, 1)) == [0.2]
+
+
 def test_a_process_keeps_its_slot_and_waits_for_it(training):
     slots = [{"TOP": "0"}, {"TOP": "1"}]
     own = training(TRAIN, slots=slots)

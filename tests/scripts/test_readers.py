@@ -29,6 +29,12 @@ def test_a_pattern_that_names_the_epoch():
     assert reader.read(Line("1e3 at 8")) == {"epoch": 8, "score": 3.0}
 
 
+def test_of_a_long_line_the_end_is_searched():
+    reader = PlainLines(re.compile(r"\w+ acc: ([0-9.]+)"))
+    assert reader.read(Line("x" * 2**20)) is None
+    assert reader.read(Line("x" * 2**20 + " acc: 0.5"))["score"] == 0.5
+
+
 @pytest.mark.parametrize("text", ["loss: ...", "loss: "])
 def test_what_a_pattern_finds_is_a_number(text):
     reader = PlainLines(re.compile("loss: (.*)"))

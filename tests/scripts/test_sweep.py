@@ -233,6 +233,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
             "max_alive is at least the number of workers, and needs res",
         ),
         ({"resume": False, "workers": 4, "max_alive": 3}, "got 3 with 4 workers"),
+        ({"resume": False, "retries": 1}, "leave out retries, or have the script res"),
         ({f"k{i}": "x" * 10**5 for i in range(9)}, "...; and more"),
     ],
 )
