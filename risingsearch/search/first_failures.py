@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from risingsearch.scheduling.scheduler import Scheduler
 
 ENOUGH = 10
@@ -14,22 +16,29 @@ name the arm's own values.
 
 
 class FirstFailures:
-    """Says whether the first arms of a run have all failed, and none ever had a score.
+    """Says whether the first arms of a run have all failed, and none had a score.
 
-    The next run of the search begins anew: the mistake may have been mended.
+    Where an arm may be tried again, as many failures are waited for as ten arms have
+    before they are retired. The next run of the search begins anew: the mistake may
+    have been mended, or made since.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._n_before = 0  # rows of the history
+        self.begin()
 
     def begin(self) -> None:
         """Forget the failures of earlier runs."""
-        self._n_before = len(self._scheduler.history)
+        self._n_before = len(self._scheduler.history)  # rows
+        self._had_score = False
 
     def are_enough(self) -> bool:
         """Return whether nothing more should be tried."""
-        if self._scheduler.best_arm is not None:
+        if self._had_score:
             return False
-        rows = self._scheduler.history[self._n_before :]
-        return len({row["arm"] for row in rows}) >= ENOUGH
+        scheduler = self._scheduler
+        rows = scheduler.history[self._n_before :]
+        self._had_score = any(math.isfinite(row["score"]) for row in rows)
+        n_arms = len({row["arm"] for row in rows})
+        enough = ENOUGH * (1 + scheduler.max_failures)
+        return not self._had_score and n_arms >= ENOUGH and len(rows) >= enough

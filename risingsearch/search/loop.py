@@ -40,6 +40,7 @@ class Loop:
         seconds_besides: Callable[[], float],
     ) -> None:
         self.interrupted = False  # by Ctrl-C, in the last run
+        self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
         self._record = record
@@ -62,6 +63,7 @@ class Loop:
         self.late = None
         self._clock.go_on(self._record.wall_seconds)
         self._failures.begin()
+        self.first_job = self._scheduler.n_asked
         with (
             first_interrupt(self._interrupt if self._in_process else None),
             Progress(self._scheduler, enabled=self._progress) as progress,

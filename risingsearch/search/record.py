@@ -284,23 +284,25 @@ class Record:
             training_seconds=math.fsum(self._elapsed.values()),
         )
 
-    def all_failed(self, *, early: bool) -> SearchFailedError:
-        """Return the error for a search without any finite score.
+    def all_failed(self, since: int, *, early: bool) -> SearchFailedError:
+        """Return the error for a search, or its jobs since one, without a finite score.
 
         ``early`` says that it ended because of that.
         """
-        reports = [report for _, report in sorted(self._reports.items())]
+        first = 0 if self.scheduler.best_arm is None else since
+        reports = [self._reports[job] for job in sorted(self._reports) if job >= first]
         failures = [r.failure for r in reports if r.failure is not None]
         opened = len({report.job.arm for report in reports})
-        msg = f"no arm of the {opened} opened has had a finite score"
+        which = "trained by this run" if first else "opened"
+        msg = f"no arm of the {opened} {which} has had a finite score"
         if early:
             msg += ", so no more are tried before the next run"
         if not failures:
             return SearchFailedError(f"{msg}, though none has raised an error")
-        first = failures[0]
-        name = type(first).__name__
-        error = SearchFailedError(f"{msg}; the first failure: {name}: {first}")
-        error.__cause__ = first
+        cause = failures[0]
+        name = type(cause).__name__
+        error = SearchFailedError(f"{msg}; the first failure: {name}: {cause}")
+        error.__cause__ = cause
         return error
 
 

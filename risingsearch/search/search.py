@@ -428,7 +428,8 @@ class RisingSearch:
         ------
         SearchFailedError
             If no arm has had a finite score; the first failure is the cause. After ten
-            arms that have all failed no more are tried; ``run`` goes on with others.
+            arms of this run that have all failed, and none that has not, no more are
+            tried; ``run`` goes on with others.
         SetupError
             If the trainable says that no arm can be trained as things are.
         ExecutorFailedError
@@ -441,8 +442,9 @@ class RisingSearch:
             self._record.save_state()
         if self._loop.interrupted:
             raise KeyboardInterrupt
-        if self.scheduler.best_arm is None:
-            raise self._record.all_failed(early=self._loop.gave_up)
+        gave_up = self._loop.gave_up
+        if gave_up or self.scheduler.best_arm is None:
+            raise self._record.all_failed(self._loop.first_job, early=gave_up)
         result = self.result()
         if not self._loop.stopped or self.scheduler.stop_reason is not None:
             directory = self._record.directory

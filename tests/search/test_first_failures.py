@@ -63,12 +63,25 @@ def test_failures_after_a_score_are_counted_against_no_one():
     assert len(result.failures) == 30
 
 
-def test_an_arm_that_is_retried_counts_once():
+def test_arms_that_are_tried_again_may_fail_more_often():
     search = a_large_search(Setup(), max_failures=2, policy="successive-halving")
     with pytest.raises(SearchFailedError):
         search.run()
-    failed = {report.job.arm for report in search.result().failures}
-    assert len(failed) == ENOUGH
+    assert len(search.result().failures) == 3 * ENOUGH
+
+
+def test_a_run_without_a_score_stops_whatever_an_earlier_one_has_found():
+    trainable = Setup()
+    trainable.is_right = True
+    search = a_large_search(trainable, budget=20)
+    found = search.run()
+    trainable.is_right = False
+    search.extend(100)
+    with pytest.raises(SearchFailedError, match="of the 10 trained by this run"):
+        search.run()
+    result = search.result()
+    assert result.n_epochs == 20 + ENOUGH
+    assert result.best_score == found.best_score
 
 
 def test_what_is_in_flight_may_still_train(threads):
