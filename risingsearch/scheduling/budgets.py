@@ -255,8 +255,12 @@ class WallClockBudget(CostBudget):
 
     def advance(self, job: Job, now: float) -> float:
         """Put the clock to when the job came back; return how long it was away."""
-        self.now = max(self.now, now)
+        self.pass_until(now)
         return max(0.0, now - self.started[job.id])
+
+    def pass_until(self, now: float) -> None:
+        """Put the clock forward, if it is not as far."""
+        self.now = max(self.now, now)
 
     def settle(
         self, job: Job, charged: int, cost: float | None, *, failed: bool = False

@@ -11,6 +11,8 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
     These ``arms`` train no more, though no job said so.
 ``extended``
     So much was added to the ``budget``.
+``advanced``
+    The clock stands at ``now``, though no job came back.
 ``resized``
     So many jobs (``n_jobs``) may be in flight from here on.
 ``flushed``
@@ -54,6 +56,11 @@ def extended(budget: int | Budget, n_asked: int) -> Event:
     """Return the event of a larger budget."""
     added = budget.to_json() if isinstance(budget, Budget) else budget
     return {"event": "extended", "asked": n_asked, "budget": added}
+
+
+def advanced(now: float, n_asked: int) -> Event:
+    """Return the event of time that passed without a job."""
+    return {"event": "advanced", "asked": n_asked, "now": now}
 
 
 def resized(n_jobs: int, n_asked: int) -> Event:
@@ -105,6 +112,8 @@ def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
         case "extended":
             added = event["budget"]
             scheduler.extend(Budget(**added) if isinstance(added, dict) else added)
+        case "advanced":
+            scheduler.advance(event["now"])
         case "resized":
             scheduler.resize(event["n_jobs"])
         case "flushed":

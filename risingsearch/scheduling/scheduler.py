@@ -488,6 +488,31 @@ class Scheduler(SchedulerView):
             if isinstance(self._budget, WallClockBudget):
                 self._budget.n_workers = n_jobs
 
+    def advance(self, now: float) -> None:
+        """Put the clock forward, for time that passes without a job.
+
+        Parameters
+        ----------
+        now : float
+            Seconds since the search began; the clock never goes back.
+
+        Raises
+        ------
+        InvalidParameterError
+            If that is no time, or the budget is not in ``wall_seconds``.
+
+        Examples
+        --------
+        >>> budget = Budget(wall_seconds=60)
+        >>> scheduler = Scheduler(n_arms=3, budget=budget, max_epochs=5)
+        >>> scheduler.advance(60)
+        >>> scheduler.stop_reason
+        'the budget of 60 wall_seconds is spent'
+        """
+        clock, at = self._clock(), _checked_cost("now", now)
+        with self._event():
+            clock.pass_until(at)
+
     @property
     def stop_reason(self) -> str | None:
         """Why the search is done, in words; None while it is not."""

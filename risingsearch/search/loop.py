@@ -119,6 +119,8 @@ class Loop:
                 break
             elif (done := self._next_done(progress)) is not None:
                 on_report(self._settle(done))
+        if self.late and self._clock.ends_search and not self._scheduler.done:
+            self._record.use_up()  # what is left is for what follows: a refit, say
 
     def _next_job(self) -> Job | None:
         if self._failures.are_enough() and not self._futures:

@@ -14,6 +14,7 @@ from risingsearch.errors import SearchFailedError, StateError
 from risingsearch.json_values import plain
 from risingsearch.scheduling.replay import (
     Event,
+    advanced,
     extended,
     flushed,
     replay,
@@ -198,6 +199,11 @@ class Record:
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
         self._change(partial(self.scheduler.extend, budget), partial(extended, budget))
+
+    def use_up(self) -> None:
+        """Count the rest of the time as used, on disk as well or not at all."""
+        now = self.scheduler.budget
+        self._change(partial(self.scheduler.advance, now), partial(advanced, now))
 
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""

@@ -65,9 +65,14 @@ class WallClock:
         """Return which time has passed, in words; None while there is some left."""
         if self.left > 0.0:
             return None
-        if self._left_of_run < self._left_of_budget:
-            return f"the timeout of {self._timeout:g} seconds is over"
-        return f"the budget of {self._scheduler.budget:g} wall_seconds is spent"
+        if self.ends_search:
+            return f"the budget of {self._scheduler.budget:g} wall_seconds is spent"
+        return f"the timeout of {self._timeout:g} seconds is over"
+
+    @property
+    def ends_search(self) -> bool:
+        """Whether the time of the budget passes before that of this run."""
+        return self._left_of_budget <= self._left_of_run
 
     @property
     def _left_of_run(self) -> float:

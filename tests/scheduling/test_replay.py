@@ -8,6 +8,7 @@ import pytest
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError, JobError, StateError
 from risingsearch.scheduling.replay import (
+    advanced,
     ended,
     extended,
     flushed,
@@ -114,6 +115,19 @@ def test_another_number_of_jobs_is_in_flight_from_then_on(order):
     assert again.state_dict() == scheduler.state_dict()
     with pytest.raises(InvalidParameterError, match="n_jobs must be"):
         scheduler.resize(0)
+
+
+def test_time_passes_without_a_job():
+    arguments = ARGUMENTS | {"budget": Budget(wall_seconds=9.0)}
+    scheduler, again = (Scheduler(**arguments) for _ in range(2))
+    scheduler.advance(9.0)
+    replay(again, [advanced(9.0, scheduler.n_asked)])
+    assert again.ask() is None
+    assert again.state_dict() == scheduler.state_dict()
+    scheduler.advance(5.0)
+    assert scheduler.spent == 9.0
+    with pytest.raises(InvalidParameterError, match="now is for a budget in wall_sec"):
+        Scheduler(**ARGUMENTS).advance(1.0)
 
 
 def test_another_scheduler_decides_otherwise():

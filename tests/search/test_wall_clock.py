@@ -228,6 +228,23 @@ def test_time_is_kept_for_what_follows(clock, budget):
     assert clock.now + search.seconds_besides() == pytest.approx(1000.0 + SECONDS + 0.5)
 
 
+def test_a_search_that_kept_time_for_what_follows_is_finished(clock, tmp_path):
+    def again() -> RisingSearch:
+        search = a_search(clock, run_dir=tmp_path / "run")
+        search.seconds_besides = lambda: 0.1 * search.scheduler.n_epochs
+        return search
+
+    first = again()
+    assert first.run().n_epochs == first.run().n_epochs == 55
+    reason = "the budget of 60 wall_seconds is spent"
+    assert RisingSearch.saved_result(tmp_path / "run").stop_reason == reason
+    resumed = again()
+    assert resumed.scheduler.stop_reason == reason
+    assert resumed.run().n_epochs == 55
+    resumed.extend(Budget(wall_seconds=20.0))
+    assert resumed.run().n_epochs > 55
+
+
 @pytest.mark.parametrize(
     ("budget", "reason"),
     [

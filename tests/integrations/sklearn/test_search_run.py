@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from risingsearch import Budget, RisingSearchCV
+from risingsearch import Budget, RisingSearch, RisingSearchCV
 from risingsearch.integrations.sklearn import folds, search_cv
 from risingsearch.search import trainable, wall_clock
 
@@ -78,6 +78,21 @@ def test_fit_ends_in_time_with_its_refit(clock, timeout, executor, refit):
     search = timed(timeout=timeout, refit=refit, cv=cv, **jobs).fit(X, Y)
     assert 0.95 * timeout <= clock.now - 1000.0 <= timeout + EPOCH
     assert search.stop_reason_ == f"the budget of {timeout} wall_seconds is spent"
+
+
+def test_a_finished_timed_search_trains_nothing_when_it_is_called_again(
+    clock, tmp_path
+):
+    def fitted():
+        return timed(timeout=60, run_dir=tmp_path).fit(X, Y)
+
+    first = fitted()
+    again = [fitted().n_epochs_ for _ in range(3)]
+    assert again == [first.n_epochs_] * 3
+    reason = RisingSearch.saved_result(tmp_path).stop_reason
+    assert reason == first.stop_reason_ == "the budget of 60 wall_seconds is spent"
+    longer = fitted().continue_search(Budget(wall_seconds=60))
+    assert longer.n_epochs_ > first.n_epochs_
 
 
 @pytest.mark.parametrize("budget", [None, 10**6])
