@@ -191,12 +191,20 @@ def _status(arguments: argparse.Namespace) -> None:
         facts["stop_reason"] = RUNNING
     elif result.stop_reason == UNFINISHED:
         facts["stop_reason"] = (
-            "none: it has stopped; continue with: risingsearch resume "
-            f"{arguments.run_dir}"
+            f"none: it has stopped; {_how_to_go_on(arguments.run_dir)}"
         )
         if n_running := facts["arms"].pop("running", 0):
             facts["arms"]["interrupted"] = n_running
     _print_result(result, facts, as_json=arguments.json)
+
+
+def _how_to_go_on(run_dir: Path) -> str:
+    if _is_of_sweep(run_dir):
+        return f"continue with: risingsearch resume {run_dir}"
+    return (
+        "continue in Python: RisingSearch.resume, or fit of RisingSearchCV with the "
+        "same arguments and data"
+    )
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -222,13 +230,17 @@ def _report(arguments: argparse.Namespace) -> None:
 
 def _sweep_of(run_dir: Path) -> Mapping[str, Any] | None:
     """Return what a sweep was last run with; None for other searches."""
-    from risingsearch.storage.run_directory import saved_header
-
-    if "sweep" not in (saved_header(run_dir)["settings"].get("identity") or {}):
+    if not _is_of_sweep(run_dir):
         return None
     from risingsearch.scripts.identity import last_known
 
     return (last_known(run_dir) or {}).get("sweep")
+
+
+def _is_of_sweep(run_dir: Path) -> bool:
+    from risingsearch.storage.run_directory import saved_header
+
+    return "sweep" in (saved_header(run_dir)["settings"].get("identity") or {})
 
 
 def _metric_of(sweep: Mapping[str, Any]) -> str:

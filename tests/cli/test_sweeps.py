@@ -15,6 +15,7 @@ import pandas as pd
 import psutil
 import pytest
 
+from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
 from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.storage.journal import read
@@ -428,6 +429,15 @@ def test_what_a_run_goes_on_with_is_written_anew(folder, capsys):
     assert "sweep.json, with what the sweep was last run" in capsys.readouterr().err
     assert main(["run", "sweep.yaml"]) == 0
     assert main(["resume", "runs/sweep"]) == 0
+
+
+def test_a_search_of_python_is_not_continued_by_the_command(tmp_path, capsys):
+    functions = Functions(lambda params, seed: {}, lambda state: 0.5)
+    RisingSearch(functions, [{"a": 1}], budget=4, run_dir=tmp_path / "run")
+    assert main(["status", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "continue in Python: RisingSearch.resume, or fit of RisingSearchCV" in said
+    assert "risingsearch resume" not in said
 
 
 def test_scripts_that_fail_are_told_of_and_the_others_go_on(folder, capsys):
