@@ -328,6 +328,12 @@ def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
             f"{path} holds a search with {name}={was}, and it was opened with "
             f"{name}={given}: give the same arguments to go on, or another run_dir"
         )
+        if name == "budget.wall_seconds":
+            msg += (
+                "; that is the timeout where there is no other budget, and once the "
+                "search is opened with the same, extend(Budget(wall_seconds=...)) adds "
+                "time, or continue_search of a fitted RisingSearchCV"
+            )
         raise StateError(msg)
 
 

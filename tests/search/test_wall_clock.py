@@ -8,7 +8,7 @@ import pytest
 from curve_search import AtOnce
 
 from risingsearch import Budget, Functions, RisingSearch
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, StateError
 from risingsearch.search import trainable, wall_clock
 from risingsearch.storage.run_directory import RunDirectory
 
@@ -166,6 +166,16 @@ def test_a_timeout_is_the_budget_where_there_is_no_other(clock):
     assert clock.now == 1000.0 + SECONDS
     assert result.stop_reason == "the budget of 60 wall_seconds is spent"
     assert result.curves == a_search(clock).run().curves
+
+
+def test_a_longer_timeout_is_refused_with_how_to_add_time(clock, tmp_path):
+    a_search(clock, budget=None, timeout=SECONDS, run_dir=tmp_path / "run").run()
+    said = (
+        r"budget\.wall_seconds=60.0, .*=90\.0: give the same arguments .* timeout .*"
+        r"extend\(Budget\(wall_seconds=\.\.\.\)\) adds time, or continue_search"
+    )
+    with pytest.raises(StateError, match=said):
+        a_search(clock, budget=None, timeout=90.0, run_dir=tmp_path / "run")
 
 
 def test_with_more_time_the_same_timeout_no_longer_counts(clock):
