@@ -46,8 +46,8 @@ def checked_scorer(estimator: Any, scoring: Any, refit: Any) -> tuple[Any, str |
         return scorer, next(iter(scorer._scorers))
     if name not in scorer._scorers:
         msg = (
-            "with several metrics refit must name the one that schedules: one of "
-            f"{sorted(scorer._scorers)}; got {refit!r}"
+            "with several metrics refit must name the one that schedules, one of "
+            f"{sorted(scorer._scorers)}, or be a callable or False; got {refit!r}"
         )
         raise InvalidParameterError(msg)
     return scorer, name
