@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sklearn.utils.validation import _num_samples
 
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError, UnknownArgumentError
@@ -72,3 +74,20 @@ def check_steps(value: Any) -> None:
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_rows(X: Any, params: dict[str, Any]) -> None:
+    """Refuse weights and groups that do not have one entry per row.
+
+    A single number, which weighs all rows alike, has none.
+    """
+    for name, given in params.items():
+        per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
+        if not per_row or given is None or isinstance(given, Number):
+            continue
+        if _num_samples(given) != _num_samples(X):
+            msg = (
+                f"{name} must have one entry per row of X, which has "
+                f"{_num_samples(X)} rows; got {_num_samples(given)} entries"
+            )
+            raise InvalidParameterError(msg)

@@ -27,6 +27,7 @@ from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.integrations.sklearn.arguments import (
     check_n_jobs,
+    check_rows,
     check_steps,
     check_verbose,
     explaining_names,
@@ -387,6 +388,7 @@ class RisingSearchCV(
             )
             raise InvalidParameterError(msg)
         X, y = indexable(X, y)
+        check_rows(X, params)
         routed = routed_metadata(self, _check_method_params(X, params=params), scorer)
         random = check_random_state(self.random_state)
         split_params = routed.splitter["split"]

@@ -82,3 +82,16 @@ def test_two_units_of_a_budget():
         InvalidParameterError, match=r"write Budget\(epochs=3\) or Budget\(seconds=3\)"
     ):
         search.fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "groups", "sgd__sample_weight"])
+def test_what_is_per_row_has_an_entry_for_every_row(name):
+    said = f"{name} must have one entry per row of X, which has 60 rows; got 59 entries"
+    with pytest.raises(InvalidParameterError, match=said):
+        rising().fit(X, Y, **{name: Y[:-1]})
+
+
+def test_the_best_of_several_metrics_says_what_is_possible():
+    said = "one of .'accuracy', 'f1'., or be a callable or False; got 'best'"
+    with pytest.raises(InvalidParameterError, match=said):
+        rising(scoring=["accuracy", "f1"], refit="best").fit(X, Y)
