@@ -9,8 +9,10 @@ counted, in the next one.
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
@@ -18,14 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.errors import ScriptError
 from risingsearch.scripts.markers import end_left_over
-from risingsearch.scripts.plain_files import make_folder
+from risingsearch.scripts.plain_files import make_folder, open_plain
 from risingsearch.scripts.readers import Reader, reader_of
 from risingsearch.scripts.trainable import CommandTrainable, Launched, ScriptRun
 
 FILES = "files"
 """In an arm's folder: the checkpoint directory of its process."""
+MADE_ROOM = "ended-to-make-room"
+"""In an arm's folder, an empty file: its process was the worst, and has been ended."""
 UNBUFFERED: Mapping[str, str] = {"PYTHONUNBUFFERED": "1"}
 """Else Python keeps what it prints to itself until there is a lot of it."""
 
@@ -52,7 +55,6 @@ class LivingTrainable(CommandTrainable):
         self._max_alive = max_alive
         self._sign = sign_of(direction)
         self._alive: dict[int, _Living] = {}  # by arm, the longest paused ones first
-        self._made_room: set[int] = set()
 
     def _trained(
         self, run: ScriptRun, n_epochs: int, home: Path
@@ -76,17 +78,13 @@ class LivingTrainable(CommandTrainable):
             living.in_use.release()
 
     def _claimed(self, run: ScriptRun) -> _Living | None:
-        """Return the process of an arm, or a new one; None where it made room."""
+        """Return the process of an arm, or a new one; None where it is gone."""
         with self._lock:
             living = self._alive.pop(run.arm, None)
             if living is None and run.epoch > 0:
-                if run.arm in self._made_room:
-                    return None
-                msg = (
-                    f"the process of arm {run.arm} has ended with the sweep that had "
-                    f"started it: what it has learnt in epochs 1 to {run.epoch} is lost"
-                )
-                raise ScriptError(msg)
+                if not (self.home(run.arm) / MADE_ROOM).exists():
+                    self._warn_of_loss(run)
+                return None
             over = self._least() if len(self._alive) >= self._max_alive else []
             living = living or _Living()
             living.in_use.acquire()
@@ -96,12 +94,23 @@ class LivingTrainable(CommandTrainable):
                 one.close()
         return living
 
+    def _warn_of_loss(self, run: ScriptRun) -> None:
+        warnings.warn(
+            f"arm {run.arm} trains no further: its process has ended, as with an "
+            f"interrupted sweep, and what it has learnt in epochs 1 to {run.epoch} is "
+            "lost",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
     def _least(self) -> list[_Living]:
         """Take out the paused processes with the worst scores until one has room."""
         paused = [arm for arm, one in self._alive.items() if not one.in_use.locked()]
         paused.sort(key=lambda arm: self._alive[arm].best)
         least = paused[: len(self._alive) + 1 - self._max_alive]
-        self._made_room.update(least)
+        for arm in least:  # known to the sweep that resumes this one
+            flags = os.O_WRONLY | os.O_CREAT
+            os.close(open_plain(self.home(arm) / MADE_ROOM, flags))
         return [self._alive.pop(arm) for arm in least]
 
     def _continued(
@@ -138,6 +147,7 @@ class LivingTrainable(CommandTrainable):
         """Return the checkpoint directory of a process that begins."""
         make_folder(home)
         end_left_over(home)
+        (home / MADE_ROOM).unlink(missing_ok=True)
         work = home / FILES
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(mode=0o700)

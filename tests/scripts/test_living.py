@@ -180,8 +180,20 @@ def test_a_pid_of_a_killed_sweep_cannot_be_revived(training):
     again = training(TRAIN)
     again.end_left_over()
     assert not is_alive(pid)
-    with pytest.raises(ScriptError, match="has learnt in epochs 1 to 1 is lost"):
-        again.train_epochs(run, 1)
+    with pytest.warns(RuntimeWarning, match="has learnt in epochs 1 to 1 is lost"):
+        assert again.train_epochs(run, 1) == []
+
+
+def test_what_made_room_is_known_to_the_sweep_that_goes_on(training):
+    own = training(TRAIN, max_alive=1)
+    runs = [own.start({}, arm) for arm in range(2)]
+    for run in runs:
+        own.train_epochs(run, 1)
+    own.end()
+    again = training(TRAIN, max_alive=1)
+    assert again.train_epochs(runs[0], 1) == []
+    with pytest.warns(RuntimeWarning, match="arm 1 trains no further"):
+        assert again.train_epochs(runs[1], 1) == []
 
 
 def test_slots_that_are_alike_are_shared(training):
