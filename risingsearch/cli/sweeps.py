@@ -139,7 +139,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
     sweep = read_sweep(arguments.sweep)
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
-    with _advice(run_dir):
+    with _advice(run_dir, str(arguments.sweep)):
         result, checkpoint = run_sweep(sweep, run_dir, trust_run_dir=arguments.trust)
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
@@ -148,7 +148,7 @@ def _resume(arguments: argparse.Namespace) -> None:
     from risingsearch.scripts.run import resume_sweep
 
     run_dir = arguments.run_dir
-    with _advice(run_dir):
+    with _advice(run_dir, "SWEEP.yaml"):
         result, checkpoint = resume_sweep(
             run_dir,
             arguments.budget,
@@ -159,8 +159,11 @@ def _resume(arguments: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _advice(run_dir: Path) -> Iterator[None]:
-    """Tell the user what to do where a search is interrupted or fails."""
+def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
+    """Tell the user what to do where a search is interrupted or fails.
+
+    Only ``run`` reads the file: a mistake in it is not mended for ``resume``.
+    """
     try:
         yield
     except KeyboardInterrupt as error:
@@ -168,8 +171,10 @@ def _advice(run_dir: Path) -> Iterator[None]:
         raise KeyboardInterrupt(msg) from error
     except SearchFailedError as error:
         msg = (
-            f"{error}; once that is mended the same command goes on, and risingsearch "
-            f"resume {run_dir} --retry-failed also tries again what has failed"
+            f"{error}; once that is mended, in the script or in the sweep, "
+            f"risingsearch run {sweep} --run-dir {run_dir} goes on, and then "
+            f"risingsearch resume {run_dir} --retry-failed, which does not read the "
+            "file, tries again what has failed"
         )
         raise SearchFailedError(msg) from error
 

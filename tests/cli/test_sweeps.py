@@ -463,8 +463,8 @@ def test_scripts_that_all_fail_end_the_search_early(folder, capsys, script, reas
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
     assert reason in said
-    assert "the same command goes on, and risingsearch resume runs/sweep" in said
-    assert "--retry-failed also tries again what has failed" in said
+    assert "risingsearch run sweep.yaml --run-dir runs/sweep goes on" in said
+    assert "resume runs/sweep --retry-failed, which does not read the file" in said
     assert main(["status", "runs/sweep", "--json"]) == 0
     found = told(capsys)
     assert (found["epochs"], found["failures"]) == (10, 10)
@@ -518,6 +518,20 @@ def test_a_misspelt_metric_is_mended_in_the_file(folder, capsys):
     assert told(capsys)["metric"] == "score"
     assert main(["resume", "runs/sweep", "--budget", "+6", "--json"]) == 0
     assert told(capsys)["epochs"] == 30
+
+
+def test_a_folder_without_the_script_costs_no_whole_budget(folder, capsys):
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: 24\ncandidates: 40")
+    Path("sweep.yaml").write_text(sweep)
+    assert main(["run", "sweep.yaml"]) == 0
+    Path("train.sh").rename("moved.sh")
+    capsys.readouterr()
+    assert main(["resume", "runs/sweep", "--budget", "+40"]) == 3
+    said = capsys.readouterr().err
+    assert "of the 10 trained in this run had a finite score" in said
+    assert "train.sh: No such file" in said
+    assert main(["status", "runs/sweep", "--json"]) == 0
+    assert told(capsys)["epochs"] == 34
 
 
 def test_what_has_used_all_its_epochs_is_not_tried_again(folder, capsys):
