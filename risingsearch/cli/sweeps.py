@@ -300,9 +300,12 @@ def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:
 
 
 def _first_failure(result: SearchResult) -> str | None:
-    if not result.failures:
+    """Return how the first of the arms has failed that have not been mended since."""
+    failed = {arm.arm for arm in result.arms if arm.status == "failed"}
+    failures = [report for report in result.failures if report.job.arm in failed]
+    if not failures:
         return None
-    first = min(result.failures, key=lambda report: report.job.id)
+    first = min(failures, key=lambda report: report.job.id)
     return f"arm {first.job.arm}, after epoch {first.job.from_epoch}: {first.failure}"
 
 

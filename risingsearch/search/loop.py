@@ -140,8 +140,11 @@ class Loop:
             arm = self.to_retry.pop(0)
             try:
                 return self._record.start(arm)
-            except JobError as error:
-                msg = f"arm {arm} is not tried again ({error})"
+            except JobError:
+                msg = (
+                    f"arm {arm} is not tried again: it has had its max_epochs, or the "
+                    "budget has no epoch left for it"
+                )
                 warnings.warn(msg, RuntimeWarning, stacklevel=2)
         return None
 

@@ -489,6 +489,8 @@ def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys)
     Path("train.sh").write_text(BASH)
     assert main(["run", "sweep.yaml", "--json"]) == 0
     assert told(capsys)["failures"] == failed
+    assert main(["status", "runs/sweep"]) == 0
+    assert "first failure  arm" in capsys.readouterr().out
     again = ["resume", "runs/sweep", "--retry-failed", "--json"]
     assert main(again) == 2
     assert (
@@ -498,6 +500,7 @@ def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys)
     found = told(capsys)
     assert "failed" not in found["arms"]
     assert (found["epochs"], found["failures"]) == (90, failed)
+    assert found["first_failure"] is None
     whole = exported("runs/sweep", capsys)
     assert len({row["arm"] for row in whole if row["score"] != "nan"}) == 20
     assert main(["resume", "runs/sweep"]) == 0
@@ -540,7 +543,7 @@ def test_what_has_used_all_its_epochs_is_not_tried_again(folder, capsys):
     Path("sweep.yaml").write_text(sweep)
     assert main(["run", "sweep.yaml"]) == 0
     again = ["resume", "runs/sweep", "--retry-failed", "--budget", "+2"]
-    with pytest.warns(RuntimeWarning, match="is not tried again"):
+    with pytest.warns(RuntimeWarning, match="is not tried again: it has had its"):
         assert main(again) == 0
 
 
