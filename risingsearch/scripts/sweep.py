@@ -29,6 +29,7 @@ try:
         field_validator,
         model_validator,
     )
+    from pydantic_core import PydanticKnownError
 
     from risingsearch.scripts.problems import cut, problems_of
     from risingsearch.scripts.yaml_loader import load_yaml
@@ -246,7 +247,7 @@ class Sweep(Strict):
     environment: list[dict[str, str]] = Field(default_factory=list)
     resume: bool = True
     max_alive: int | None = Field(default=None, ge=1, le=MOST_ALIVE)
-    timeout: float | None = Field(default=None, gt=0.0, le=LONGEST)
+    timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
     slice: Epochs | None = None
     retries: int = Field(default=0, ge=0, le=MOST_RETRIES)
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
@@ -270,10 +271,22 @@ class Sweep(Strict):
             return value
         return {"searches": value}
 
+    @field_validator(
+        "max_epochs", "workers", "max_alive", "slice", "retries", "seed", mode="before"
+    )
+    @classmethod
+    def _is_no_text(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise PydanticKnownError("int_type")
+        return value
+
     @field_validator("budget", mode="before")
     @classmethod
     def _epochs(cls, value: Any) -> Any:
         plain = isinstance(value, int) and not isinstance(value, bool)
+        if not plain and not isinstance(value, dict | BudgetSetting):
+            msg = "it is a number of epochs, or a mapping such as {hours: 1}"
+            raise ValueError(msg)
         return {"epochs": value} if plain else value
 
     @field_validator("report_file")

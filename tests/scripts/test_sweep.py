@@ -206,6 +206,12 @@ def test_budgets_in_time_need_a_number_of_configurations():
             {"parameters": {"a": {"type": "choice", "values": [10**30]}}},
             "a whole number is from -2**62 to 2**62; put text in quotes",
         ),
+        ({"workers": "2"}, 'workers must be a whole number; got "2"'),
+        ({"timeout": "60"}, 'timeout must be a number; got "60"'),
+        (
+            {"budget": "1h"},
+            "budget: it is a number of epochs, or a mapping such as {hours: 1}; got",
+        ),
         ({"workers": 10**9}, "workers must be at most 1000; got"),
         (
             {"candidates": 10**12},
