@@ -279,7 +279,13 @@ def _saved_result(run_dir: Path) -> SearchResult:
     result = RisingSearch.saved_result(run_dir)
     with understood(run_dir):
         sweep = _sweep_of(run_dir)
-        return result if sweep is None else replace(result, metric=_metric_of(sweep))
+        if sweep is None:
+            return result
+        from risingsearch.scripts.living import with_room_made
+        from risingsearch.scripts.run import ARMS
+
+        arms = with_room_made(result.arms, run_dir / ARMS)
+        return replace(result, metric=_metric_of(sweep), arms=arms)
 
 
 def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:

@@ -15,15 +15,21 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import sign_of
+from risingsearch.arms import Arm, sign_of
 from risingsearch.scripts.markers import end_left_over
 from risingsearch.scripts.plain_files import make_folder, open_plain
 from risingsearch.scripts.readers import Reader, reader_of
-from risingsearch.scripts.trainable import CommandTrainable, Launched, ScriptRun
+from risingsearch.scripts.trainable import (
+    CommandTrainable,
+    Launched,
+    ScriptRun,
+    home_name,
+)
 
 FILES = "files"
 """In an arm's folder: the checkpoint directory of its process."""
@@ -163,6 +169,17 @@ class LivingTrainable(CommandTrainable):
         for living in list(self._alive.values()):
             with living.in_use:  # until its job has seen that it has ended
                 living.close()
+
+
+def with_room_made(arms: Sequence[Arm], folder: Path) -> list[Arm]:
+    """Return the arms, those in whose folders it says so ended to make room."""
+    return [
+        replace(arm, status="finished", reason="ended to make room for others")
+        if arm.status in ("paused", "finished")
+        and (folder / home_name(arm.arm) / MADE_ROOM).is_file()
+        else arm
+        for arm in arms
+    ]
 
 
 class _Living:

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from risingsearch.arms import Budget, Report
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
-from risingsearch.scripts.living import LivingTrainable
+from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
 from risingsearch.scripts.sweep import Sweep, checked_sweep
@@ -94,7 +95,9 @@ def run_sweep(
     if sweep.resume:
         check_resumed(result)
     assert result.best_arm is not None
-    return result, trainable.checkpoint_from(result.best_arm, result.best_epoch)
+    checkpoint = trainable.checkpoint_from(result.best_arm, result.best_epoch)
+    arms = with_room_made(result.arms, trainable.folder)
+    return replace(result, arms=arms), checkpoint
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:

@@ -210,7 +210,7 @@ class CommandTrainable:
 
     def home(self, arm: int) -> Path:
         """Return the folder of an arm."""
-        return self.folder / f"arm-{arm:06d}"
+        return self.folder / home_name(arm)
 
     def save(self, run: ScriptRun, path: str) -> None:
         """Write an arm's progress; its model is in its folder."""
@@ -364,6 +364,11 @@ def fields_of(part: str) -> list[str]:
 
 _HOME = re.compile(r"arm-\d{6,15}")
 _CHECKPOINT = re.compile(r"epoch-(\d{6,15})")
+
+
+def home_name(arm: int) -> str:
+    """Return the name of an arm's folder."""
+    return f"arm-{arm:06d}"
 
 
 def checkpoint_name(epoch: int) -> str:

@@ -759,6 +759,19 @@ def test_an_unmodified_script_is_tuned(plain, capsys):
     assert still_alive() == []
 
 
+def test_what_was_ended_to_make_room_is_called_so(plain, capsys):
+    sweep = Path("plain.yaml").read_text()
+    Path("plain.yaml").write_text(f"{sweep}max_alive: 1\n")
+    assert main(["run", "plain.yaml", "--json"]) == 0
+    arms = told(capsys)["arms"]
+    assert "paused" not in arms
+    assert main(["status", "runs/plain", "--json"]) == 0
+    assert told(capsys)["arms"] == arms
+    assert main(["report", "runs/plain"]) == 0
+    page = Path("runs/plain/report.html").read_text()
+    assert "ended to make room for others" in page
+
+
 SLOW = PLAIN.replace("    print(", "    time.sleep(0.02)\n    print(")
 
 
