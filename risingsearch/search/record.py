@@ -10,7 +10,7 @@ from typing import Any
 
 from risingsearch.arms import Budget, Job, Report
 from risingsearch.checks import is_number
-from risingsearch.errors import SearchFailedError, StateError
+from risingsearch.errors import EarlierFailureError, SearchFailedError, StateError
 from risingsearch.json_values import plain
 from risingsearch.scheduling.replay import (
     Event,
@@ -306,8 +306,10 @@ class Record:
         if not failures:
             return SearchFailedError(f"{msg}, though none has raised an error")
         cause = failures[0]
-        name = type(cause).__name__
-        error = SearchFailedError(f"{msg}; the first failure: {name}: {cause}")
+        shown = f"{type(cause).__name__}: {cause}"
+        if isinstance(cause, EarlierFailureError):  # the type is not in the journal
+            shown = str(cause)
+        error = SearchFailedError(f"{msg}; the first failure: {shown}")
         error.__cause__ = cause
         return error
 
