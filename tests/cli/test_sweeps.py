@@ -531,7 +531,7 @@ def test_a_folder_without_the_script_costs_no_whole_budget(folder, capsys):
     capsys.readouterr()
     assert main(["resume", "runs/sweep", "--budget", "+40"]) == 3
     said = capsys.readouterr().err
-    assert "of the 10 trained in this run had a finite score" in said
+    assert "of the 10 trained by this run has had a finite score" in said
     assert "train.sh: No such file" in said
     assert main(["status", "runs/sweep", "--json"]) == 0
     assert told(capsys)["epochs"] == 34
