@@ -42,6 +42,7 @@ __all__ = [
     "SimulationResult",
     "StateError",
     "StorageError",
+    "UnknownArgumentError",
     "UnknownNameError",
     "WorkersDiedError",
     "compare",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
         SetupError,
         StateError,
         StorageError,
+        UnknownArgumentError,
         UnknownNameError,
         WorkersDiedError,
     )
@@ -131,6 +133,7 @@ _MODULES = {
     "SimulationResult": "risingsearch.simulation",
     "StateError": "risingsearch.errors",
     "StorageError": "risingsearch.errors",
+    "UnknownArgumentError": "risingsearch.errors",
     "UnknownNameError": "risingsearch.errors",
     "WorkersDiedError": "risingsearch.errors",
     "compare": "risingsearch.simulation",

@@ -14,7 +14,6 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from risingsearch.checks import on_one_line
 from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import (
     add_command,
@@ -407,6 +406,8 @@ def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         if name == "earlier_searches":
+            from risingsearch.checks import on_one_line
+
             value = ", ".join(map(on_one_line, value))
         yield name.replace("_", " "), value
 

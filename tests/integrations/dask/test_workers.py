@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import dask
@@ -44,7 +45,10 @@ def cluster(learners):
 @pytest.fixture
 def client(cluster):
     with Client(cluster) as client:
-        client.wait_for_workers(2)
+        while len(client.scheduler_info()["workers"]) < 2:
+            cluster.scale(2)  # of one that a test has killed, the nanny may be gone too
+            with suppress(TimeoutError):
+                client.wait_for_workers(2, timeout=20)
         yield client
 
 
