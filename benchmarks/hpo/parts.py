@@ -56,7 +56,7 @@ class Scale(NamedTuple):
 
 
 SCALES = {
-    "quick": Scale(1, 1, 1, 1, 1, 1, (1, 2, 5), (1, 5), 8),
+    "quick": Scale(1, 1, 1, 1, 1, 1, (1, 5), (1, 5), 20),
     "default": Scale(None, 10, 4, 3, 3, 2, MULTIPLES, (1, 5, 20), 4),
     "full": Scale(None, 20, 5, 3, 3, 3, MULTIPLES, MULTIPLES, 2),
 }
