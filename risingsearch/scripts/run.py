@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import CommandTrainable
+from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.permissions import check_only_own
@@ -76,7 +76,7 @@ def run_sweep(
     )
     if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
-    with search.held(), _ended(executor, trainable), _termination_interrupts():
+    with search.held(), _ended(executor, trainable), interrupted_by_termination():
         trainable.end_left_over()
         if sweep.environment:
             environment.save(run_dir, sweep.environment, salt)
@@ -226,20 +226,6 @@ class _CheckpointCleaner:
             self._trainable.drop_checkpoints(arm, retained)
             if status != "running" and arm != best:  # else it will change once more
                 self._changed.remove(arm)
-
-
-@contextmanager
-def _termination_interrupts() -> Iterator[None]:
-    """Treat a request to terminate this process as Ctrl-C is treated."""
-    before = {}
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            before[number] = signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Ctrl-C at a time that suits a search."""
+"""Ctrl-C, and requests to terminate, at a time that suits a search."""
 
 from __future__ import annotations
 
@@ -40,6 +40,42 @@ def finished_first() -> Iterator[None]:
         yield
     if caught:
         usual(*caught[0])
+
+
+@contextlib.contextmanager
+def interrupted_by_termination() -> Iterator[None]:
+    """Treat a request to terminate this process as Ctrl-C is treated.
+
+    After either, requests change nothing; another Ctrl-C interrupts what is left.
+    """
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP"):
+        numbers.append(signal.SIGHUP)
+    usual = {
+        number: handler
+        for number in numbers
+        if (handler := signal.getsignal(number))
+        in (signal.SIG_DFL, signal.default_int_handler)
+    }
+    interrupted = False
+
+    def interrupt(number: int, frame: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    def terminate(number: int, frame: Any) -> None:
+        if not interrupted:
+            on_ctrl_c = signal.getsignal(signal.SIGINT)  # which may wait for its time
+            (on_ctrl_c if callable(on_ctrl_c) else interrupt)(number, frame)
+
+    try:
+        for number in usual:
+            signal.signal(number, interrupt if number == signal.SIGINT else terminate)
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

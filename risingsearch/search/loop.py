@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import math
 import pickle
+import queue
 import warnings
 from collections.abc import Callable
 
@@ -53,6 +55,7 @@ class Loop:
         self._seed_of = seed_of
         self._progress = progress
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
+        self._ends: queue.SimpleQueue[object] = queue.SimpleQueue()  # of futures
 
     def run(self, on_report: Callable[[Report], None]) -> None:
         """Train until the scheduler is done, or the loop is stopped.
@@ -180,6 +183,7 @@ class Loop:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
+        future.add_done_callback(self._ends.put)
 
     def _next_done(
         self, progress: Progress
@@ -189,14 +193,14 @@ class Loop:
         None comes back where there is room for another job before one is finished.
         """
         room = self._room()
-        done: set[concurrent.futures.Future[Outcome]] = set()
-        while not done:  # a signal that another thread gets does not end a wait
+        while not (done := [future for future in self._futures if future.done()]):
             progress.show()
             if self._room() > room:
                 return None
-            done, _ = concurrent.futures.wait(
-                self._futures, SIGNAL_DELAY, concurrent.futures.FIRST_COMPLETED
-            )
+            # a queue, as what interrupts cannot leave its lock behind; with an end to
+            # the wait, as a signal that another thread gets does not end it
+            with contextlib.suppress(queue.Empty):
+                self._ends.get(timeout=SIGNAL_DELAY)
         return min(done, key=lambda future: self._futures[future].id)
 
     def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report:

@@ -315,6 +315,21 @@ def test_a_terminated_sweep_leaves_no_script_behind(folder, capsys, number):
     assert not script.is_running()
 
 
+def test_ctrl_c_and_a_request_to_terminate_at_once_are_one_interrupt(folder):
+    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 60")
+    with started("run", "sweep.yaml") as process:
+        while not Path("pid").exists() or not Path("pid").read_text():
+            time.sleep(0.01)
+        script = psutil.Process(int(Path("pid").read_text()))
+        for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+            process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "continue with: risingsearch resume" in said
+    assert not script.is_running()
+
+
 def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
     slow = BASH.replace("    epoch=$((epoch + 1))", "    sleep 0.05; : $((epoch += 1))")
     Path("train.sh").write_text(slow)
