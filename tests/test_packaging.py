@@ -81,7 +81,7 @@ class TestMetadata:
 
     def test_the_extras_exist(self):
         assert set(EXTRAS) == {
-            "all", "bench", "cli", "dask", "optuna", "plot",
+            "all", "bench", "cli", "configspace", "dask", "optuna", "plot",
             "ray", "sim", "sklearn", "test", "torch",
         }  # fmt: skip
 

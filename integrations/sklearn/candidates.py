@@ -12,6 +12,7 @@ from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn.epoch_methods import epoch_method
 from risingsearch.integrations.sklearn.folds import configured
+from risingsearch.integrations.sklearn.spaces import as_configurations, as_sampled
 
 IN_TIME = 500
 """Configurations drawn where the budget or the policy does not say how many.
@@ -33,9 +34,9 @@ def draw_candidates(
 ) -> list[dict[str, Any]]:
     """Return the configurations: those that are given, and a sample of the spaces.
 
-    A space is a dict of lists and of distributions with ``rvs``, as
-    ``RandomizedSearchCV`` takes it. In a list, a dict is a space if it holds these, and
-    a configuration if it holds single values; one that holds both is refused.
+    A space is a dict of lists and of distributions, those with ``rvs`` and Optuna's, or
+    a ``ConfigurationSpace``. In a list, a dict is a space if it holds these, and a
+    configuration if it holds single values; one that holds both is refused.
     ``recommended`` is what ``"auto"`` stands for, and ``n_epochs`` the budget, where
     these are known: there are never more candidates than epochs, unless a ``prior``
     says which of them are worth one.
@@ -45,7 +46,8 @@ def draw_candidates(
     if spaces:
         _check_choices(spaces)
         n = _how_many(spaces, n_candidates, recommended, n_epochs, len(candidates))
-        candidates += ParameterSampler(spaces, n, random_state=random_state)
+        sampler = ParameterSampler(spaces, n, random_state=random_state)
+        candidates += as_configurations(sampler)
     if n_epochs is not None and len(candidates) > n_epochs and not prior:
         msg = (
             f"a budget of {n_epochs} epochs is less than one for each of the "
@@ -68,13 +70,14 @@ def _parts(space: Space) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any
         )
         raise InvalidParameterError(msg)
     if isinstance(space, Mapping):
-        return [space], []
+        return [as_sampled(space)], []
     for one in space:
         if not isinstance(one, Mapping):
             msg = f"param_distributions holds {one!r}; its parts must be dicts"
             raise InvalidParameterError(msg)
-    spaces = [one for one in space if _is_space(one)]
-    return spaces, [one for one in space if not _is_space(one)]
+    parts = [as_sampled(one) for one in space]
+    spaces = [one for one in parts if _is_space(one)]
+    return spaces, [one for one in parts if not _is_space(one)]
 
 
 def _is_space(part: Mapping[str, Any]) -> bool:
@@ -103,7 +106,7 @@ def _check_choices(spaces: Sequence[Mapping[str, Any]]) -> None:
             if not isinstance(value, (list, tuple, np.ndarray, range)):
                 msg = (
                     f"param_distributions must give {name!r} a list of values or a "
-                    f"distribution with rvs; got {value!r}"
+                    f"distribution, with rvs or of Optuna; got {value!r}"
                 )
                 raise InvalidParameterError(msg)
             if len(value) == 0:

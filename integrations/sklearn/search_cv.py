@@ -86,9 +86,10 @@ class RisingSearchCV(
         Anything that can be trained further: with ``partial_fit``, with ``warm_start``
         and ``n_estimators`` or ``max_iter``, from xgboost or lightgbm, or a
         ``Pipeline`` whose last step is one of these.
-    param_distributions : dict, list of dict
-        A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), or a
-        list of such spaces and of configurations with their values.
+    param_distributions : dict, ConfigurationSpace, list of dict
+        A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), also
+        with Optuna's distributions, or a ``ConfigurationSpace``; or a list of such
+        spaces and of configurations with their values.
     policy : str, callable or policy, default="auto"
         Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
         for tuning, ``trusted-damped-slope``; where there are more candidates than the

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import loguniform
+from sklearn.model_selection import ParameterSampler
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import draw_candidates
@@ -37,6 +38,15 @@ class TestSpace:
         space = {"a": loguniform(1e-3, 1)}
         assert drawn(space, 5, seed=1) == drawn(space, 5, seed=1)
         assert drawn(space, 5, seed=1) != drawn(space, 5, seed=2)
+
+    @pytest.mark.parametrize(
+        "space",
+        [GRID, {"a": loguniform(1e-3, 1), "b": [1, 2]}, [GRID, {"c": range(9)}]],
+    )
+    def test_candidates_are_those_of_scikit_learn(self, space):
+        assert drawn(space, 5, seed=3) == list(
+            ParameterSampler(space, 5, random_state=3)
+        )
 
     def test_more_than_the_grid_holds_is_warned_of(self):
         with pytest.warns(UserWarning, match="smaller than n_iter=9"):

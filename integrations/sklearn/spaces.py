@@ -1,0 +1,151 @@
+"""Spaces of Optuna and ConfigSpace, as scikit-learn's sampler draws from them.
+
+Nothing is imported for it: whoever gives a space of a library has imported it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+LISTED = 1_000
+"""Whole numbers of Optuna that are listed, and so drawn once each; more are not."""
+TRIES = 20
+"""Draws for one configuration that has not been drawn yet."""
+_WHOLE = "a whole configuration"
+"""The only parameter of a space whose configurations are drawn as they are."""
+
+
+def as_sampled(space: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a space with lists and with distributions that have ``rvs``.
+
+    What is drawn from it is made a configuration by ``as_configurations``.
+
+    Examples
+    --------
+    >>> from optuna.distributions import CategoricalDistribution, IntDistribution
+    >>> depth = IntDistribution(2, 8, step=2)
+    >>> as_sampled({"depth": depth, "kind": CategoricalDistribution(["a", "b"])})
+    {'depth': range(2, 9, 2), 'kind': ['a', 'b']}
+    """
+    if _is_of("ConfigSpace", "ConfigurationSpace", space):
+        return {_WHOLE: _Whole(space)} if len(space) else space
+    return {name: _choices(value) for name, value in space.items()}
+
+
+def as_configurations(drawn: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what was drawn as configurations, those of a ``ConfigurationSpace`` once.
+
+    Its parameters that are not active in a configuration are not in it.
+    """
+    plain: list[dict[str, Any]] = []
+    known = set()
+    for params in drawn:
+        if _WHOLE not in params:
+            plain.append(dict(params))
+        elif params[_WHOLE] not in known:
+            known.add(params[_WHOLE])
+            plain.append({k: _plain(v) for k, v in params[_WHOLE].items()})
+    return plain
+
+
+def _choices(value: Any) -> Any:
+    if _is_of("optuna.distributions", "CategoricalDistribution", value):
+        return list(value.choices)
+    if _is_of("optuna.distributions", "IntDistribution", value):
+        values = range(value.low, value.high + 1, value.step)
+        return _LogWhole(value) if value.log else _listed(values)
+    if _is_of("optuna.distributions", "FloatDistribution", value):
+        return _Float(value)
+    if _is_of("ConfigSpace.hyperparameters", "Hyperparameter", value):
+        return _Hyperparameter(value)
+    return value
+
+
+def _is_of(module: str, name: str, value: Any) -> bool:
+    """Return whether a value is of a class whose module may not be imported."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(value, kind)
+
+
+def _listed(values: Sequence[int]) -> Any:
+    return values if len(values) <= LISTED else _OneOf(values)
+
+
+class _OneOf:
+    """One of very many values."""
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._values = values
+
+    def rvs(self, random_state: np.random.RandomState) -> int:
+        return self._values[int(random_state.randint(len(self._values)))]
+
+
+class _LogWhole:
+    """A whole number of Optuna: one whose logarithm is evenly spread, rounded."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def rvs(self, random_state: np.random.RandomState) -> int:
+        low, high = int(self._given.low), int(self._given.high)
+        ends = math.log(low - 0.5), math.log(high + 0.5)
+        return min(max(round(math.exp(random_state.uniform(*ends))), low), high)
+
+
+class _Float:
+    """A number of Optuna, at its steps if it has any."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def rvs(self, random_state: np.random.RandomState) -> float:
+        low, high, step = self._given.low, self._given.high, self._given.step
+        if step is not None:
+            n_values = round((high - low) / step) + 1
+            return float(min(low + step * random_state.randint(n_values), high))
+        if not self._given.log:
+            return float(random_state.uniform(low, high))
+        drawn = math.exp(random_state.uniform(math.log(low), math.log(high)))
+        return float(min(max(drawn, low), high))  # exp and log may round
+
+
+class _Hyperparameter:
+    """A hyperparameter of ConfigSpace without its space."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def rvs(self, random_state: np.random.RandomState) -> Any:
+        return _plain(self._given.sample_value(seed=random_state))
+
+
+class _Whole:
+    """Configurations of a ConfigSpace: its conditions and forbidden clauses hold."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self._space: Any = None
+        self._drawn: set[Any] = set()
+
+    def rvs(self, random_state: np.random.RandomState) -> Any:
+        """Return a configuration, another one as long as that is soon found."""
+        if self._space is None:  # the user's own space draws on as it would
+            self._space = deepcopy(self._given)
+            self._space.seed(random_state.randint(2**31 - 1))
+        for _ in range(TRIES):
+            drawn = self._space.sample_configuration()
+            if drawn not in self._drawn:
+                break
+        self._drawn.add(drawn)
+        return drawn
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

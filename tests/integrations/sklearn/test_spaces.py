@@ -1,0 +1,205 @@
+"""Spaces of Optuna and ConfigSpace give the candidates that they describe."""
+
+import subprocess
+import sys
+from itertools import product
+
+import ConfigSpace
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from scipy.stats import loguniform
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import SGDClassifier
+
+from risingsearch import RisingSearchCV
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.candidates import draw_candidates
+from risingsearch.scheduling.candidates import encode
+
+FLOATS = st.floats(1e-6, 1e6)
+
+
+def drawn(space, n_candidates=200, seed=0, **options):
+    return draw_candidates(space, n_candidates, seed, None, **options)
+
+
+def conditional():
+    """Return a space with a condition and a forbidden combination."""
+    space = ConfigSpace.ConfigurationSpace()
+    penalty = ConfigSpace.Categorical("penalty", ["l2", "elasticnet"])
+    ratio = ConfigSpace.Float("l1_ratio", (0.0, 1.0))
+    alpha = ConfigSpace.Float("alpha", (1e-6, 1e-1), log=True)
+    average = ConfigSpace.Categorical("average", [False, True])
+    space.add(penalty, ratio, alpha, average)
+    space.add(ConfigSpace.EqualsCondition(ratio, penalty, "elasticnet"))
+    space.add(
+        ConfigSpace.ForbiddenAndConjunction(
+            ConfigSpace.ForbiddenEqualsClause(penalty, "elasticnet"),
+            ConfigSpace.ForbiddenEqualsClause(average, True),
+        )
+    )
+    return space
+
+
+class TestOptuna:
+    @given(FLOATS, FLOATS, st.booleans())
+    def test_numbers_are_in_their_range(self, one, other, log):
+        low, high = sorted([one, other])
+        given = FloatDistribution(low, high, log=log)
+        values = [params["a"] for params in drawn({"a": given}, 20)]
+        assert all(type(value) is float and low <= value <= high for value in values)
+
+    @given(st.integers(-50, 50), st.integers(0, 300), st.sampled_from([0.125, 0.5, 3]))
+    def test_numbers_are_at_their_steps(self, low, n, step):
+        given = FloatDistribution(low, low + n * step, step=step)
+        for params in drawn({"a": given}, 20):
+            assert given._contains(params["a"])
+
+    @given(st.integers(1, 2**40), st.integers(0, 2**40), st.sampled_from([0, 1, 7]))
+    def test_whole_numbers_are_in_their_range(self, low, n, step):
+        log, step = step == 0, max(1, step)
+        given = IntDistribution(low, low + n * step, log=log, step=step)
+        space = {"a": given, "b": loguniform(1, 2)}
+        for params in drawn(space, 20):
+            assert type(params["a"]) is int
+            assert given._contains(params["a"])
+
+    def test_logarithms_are_evenly_spread(self):
+        space = {
+            "rate": FloatDistribution(1e-4, 1.0, log=True),
+            "width": IntDistribution(1, 10_000, log=True),
+        }
+        candidates = drawn(space, 400)
+        assert 160 <= sum(one["rate"] < 1e-2 for one in candidates) <= 240
+        assert 160 <= sum(one["width"] < 100 for one in candidates) <= 240
+
+    def test_a_finite_space_has_each_combination_once(self):
+        space = {
+            "depth": IntDistribution(2, 6, step=2),
+            "kind": CategoricalDistribution(["a", None]),
+            "flag": [True, False],
+        }
+        candidates = drawn(space, "auto")
+        found = [(one["depth"], one["kind"], one["flag"]) for one in candidates]
+        assert len(found) == 12
+        assert set(found) == set(product([2, 4, 6], ["a", None], [True, False]))
+
+    def test_very_many_whole_numbers(self):
+        space = {name: IntDistribution(0, 2**62) for name in "abc"}
+        assert len({one["a"] for one in drawn(space, 9)}) == 9
+
+    def test_stand_beside_other_distributions_in_one_dict(self):
+        space = {
+            "a": FloatDistribution(0.1, 0.5, step=0.1),
+            "b": loguniform(1e-3, 1.0),
+            "c": ["x", "y"],
+            "d": ConfigSpace.Integer("d", (1, 8), log=True),
+        }
+        candidates = drawn(space)
+        assert {round(one["a"], 9) for one in candidates} == {0.1, 0.2, 0.3, 0.4, 0.5}
+        assert all(1e-3 <= one["b"] <= 1.0 for one in candidates)
+        assert {one["c"] for one in candidates} == {"x", "y"}
+        assert {one["d"] for one in candidates} == set(range(1, 9))
+        assert drawn(space) == candidates
+        assert drawn(space, seed=1) != candidates
+
+    def test_a_space_beside_configurations(self):
+        known = {"a": 0.7}
+        candidates = drawn([known, {"a": FloatDistribution(0.0, 0.5)}], 3)
+        assert candidates[0] == known
+        assert all(one["a"] <= 0.5 for one in candidates[1:])
+
+    def test_in_a_list_one_value_beside_a_distribution_is_refused(self):
+        with pytest.raises(InvalidParameterError, match="for a space"):
+            drawn([{"a": 1, "b": FloatDistribution(0.0, 0.5)}])
+
+
+class TestConfigSpace:
+    def test_conditions_and_forbidden_clauses_hold(self):
+        candidates = drawn(conditional())
+        assert len(candidates) == 200
+        for one in candidates:
+            assert ("l1_ratio" in one) == (one["penalty"] == "elasticnet")
+            assert one["penalty"] == "l2" or not one["average"]
+            assert 1e-6 <= one["alpha"] <= 1e-1
+
+    def test_values_are_pythons_own(self):
+        kinds = {type(value) for one in drawn(conditional()) for value in one.values()}
+        assert kinds == {str, float, bool}
+
+    def test_the_seed_decides_and_the_space_is_left_alone(self):
+        space, twin = conditional(), conditional()
+        space.seed(3)
+        twin.seed(3)
+        assert drawn(space, seed=1) == drawn(twin, seed=1)
+        assert drawn(space, seed=1) != drawn(space, seed=2)
+        assert space.sample_configuration() == twin.sample_configuration()
+
+    def test_a_finite_space_has_each_configuration_once(self):
+        space = ConfigSpace.ConfigurationSpace({"a": ["x", "y"], "b": ["u", "v", "w"]})
+        found = [tuple(one.values()) for one in drawn(space, "auto")]
+        assert sorted(found) == sorted(product("xy", "uvw"))
+
+    def test_stands_in_a_list(self):
+        known = {"alpha": 0.5}
+        candidates = drawn([known, conditional(), {"eta0": loguniform(1, 2)}], 40)
+        assert candidates[0] == known
+        assert len(candidates) == 41
+        assert 10 <= sum("eta0" in one for one in candidates) <= 30
+        assert all({"eta0"} == set(one) or "penalty" in one for one in candidates[1:])
+
+    def test_an_empty_space_is_refused(self):
+        with pytest.raises(InvalidParameterError, match="and not empty"):
+            drawn(ConfigSpace.ConfigurationSpace())
+
+    def test_the_model_of_a_proposer_knows_logarithms_categories_and_absence(self):
+        features = encode(drawn(conditional(), 60))
+        spread = np.linspace(0.0, 1.0, 60)
+        assert any(np.allclose(np.sort(column), spread) for column in features.T)
+        # alpha; two values each of penalty and average; l1_ratio, and if it is there
+        assert features.shape == (60, 7)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        conditional(),
+        {
+            "alpha": FloatDistribution(1e-6, 1e-1, log=True),
+            "penalty": CategoricalDistribution(["l2", "l1"]),
+            "l1_ratio": [0.1, 0.5],
+        },
+    ],
+)
+def test_a_search_over_such_a_space(space, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    search = RisingSearchCV(
+        SGDClassifier(), space, budget=40, max_epochs=8, cv=0.3, random_state=0
+    )
+    search.fit(X, y)
+    assert search.n_candidates_ == 40
+    again = clone(search).set_params(run_dir=tmp_path / "run").fit(X, y)
+    assert again.best_params_ == search.best_params_
+    assert clone(again).fit(X, y).best_params_ == search.best_params_  # from the run
+    learnt = clone(search).set_params(prior=search, random_state=1).fit(X, y)
+    assert max(learnt.trust_in_prior_.values()) > 0.0
+
+
+def test_no_library_is_imported_that_nobody_has_given():
+    code = (
+        "import sys; from risingsearch.integrations.sklearn.candidates import "
+        "draw_candidates as draw; draw({'a': [1, 2]}, 2, 0, None); "
+        "print(sorted({'optuna', 'ConfigSpace'} & set(sys.modules)))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "[]"
