@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -13,182 +12,79 @@ import numpy as np
 from risingsearch.errors import missing
 
 try:
-    from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+    from pydantic import Field, model_validator
 except ModuleNotFoundError as error:
     raise missing("pydantic", "cli") from error
 
-LARGEST = 2**62
-MOST_CASES = 10_000  # of the conditions, that are told apart
+from risingsearch.scripts.parameter import Anything, BaseParameter
+from risingsearch.scripts.ranges import Integer, LogUniform, Uniform
+from risingsearch.scripts.spreads import Beta, LogNormal, Normal
 
 
-class Strict(BaseModel):
-    """A part of a sweep: nothing else than its fields, and finite numbers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-def without_nul(value: Any) -> Any:
-    """Return a value unless it is text that no process can be given."""
-    if isinstance(value, str) and "\0" in value:
-        msg = "text cannot contain the character 0"
-        raise ValueError(msg)
-    return value
-
-
-def _small(value: Any) -> Any:
-    if isinstance(value, int) and abs(value) > LARGEST:
-        msg = "a whole number is from -2**62 to 2**62; put text in quotes"
-        raise ValueError(msg)
-    return value
-
-
-Value = Annotated[
-    bool | int | float | str, AfterValidator(_small), AfterValidator(without_nul)
-]
-Integral = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
-
-
-class _Parameter(Strict):
-    """A parameter; ``when`` names values of others that it needs."""
-
-    when: dict[str, Value | list[Value]] = {}
-
-    def applies(self, drawn: dict[str, Any]) -> bool:
-        """Return whether the parameter is used with those drawn before."""
-        for name, wanted in self.when.items():
-            values = wanted if isinstance(wanted, list) else [wanted]
-            if name not in drawn or drawn[name] not in values:
-                return False
-        return True
-
-
-class _Range(_Parameter):
-    low: float
-    high: float
-
-    @model_validator(mode="after")
-    def _in_order(self) -> _Range:
-        if not self.low < self.high:
-            msg = f"low must be below high; got {self.low:g} and {self.high:g}"
-            raise ValueError(msg)
-        if math.isinf(self.high - self.low):
-            msg = f"from {self.low:g} to {self.high:g} is too far for a number"
-            raise ValueError(msg)
-        return self
-
-
-class Uniform(_Range):
-    """Any number between two."""
-
-    n_values: ClassVar[float] = math.inf
-
-    type: Literal["uniform"]
-
-    def draw(self, rng: np.random.Generator) -> float:
-        """Return a value."""
-        return float(rng.random()) * (self.high - self.low) + self.low
-
-
-class LogUniform(_Range):
-    """Any number between two, its logarithm evenly spread."""
-
-    n_values: ClassVar[float] = math.inf
-
-    type: Literal["log-uniform"]
-    low: float = Field(gt=0.0)
-
-    def draw(self, rng: np.random.Generator) -> float:
-        """Return a value."""
-        return _between_logs(*self._logs, rng)
-
-    @cached_property
-    def _logs(self) -> tuple[float, float]:
-        return _logs(self.low, self.high)
-
-
-class Integer(_Parameter):
-    """A whole number between two, both included."""
-
-    type: Literal["int"]
-    low: Integral
-    high: Integral
-    log: bool = False
-
-    @property
-    def n_values(self) -> int:
-        """How many different values there are."""
-        return self.high - self.low + 1
-
-    @property
-    def values(self) -> Sequence[int]:
-        """All of them."""
-        return range(self.low, self.high + 1)
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Integer:
-        if not self.low < self.high:
-            msg = f"low must be below high; got {self.low} and {self.high}"
-            raise ValueError(msg)
-        if self.log and self.low < 1:
-            msg = f"with log, low must be at least 1; got {self.low}"
-            raise ValueError(msg)
-        return self
-
-    def draw(self, rng: np.random.Generator) -> int:
-        """Return a value."""
-        if self.log:
-            return min(int(_between_logs(*self._logs, rng)), self.high)
-        return int(rng.integers(self.low, self.high + 1))
-
-    @cached_property
-    def _logs(self) -> tuple[float, float]:
-        return _logs(self.low, self.high + 1)
-
-
-class Choice(_Parameter):
-    """One of some values, all as likely."""
+class Choice(BaseParameter):
+    """One of some values, all as likely unless there are ``probabilities``."""
 
     type: Literal["choice"]
-    values: list[Value] = Field(min_length=1)
+    values: list[Anything] = Field(min_length=1)
+    probabilities: list[Annotated[float, Field(ge=0.0)]] | None = None
 
     @property
     def n_values(self) -> int:
         """How many different values there are."""
-        return len({json.dumps(value) for value in self.values})
+        return len(self.possible)
 
-    def draw(self, rng: np.random.Generator) -> Value:
+    @property
+    def possible(self) -> Sequence[Any]:
+        """All of them, each once."""
+        weights = self.probabilities or [1.0] * len(self.values)
+        pairs = zip(self.values, weights, strict=True)
+        return list({json.dumps(one): one for one, weight in pairs if weight}.values())
+
+    @model_validator(mode="after")
+    def _are_probabilities(self) -> Choice:
+        if self.probabilities is None:
+            return self
+        n_given, n_wanted = len(self.probabilities), len(self.values)
+        if n_given != n_wanted:
+            msg = f"there are {n_given} probabilities for {n_wanted} values"
+            raise ValueError(msg)
+        if not math.isclose(total := math.fsum(self.probabilities), 1.0, abs_tol=1e-6):
+            msg = f"the probabilities must sum to 1; got {total:g}"
+            raise ValueError(msg)
+        written = [json.dumps(one) for one in self.values]
+        if twice := [one for k, one in enumerate(written) if one in written[:k]]:
+            msg = f"the value {twice[0]} stands twice: give it once, with both shares"
+            raise ValueError(msg)
+        return self
+
+    def draw(self, rng: np.random.Generator) -> Any:
         """Return a value."""
-        return self.values[int(rng.integers(len(self.values)))]
+        if self.probabilities is None:
+            return self.values[int(rng.integers(len(self.values)))]
+        ends = np.cumsum(self.probabilities)
+        drawn = np.searchsorted(ends / ends[-1], rng.random(), side="right")
+        return self.values[int(drawn)]
+
+
+class Fixed(BaseParameter):
+    """Always the same value."""
+
+    n_values: ClassVar[int] = 1
+
+    type: Literal["fixed"]
+    value: Anything
+
+    @property
+    def possible(self) -> Sequence[Any]:
+        """The value."""
+        return [self.value]
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """Return it."""
+        return self.value
 
 
 Parameter = Annotated[
-    Uniform | LogUniform | Integer | Choice, Field(discriminator="type")
+    Uniform | LogUniform | Integer | Normal | LogNormal | Beta | Choice | Fixed,
+    Field(discriminator="type"),
 ]
-
-
-def n_configurations(parameters: Mapping[str, Parameter]) -> float:
-    """Return how many different configurations there are; infinity for too many."""
-    named = {name for parameter in parameters.values() for name in parameter.when}
-    found: list[tuple[dict[str, Any], float]] = [({}, 1)]  # those named, and how often
-    for name, parameter in parameters.items():
-        used = [each for each in found if parameter.applies(each[0])]
-        found = [each for each in found if not parameter.applies(each[0])]
-        if name not in named:
-            found += [(drawn, n * parameter.n_values) for drawn, n in used]
-            continue
-        if isinstance(parameter, Uniform | LogUniform):
-            return math.inf
-        if len(used) * parameter.n_values > MOST_CASES:
-            return math.inf
-        different = {json.dumps(value): value for value in parameter.values}.values()
-        found += [({**drawn, name: one}, n) for drawn, n in used for one in different]
-    return sum(n for _, n in found)
-
-
-def _logs(low: float, high: float) -> tuple[float, float]:
-    return float(np.log(float(low))), float(np.log(float(high)))
-
-
-def _between_logs(low: float, high: float, rng: np.random.Generator) -> float:
-    # numpy's exp and log: others differ in the last bit, and so would candidates
-    return float(np.exp(low + float(rng.random()) * (high - low)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import string
 from pathlib import Path
@@ -36,14 +37,11 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
+from risingsearch.scripts.configurations import every_configuration, n_configurations
+from risingsearch.scripts.nesting import check_name, flattened
+from risingsearch.scripts.parameter import Strict, without_nul
 from risingsearch.scripts.readers import EPOCH, SCORE
-from risingsearch.scripts.space import (
-    Choice,
-    Parameter,
-    Strict,
-    n_configurations,
-    without_nul,
-)
+from risingsearch.scripts.space import Choice, Fixed, Parameter
 from risingsearch.scripts.trainable import FIELDS, fields_of
 
 LONGEST = 1e9  # seconds, some 30 years
@@ -184,7 +182,7 @@ class Sweep(Strict):
     command : list of str
         Program and arguments, with fields such as ``{lr}`` and ``{checkpoint_dir}``.
     parameters : dict
-        What is searched, by name.
+        What is searched, by name; groups of parameters are dicts with ``parameters``.
     budget : int or dict
         Epochs, or one of ``epochs``, ``seconds`` and ``hours``.
     max_epochs : int
@@ -195,8 +193,9 @@ class Sweep(Strict):
     report_file : str, optional
         A file in the checkpoint directory to which the script adds its lines; by
         default it prints them.
-    candidates : int or "auto"
-        Configurations that are drawn; the policy decides how many of them it opens.
+    candidates : int, "auto" or "all"
+        Configurations that are drawn, or all that there are; the policy decides how
+        many of them it opens.
     policy, policy_params
         Which policy decides what trains next, and its parameters.
     workers : int
@@ -237,8 +236,8 @@ class Sweep(Strict):
     report_file: Annotated[Text, Field(min_length=1)] | None = None
     candidates: Annotated[
         Annotated[int, Field(ge=1, le=MOST_CANDIDATES), Tag("number")]
-        | Annotated[Literal["auto"], Tag("word")],
-        Discriminator(lambda value: "word" if value == "auto" else "number"),
+        | Annotated[Literal["auto", "all"], Tag("word")],
+        Discriminator(lambda value: "word" if value in ("auto", "all") else "number"),
     ] = "auto"
     policy: str = "auto"
     policy_params: dict[str, Any] = Field(default_factory=dict)
@@ -261,6 +260,11 @@ class Sweep(Strict):
         if not isinstance(value, list):
             return value
         return [str(word) if type(word) in (int, float) else word for word in value]
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _without_groups(cls, value: Any) -> Any:
+        return flattened(value)
 
     @field_validator("prior", mode="before")
     @classmethod
@@ -391,6 +395,9 @@ class Sweep(Strict):
 
         There may be fewer than wanted where the parameters have few values.
         """
+        if self.candidates == "all":
+            _check_finite(self.parameters)
+            return every_configuration(self.parameters)
         rng = np.random.default_rng([self.seed, 1])
         n_tries = TRIES * self.n_candidates
         wanted = min(self.n_candidates, n_configurations(self.parameters))
@@ -414,6 +421,8 @@ class Sweep(Strict):
     @property
     def n_candidates(self) -> int:
         """How many configurations are drawn."""
+        if self.candidates == "all":
+            return len(self.draw())
         if self.candidates != "auto":
             return self.candidates
         advised = recommended_candidates(
@@ -479,13 +488,33 @@ def checked_sweep(given: Any, source: str) -> Sweep:
         raise InvalidParameterError(f"{source}: {problems}") from error
 
 
+def _check_finite(parameters: dict[str, Any]) -> None:
+    """Raise an InvalidParameterError unless all configurations can be candidates."""
+    for name, parameter in parameters.items():
+        if math.isinf(parameter.n_values):
+            msg = (
+                f"candidates: all needs a number of values for each parameter, and "
+                f"parameters.{name} has no end of them: say how many are drawn, or "
+                "give it a step or values"
+            )
+            raise InvalidParameterError(msg)
+    if (n := n_configurations(parameters)) > MOST_CANDIDATES:
+        many = "too many to count" if math.isinf(n) else f"{n:,}"
+        msg = (
+            f"candidates: all configurations are {many}; say how many are drawn, at "
+            f"most {MOST_CANDIDATES}"
+        )
+        raise InvalidParameterError(msg)
+
+
 def _check_names(parameters: dict[str, Any]) -> None:
     before: set[str] = set()
     for name, parameter in parameters.items():
-        if not name.isidentifier() or name in FIELDS:
+        check_name(name, parameters)
+        if name in FIELDS:
             msg = (
-                f"parameters.{name}: a parameter is named with letters, digits and _, "
-                f"and not {', '.join(FIELDS)}"
+                f"parameters.{name}: {name} is what a script is told besides its "
+                f"parameters, as are {', '.join(FIELDS)}; call it otherwise"
             )
             raise ValueError(msg)
         unknown = sorted(parameter.when.keys() - before)
@@ -503,11 +532,11 @@ def _check_names(parameters: dict[str, Any]) -> None:
 
 
 def _check_possible(place: str, wanted: Any, parameter: Any) -> None:
-    if not isinstance(parameter, Choice):
+    if not isinstance(parameter, Choice | Fixed):
         return
     for value in wanted if isinstance(wanted, list) else [wanted]:
-        if value not in parameter.values:
-            msg = f"{place}: {value!r} is none of its values, {parameter.values}"
+        if value not in parameter.possible:
+            msg = f"{place}: {value!r} is none of its values, {parameter.possible}"
             raise ValueError(msg)
 
 

@@ -25,6 +25,7 @@ from typing import IO, Any
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.lines import ReportFile
 from risingsearch.scripts.markers import end_left_over
+from risingsearch.scripts.nesting import nested
 from risingsearch.scripts.output import reports
 from risingsearch.scripts.plain_files import (
     check_folder,
@@ -74,7 +75,8 @@ class CommandTrainable:
 
     In its arguments ``{name}`` stands for a parameter or one of ``FIELDS``, ``{{`` and
     ``}}`` for braces; an argument that names a parameter which the arm does not have is
-    left out. Of ``slots``, variables such as a GPU, each process gets one.
+    left out. As JSON, parameters whose names have dots are in groups. Of ``slots``,
+    variables such as a GPU, each process gets one.
     """
 
     def __init__(
@@ -255,12 +257,12 @@ class CommandTrainable:
             to_epoch - from_epoch,
             to_epoch,
             str(work),
-            json.dumps(run.params),
+            json.dumps(nested(run.params)),
         )
         fields = dict(zip(FIELDS, facts, strict=True))
         values = run.params | fields
         command = [
-            part.format(**values)
+            filled(part, values)
             for part in self.command
             if all(name in values for name in fields_of(part))
         ]
@@ -360,6 +362,19 @@ def fields_of(part: str) -> list[str]:
     """
     found = (name for _, name, _, _ in string.Formatter().parse(part))
     return [name for name in found if name is not None]
+
+
+def filled(part: str, values: Mapping[str, Any]) -> str:
+    """Return an argument of a command with its values.
+
+    >>> filled("--lr={optimizer.lr} {{as it is}}", {"optimizer.lr": 0.1})
+    '--lr=0.1 {as it is}'
+    """
+    parsed = string.Formatter().parse(part)
+    return "".join(
+        text + ("" if name is None else str(values[name]))
+        for text, name, _, _ in parsed
+    )
 
 
 _HOME = re.compile(r"arm-\d{6,15}")

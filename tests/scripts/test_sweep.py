@@ -10,6 +10,7 @@ from scipy import stats
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scripts import space
+from risingsearch.scripts.configurations import n_configurations
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
 
 SWEEP = {
@@ -104,7 +105,7 @@ def test_no_more_is_drawn_once_all_configurations_are_there(monkeypatch):
     given = changed(parameters=parameters, command=["x"], candidates=1_000_000)
     sweep = checked_sweep(given, "a.yaml")
     # 2; 1 and 1.0 with b=1; with b=2 and 3 and each c
-    assert space.n_configurations(sweep.parameters) == 1 + 2 * (1 + 2 * 5)
+    assert n_configurations(sweep.parameters) == 1 + 2 * (1 + 2 * 5)
     n_draws = 0
 
     def counted(self, rng):
@@ -163,8 +164,8 @@ def test_budgets_in_time_need_a_number_of_configurations():
             "parameters.lr.low must be greater than 0; got 0",
         ),
         (
-            {"parameters": {"lr": {"type": "normal"}}},
-            "parameters.lr has the type 'normal', and must have one of 'uniform', ",
+            {"parameters": {"lr": {"type": "gamma"}}},
+            "parameters.lr has the type 'gamma', and must have one of 'uniform', ",
         ),
         (
             {"parameters": {"lr": {"type": "choice", "values": []}}},
@@ -172,7 +173,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ),
         (
             {"parameters": {"seed": {"type": "choice", "values": [1]}}},
-            "parameters.seed: a parameter is named with letters",
+            "parameters.seed: seed is what a script is told besides its parameters",
         ),
         ({"environment": [{"GPU": 0}]} | {"workers": 2}, "for 1 workers, and there ar"),
         ({"report_file": "."}, "report_file: it is a file in the checkpoint director"),
@@ -231,7 +232,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"metric": {"regex": "(a)(b)"}}, "this has 2"),
         ({"metric": {"regex": "a ([0-9]+)"}}, "add resume: false, which keeps scripts"),
         ({"metric": 3}, "metric must be text, in quotes where it looks like somethi"),
-        ({"candidates": "all"}, "candidates must be a whole number; got"),
+        ({"candidates": "every"}, "candidates must be a whole number; got"),
         ({"command": [True]}, "command.0 must be text"),
         ({"resume": "maybe"}, "resume must be true or false"),
         (
