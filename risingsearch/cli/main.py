@@ -13,6 +13,7 @@ from typing import Any
 
 import risingsearch
 from risingsearch.cli.history import add_history
+from risingsearch.cli.import_sweep import add_import
 from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import (
     add_command,
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     add_seed(demo)
     add_json(demo, "print JSON; progress goes to stderr")
     add_commands(commands)
+    add_import(commands)
     add_history(commands)
     return parser
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from risingsearch.errors import InvalidParameterError
+
 
 def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
     """Add a command to a parser's, and return its own parser."""
@@ -115,3 +117,13 @@ def _whole(text: str, low: int) -> int:
         msg = f"must be a whole number of at least {low}; got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        msg = f"{path} cannot be written ({error.strerror})"
+        raise InvalidParameterError(msg) from error

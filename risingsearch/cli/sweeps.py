@@ -21,6 +21,7 @@ from risingsearch.cli.options import (
     add_trust,
     increase,
     one_line,
+    writing,
 )
 from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 
@@ -228,7 +229,7 @@ def _report(arguments: argparse.Namespace) -> None:
             space = {name: _searched(p) for name, p in sweep["parameters"].items()}
     out = arguments.out or run_dir / "report.html"
     title = run_dir.resolve().name
-    with _writing(out):
+    with writing(out):
         print(write_report(result, out, title=title, settings=shown, space=space))
 
 
@@ -260,15 +261,6 @@ def _searched(parameter: Any) -> str:
         listed = " | ".join(map(str, value)) if isinstance(value, list) else value
         words += [f"{name} {listed}"] if name != "type" else []
     return ", ".join(words)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        msg = f"{path} cannot be written ({error.strerror})"
-        raise InvalidParameterError(msg) from error
 
 
 def _saved_result(run_dir: Path) -> SearchResult:
@@ -326,13 +318,13 @@ def _export(arguments: argparse.Namespace) -> None:
         if out is None:
             msg = "parquet is no text: name a file with --out"
             raise InvalidParameterError(msg)
-        with _writing(out):
+        with writing(out):
             _write_parquet(rows, out)
     elif out is None:
         _write(rows, sys.stdout, arguments.format)
     else:
         with (
-            _writing(out),
+            writing(out),
             out.open("w", newline="", errors="backslashreplace") as file,
         ):
             _write(rows, file, arguments.format)

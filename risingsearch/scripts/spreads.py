@@ -16,8 +16,8 @@ except ModuleNotFoundError as error:
 
 from risingsearch.scripts.parameter import LARGEST, BaseParameter, Step, exact
 
-FARTHEST = 40.0
-"""Deviations from the mean that no draw exceeds."""
+FARTHEST = 14.0
+"""Deviations from the mean that no draw of numpy exceeds."""
 LARGEST_LOG = 700.0
 """Of a number that a float can hold, and of one divided by it."""
 

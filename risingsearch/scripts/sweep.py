@@ -459,6 +459,13 @@ class Sweep(Strict):
 
 def read_sweep(path: Path) -> Sweep:
     """Return the sweep in a YAML or JSON file, or raise what is wrong, and where."""
+    sweep = checked_sweep(read_yaml(path), str(path))
+    sweep._folder = path.parent
+    return sweep
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the plain values in a YAML or JSON file, or raise what is wrong."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
@@ -470,13 +477,10 @@ def read_sweep(path: Path) -> Sweep:
         msg = f"{path} is larger than {LARGEST_FILE:,} bytes, which no sweep has to be"
         raise InvalidParameterError(msg)
     try:
-        given = load_yaml(content.decode())
+        return load_yaml(content.decode())
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{path} is not YAML: {cut(' '.join(str(error).split()))}"
         raise InvalidParameterError(msg) from error
-    sweep = checked_sweep(given, str(path))
-    sweep._folder = path.parent
-    return sweep
 
 
 def checked_sweep(given: Any, source: str) -> Sweep:

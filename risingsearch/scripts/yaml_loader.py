@@ -112,12 +112,21 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
         return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
-# YAML 1.1, which the library reads, wants a dot in 1.0e-4.
-_Loader.add_implicit_resolver(
-    f"{_TAG}float",
-    re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"),
-    list("-+.0123456789"),
-)
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes what the loader reads, each value where it stands."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return that nothing is written as an alias."""
+        return True
+
+
+for _kind in (_Loader, _Dumper):
+    # YAML 1.1, which the library reads, wants a dot in 1.0e-4.
+    _kind.add_implicit_resolver(
+        f"{_TAG}float",
+        re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"),
+        list("-+.0123456789"),
+    )
 
 
 def load_yaml(text: str) -> Any:
@@ -135,3 +144,26 @@ def load_yaml(text: str) -> Any:
         raise yaml.YAMLError(str(error)) from error
     finally:
         loader.dispose()
+
+
+def dump_yaml(values: Any) -> str:
+    """Return plain values as a document that ``load_yaml`` reads as the same.
+
+    Examples
+    --------
+    >>> print(dump_yaml({"low": 1e-05, "name": "1e-4", "lists": [[1, 2]]}), end="")
+    low: 1.0e-05
+    name: '1e-4'
+    lists:
+    - [1, 2]
+    """
+    return str(
+        yaml.dump(
+            values,
+            Dumper=_Dumper,
+            sort_keys=False,
+            allow_unicode=True,
+            default_flow_style=None,
+            width=88,
+        )
+    )
