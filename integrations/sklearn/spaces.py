@@ -15,8 +15,8 @@ import numpy as np
 
 LISTED = 1_000
 """Whole numbers of Optuna that are listed, and so drawn once each; more are not."""
-TRIES = 20
-"""Draws for one configuration that has not been drawn yet."""
+TRIES = 100
+"""Draws for a configuration that is new, until none is looked for any more."""
 _WHOLE = "a whole configuration"
 """The only parameter of a space whose configurations are drawn as they are."""
 
@@ -133,16 +133,19 @@ class _Whole:
         self._given = given
         self._space: Any = None
         self._drawn: set[Any] = set()
+        self._tries = TRIES
 
     def rvs(self, random_state: np.random.RandomState) -> Any:
         """Return a configuration, another one as long as that is soon found."""
         if self._space is None:  # the user's own space draws on as it would
             self._space = deepcopy(self._given)
             self._space.seed(random_state.randint(2**31 - 1))
-        for _ in range(TRIES):
+        for _ in range(self._tries):
             drawn = self._space.sample_configuration()
             if drawn not in self._drawn:
                 break
+        else:
+            self._tries = 1
         self._drawn.add(drawn)
         return drawn
 

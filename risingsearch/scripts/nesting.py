@@ -56,11 +56,9 @@ def _flat(
 
 
 def _is_group(parameter: Any) -> bool:
-    return (
-        isinstance(parameter, dict)
-        and not parameter.keys() - GROUP
-        and bool(parameter.keys() & {"parameters"})
-    )
+    if not isinstance(parameter, dict) or "parameters" not in parameter:
+        return False
+    return parameter.keys() <= GROUP
 
 
 def _check_group(group: Mapping[str, Any], name: str) -> None:

@@ -67,6 +67,9 @@ def test_it_runs_after_the_import(line, options, capsys):
     assert (found["epochs"], found["failures"]) == (24, 0)
     assert set(found["best_params"]) >= {"lr", "amp", "batch_size", "optimizer.kind"}
     assert found["best_score"] < 1.0
+    assert main(["run", "sweep.yaml", "--json"]) == 0  # it is the same search
+    assert json.loads(capsys.readouterr().out) == found
+    assert main(["report", "runs/sweep"]) == 0
 
 
 def test_without_a_file_it_is_printed(capsys):
