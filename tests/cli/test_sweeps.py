@@ -268,11 +268,11 @@ def test_a_program_that_is_missing_blames_no_arm(folder, capsys):
 
 
 def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
-    sweep = BASH_SWEEP.replace("budget: 24", "budget: {hours: 1e-9}\ncandidates: 9")
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: {hours: 1e-9}\ncandidates: 3")
     Path("sweep.yaml").write_text(sweep)
     assert main(["run", "sweep.yaml", "--json"]) == 0
     before = told(capsys)["epochs"]
-    arguments = ["resume", "runs/sweep", "--budget", "+0.0001", "--json"]
+    arguments = ["resume", "runs/sweep", "--budget", "+1", "--json"]
     assert main(arguments) == 0
     assert told(capsys)["epochs"] > before
 
