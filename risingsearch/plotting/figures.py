@@ -18,7 +18,7 @@ from risingsearch.errors import InvalidParameterError, missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 # Okabe and Ito's palette, the winner's colour first.
 WINNER = "#D55E00"
@@ -85,21 +85,32 @@ class _Epochs(NamedTuple):
         return len(np.unique(self.arm))
 
     def limits(self) -> tuple[float, float]:
-        """Return the range of the scores without those that are far out.
+        """Return the range of the scores without those that are far out."""
+        return score_limits(self.score, maximize=self.maximize)
 
-        Far out is beyond Tukey's outer fence, at the bad end only: one diverged run
-        must not flatten all others.
-        """
-        scores = self.score[np.isfinite(self.score)]
-        if len(scores) == 0:
-            return 0.0, 1.0
-        quarter, three_quarters = np.quantile(scores, (0.25, 0.75))
-        reach = 3.0 * (three_quarters - quarter)
-        if reach > 0 and self.maximize:
-            scores = scores[scores >= quarter - reach]
-        elif reach > 0:
-            scores = scores[scores <= three_quarters + reach]
-        return float(scores.min()), float(scores.max())
+
+def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
+    """Return the range of scores without those that are far out.
+
+    Far out is beyond Tukey's outer fence, at the bad end only: one diverged run must
+    not flatten all others.
+
+    Examples
+    --------
+    >>> score_limits([0.5, 0.7, 0.6, -900.0, float("nan")], maximize=True)
+    (0.5, 0.7)
+    """
+    scores = np.asarray(given, dtype=np.float64)
+    scores = scores[np.isfinite(scores)]
+    if len(scores) == 0:
+        return 0.0, 1.0
+    quarter, three_quarters = np.quantile(scores, (0.25, 0.75))
+    reach = 3.0 * (three_quarters - quarter)
+    if reach > 0 and maximize:
+        scores = scores[scores >= quarter - reach]
+    elif reach > 0:
+        scores = scores[scores <= three_quarters + reach]
+    return float(scores.min()), float(scores.max())
 
 
 def plot_allocation(

@@ -21,19 +21,27 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from risingsearch.arms import Budget, sign_of
-from risingsearch.checks import as_float, on_one_line
+from risingsearch.arms import sign_of
+from risingsearch.checks import on_one_line
+from risingsearch.plotting.words import (
+    LONGEST_NAME,
+    as_text,
+    described,
+    duration,
+    escaped,
+    number,
+    plain,
+    short,
+    shown_metric,
+    spendable,
+)
 from risingsearch.storage.files import write_whole
 
 PROGRAM = ("data.js", "figures.js", "strip.js", "curves.js", "table.js", "page.js")
-LONGEST_VALUE = 200  # characters of a parameter or a reason
-LONGEST_NAME = 40  # characters of an earlier search, or of a metric
-LONGEST_IN_COLUMN = 60  # characters of a fact; a longer one gets a line to itself
 LONGEST_FAILURE = 2000  # characters of a failure's text
 MOST_FAILURES = 500  # of which the page holds the texts
 MOST_VALUES = 500_000  # of the other metrics, over all epochs
 FEW = 8  # values that are listed; of more, the page says how many
-LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
 MARKS = {"opened": 1, "opened by prior": 8, "revived": 2}  # of a job's first epoch
 FAILED = 4  # added to the mark of an epoch without a score
 
@@ -97,15 +105,15 @@ def _render(
     best = html.escape(_why_nothing(result, lost))
     if result.best_arm is not None:
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
-        metric = html.escape(_name(result.metric))
+        metric = html.escape(shown_metric(result.metric))
         best = f"Best {metric} <strong>{result.best_score:.6g}</strong>: {at}"
     return Template(_part("page.html")).substitute(
         allowed=f"style-src {_hash_of(style)}; script-src {_hash_of(program)}",
-        title=_escaped(title),
+        title=escaped(title),
         best=best,
-        facts=_described(_facts(result, settings)),
-        params=_described(result.best_params.items()),
-        space=_described(space.items()),
+        facts=described(_facts(result, settings)),
+        params=described(result.best_params.items()),
+        space=described(space.items()),
         failures=_failures(lost),
         data=_embedded(_data(result, settings)),
         style=style,
@@ -131,89 +139,27 @@ def _embedded(data: Any) -> str:
     return text
 
 
-def _text(value: Any) -> str:
-    """Return any value as a text of one line."""
-    try:
-        text = " ".join(str(value).split())
-    except Exception:
-        text = f"a {type(value).__name__} that cannot be shown"
-    return _short(text, LONGEST_VALUE)
-
-
-def _name(metric: str) -> str:
-    return on_one_line(metric, LONGEST_NAME)
-
-
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
-
-
-def _escaped(value: Any) -> str:
-    return html.escape(_text(value))
-
-
-def _described(facts: Iterable[tuple[Any, Any]]) -> str:
-    """Return names and values as items of a description list."""
-    items = []
-    for name, value in facts:
-        text = _text(value)
-        wide = ' class="wide"' if len(text) > LONGEST_IN_COLUMN else ""
-        dd = f"<dd>{html.escape(text)}</dd>"
-        items.append(f"<div{wide}><dt>{_escaped(name)}</dt>{dd}</div>")
-    return "\n".join(items)
-
-
 def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     statuses = Counter(arm.status for arm in result.arms)
     opened = len(result.arms) - statuses.pop("unopened", 0)
-    yield "metric", f"{_name(result.metric)}, to {result.direction}"
+    yield "metric", f"{shown_metric(result.metric)}, to {result.direction}"
     yield "arms opened", f"{opened:,} of {len(result.arms):,}"
     for status in ("finished", "paused", "running", "failed"):
         if statuses[status] or status != "running":
             yield f"arms {status}", f"{statuses[status]:,}"
     yield "epochs used", f"{result.n_epochs:,}"
     if result.budget is not None:
-        yield "budget", _spendable(result.budget)
+        yield "budget", spendable(result.budget)
     if result.begun is not None:
         yield "begun", str(result.begun).replace("T", " ")
     if math.isfinite(result.wall_seconds):
-        yield "time by the clock", _duration(result.wall_seconds)
-    yield "time in training", _duration(result.training_seconds)
+        yield "time by the clock", duration(result.wall_seconds)
+    yield "time in training", duration(result.training_seconds)
     yield "stopped because", result.stop_reason
     yield from prior_facts(result)
     if result.left_out is not None:
         yield "left out", result.left_out
     yield from settings.items()
-
-
-def _spendable(budget: Budget) -> str:
-    """Return a budget in words.
-
-    >>> _spendable(Budget(epochs=1200)), _spendable(Budget(wall_seconds=90.0))
-    ('1,200 epochs', '1 min 30 s by the clock')
-    """
-    if budget.epochs is not None:
-        return f"{budget.epochs:,} epochs"
-    if budget.cost is not None:
-        return f"a cost of {budget.cost:g}"
-    if budget.seconds is not None:
-        return f"{_duration(budget.seconds)} of training"
-    return f"{_duration(budget.wall_seconds or 0.0)} by the clock"
-
-
-def _duration(seconds: float) -> str:
-    """Return a time as it is read out: 42.0 s, 5 min 3 s, 7 h 12 min.
-
-    >>> _duration(41.96), _duration(303.2), _duration(25_940)
-    ('42.0 s', '5 min 3 s', '7 h 12 min')
-    """
-    if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours:,} h {minutes} min"
 
 
 def _why_nothing(result: Result, lost: Sequence[tuple[int, str, str]]) -> str:
@@ -222,15 +168,15 @@ def _why_nothing(result: Result, lost: Sequence[tuple[int, str, str]]) -> str:
         return f"No epoch has been recorded: {result.stop_reason}."
     _, _, first = lost[0]
     which = "The failure" if len(lost) == 1 else f"The first of {len(lost):,} failures"
-    nothing = f"No epoch has had a finite {_name(result.metric)}."
-    return f"{nothing} {which}: {_text(first)}"
+    nothing = f"No epoch has had a finite {shown_metric(result.metric)}."
+    return f"{nothing} {which}: {as_text(first)}"
 
 
 def _searched(candidates: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return in words which values the candidates have, by parameter."""
     names = dict.fromkeys(name for params in candidates for name in params)
     return {
-        name: _in_words([_plain(p[name]) for p in candidates if name in p])
+        name: _in_words([plain(p[name]) for p in candidates if name in p])
         for name in names
     }
 
@@ -284,7 +230,7 @@ def _lost(result: Result) -> list[tuple[int, str, str]]:
     for rows in _jobs(result):
         bad = [row for row in rows if _is_lost(row)]
         if bad:
-            no_score = f"the {_name(result.metric)} is {bad[-1]['score']}"
+            no_score = f"the {shown_metric(result.metric)} is {bad[-1]['score']}"
             text = bad[-1].get("failure", no_score)
             if report := reports.pop(rows[0]["job"], None):
                 text = _raised(report.failure)
@@ -293,7 +239,7 @@ def _lost(result: Result) -> list[tuple[int, str, str]]:
     for report in reports.values():  # that are not recorded yet
         epoch = report.job.from_epoch + len(report.scores) + 1
         lost.append((report.job.arm, str(epoch), _raised(report.failure)))
-    return [(arm, epochs, _short(text, LONGEST_FAILURE)) for arm, epochs, text in lost]
+    return [(arm, epochs, short(text, LONGEST_FAILURE)) for arm, epochs, text in lost]
 
 
 def _raised(failure: BaseException | None) -> str:
@@ -320,25 +266,25 @@ def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
     )
     return {
         "maximize": sign_of(result.direction) > 0.0,
-        "metric": _name(result.metric),
+        "metric": shown_metric(result.metric),
         "bestArm": result.best_arm,
         "hasPrior": bool(result.trust_in_prior),
         "arms": {
             "status": _column(arm.status for arm in arms),
-            "why": _column(_text(arm.reason) for arm in arms),
+            "why": _column(as_text(arm.reason) for arm in arms),
             "epochs": [arm.epochs for arm in arms],
-            "best": [_number(arm.best_score) for arm in arms],
+            "best": [number(arm.best_score) for arm in arms],
             "bestEpoch": [arm.best_epoch or None for arm in arms],
         },
         "params": [
-            {"name": _text(name)}
-            | _column(_plain(p[name]) if name in p else None for p in result.candidates)
+            {"name": as_text(name)}
+            | _column(plain(p[name]) if name in p else None for p in result.candidates)
             for name in names
         ],
         "told": {
             "arm": [row["arm"] for row in history],
             "epoch": [row["epoch"] for row in history],
-            "score": [_number(row["score"]) for row in history],
+            "score": [number(row["score"]) for row in history],
             "marks": "".join(f"{mark:x}" for mark in marks),
         },
         "others": others,
@@ -352,8 +298,8 @@ def _others(result: Result) -> list[dict[str, Any]]:
     most = MOST_VALUES // max(1, len(result.history))
     return [
         {
-            "name": _name(name),
-            "values": [_number(row.get(name), 6) for row in result.history],
+            "name": shown_metric(name),
+            "values": [number(row.get(name), 6) for row in result.history],
         }
         for name in result.other_metrics[:most]
     ]
@@ -364,22 +310,6 @@ def _column(values: Iterable[Any]) -> dict[str, Any]:
     place: dict[Any, int] = {}
     at = [place.setdefault(value, len(place)) for value in values]
     return {"distinct": list(place), "at": at}
-
-
-def _plain(value: Any) -> float | str:
-    """Return a number that a browser reads as it is, or a text."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value) if abs(int(value)) <= LARGEST_WHOLE else _text(value)
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return _text(value)
-
-
-def _number(value: Any, digits: int = 9) -> float | None:
-    number = as_float(value)
-    if number is None or not math.isfinite(number):
-        return None
-    return float(f"{number:.{digits}g}")
 
 
 def _projections(result: Result, settings: Mapping[str, Any]) -> list[list[Any]]:

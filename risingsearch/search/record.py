@@ -67,6 +67,7 @@ class Record:
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
         self._metric, self._begun = metric, begun
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
+        self._returned_at: dict[int, float] = {}  # by job, seconds by the clock
         self._reports: dict[int, Report] = {}  # by job
         self._n_calls: dict[int, int] = {}  # by job
         self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
@@ -161,6 +162,8 @@ class Record:
         self._reports[job.id] = outcome.report
         self._n_calls[job.id] = outcome.n_calls
         self._elapsed[job.id] = outcome.elapsed
+        if outcome.clock is not None:
+            self._returned_at[job.id] = outcome.clock
         if outcome.clock is None or math.isnan(self.wall_seconds):
             self.wall_seconds = math.nan
         else:
@@ -288,6 +291,8 @@ class Record:
             begun=self._begun,
             wall_seconds=self.wall_seconds,
             training_seconds=math.fsum(self._elapsed.values()),
+            max_epochs=scheduler.max_epochs,
+            returned_at=dict(self._returned_at),
         )
 
     def all_failed(self, since: int, *, early: bool) -> SearchFailedError:

@@ -124,6 +124,11 @@ class SearchResult:
         earlier release has not measured it.
     training_seconds : float
         Seconds of training, summed over all workers, those of failed epochs included.
+    max_epochs : int, optional
+        Epochs one arm can use at most; None where that is the whole budget.
+    returned_at : dict of int to float
+        By job, after how many seconds by the clock it came back; without those that an
+        earlier release has not measured.
     """
 
     best_params: dict[str, Any]
@@ -148,6 +153,8 @@ class SearchResult:
     begun: str | None = None
     wall_seconds: float = math.nan
     training_seconds: float = 0.0
+    max_epochs: int | None = None
+    returned_at: dict[int, float] = field(default_factory=dict, repr=False)
 
     @property
     def opened_by_prior(self) -> list[int]:

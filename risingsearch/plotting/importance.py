@@ -1,0 +1,212 @@
+"""How much each parameter matters: what is lost in prediction without knowing it.
+
+The scores of the arms are compared on equal footing: after as many epochs as at least
+half of the opened arms have trained, the best score until then, as a rank. A model
+predicts each arm's rank from the parameters of all other arms, once with and once
+without a parameter. By how much the squared error grows without it, as a share of what
+there is to predict, is its importance, with all that it does together with others. This
+is leave-one-covariate-out importance (Lei, G'Sell, Rinaldo, Tibshirani and Wasserman,
+"Distribution-free predictive inference for regression", JASA 113, 2018); its interval
+comes from a bootstrap over the arms. A parameter that does not matter has an importance
+of about 0, on either side.
+
+The model is kernel ridge regression with a kernel per parameter and one per pair of
+parameters, so that it is not confused by many that do not matter. The errors of
+predicting each arm from all others need only one decomposition (leave-one-out by the
+diagonal of the smoother).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.arms import sign_of
+from risingsearch.plotting.words import as_text, plain
+
+FEWEST_ARMS = 20  # with fewer, hardly anything can be told from chance
+MOST_ARMS = 300  # spread evenly over all: more cost much time and change little
+LENGTH = 0.3  # over which a number's effect changes, as a share of its ranks
+RIDGES = np.logspace(-3, 2, 11)  # times the mean eigenvalue and the number of arms
+RESAMPLES = 1000
+LEVEL = 0.95
+
+Floats = NDArray[np.float64]
+
+
+class Importance(NamedTuple):
+    """What prediction loses without a parameter, and from where to where."""
+
+    name: str
+    share: float  # of the variance of the ranks; about 0, on either side, for nothing
+    low: float
+    high: float
+
+
+class Importances(NamedTuple):
+    """All that can be said; no parameter where there are too few arms."""
+
+    parameters: list[Importance]  # the most important first
+    unjudged: list[str]  # that do not vary, or have another text in nearly every arm
+    predicted: float  # share of the variance that all of them together predict
+    epoch: int  # after which the arms are compared
+    n_arms: int  # that are compared
+    n_opened: int
+
+
+def parameter_importance(result: Any) -> Importances:
+    """Return how much each parameter matters in a search.
+
+    Parameters
+    ----------
+    result : SearchResult
+        What a search has found, or has found so far.
+
+    Returns
+    -------
+    Importances
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch
+    >>> def start(params, seed):
+    ...     return {"epochs": 0, **params}
+    >>> def train(state):
+    ...     state["epochs"] += 1
+    ...     return state["a"] * (1 - 0.5 ** state["epochs"])
+    >>> tops = [{"a": k / 40, "b": (7 * k) % 40} for k in range(40)]
+    >>> search = RisingSearch(
+    ...     Functions(start, train), tops, budget=200, max_epochs=10, seed=0
+    ... )
+    >>> for parameter in parameter_importance(search.run()).parameters:
+    ...     print(parameter.name, parameter.low > 0)
+    a True
+    b False
+    """
+    epoch, values = _comparable(result)
+    arms = list(values)
+    if len(arms) > MOST_ARMS:
+        arms = [arms[k] for k in np.linspace(0, len(arms) - 1, MOST_ARMS).astype(int)]
+    params = [result.candidates[arm] for arm in arms]
+    names = list(dict.fromkeys(name for one in params for name in one))
+    kernels = {
+        name: kernel for name in names if (kernel := _kernel(params, name)) is not None
+    }
+    unjudged = [as_text(name) for name in names if name not in kernels]
+    found: list[Importance] = []
+    predicted = 0.0
+    ranks = _ranks(np.array([values[arm] for arm in arms]))
+    if len(arms) >= FEWEST_ARMS and kernels and np.ptp(ranks) > 0:
+        found, predicted = _importances(kernels, ranks)
+    found.sort(key=lambda importance: -importance.share)
+    return Importances(found, unjudged, predicted, epoch, len(arms), len(result.curves))
+
+
+def _comparable(result: Any) -> tuple[int, dict[int, float]]:
+    """Return an epoch that half of the arms have reached, and their best until then.
+
+    Higher is better. An arm that has failed ranks last, wherever it did.
+    """
+    curves: Mapping[int, Sequence[float]] = result.curves
+    lengths = sorted((len(curve) for curve in curves.values()), reverse=True)
+    epoch = lengths[(len(lengths) - 1) // 2] if lengths else 0
+    sign = sign_of(result.direction)
+    values = {}
+    for arm in sorted(curves):
+        first = curves[arm][:epoch]
+        if len(first) == epoch or result.arms[arm].status == "failed":
+            finite = [sign * score for score in first if math.isfinite(score)]
+            ended = len(first) < epoch
+            values[arm] = -math.inf if ended or not finite else max(finite)
+    return epoch, values
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return the place of each value, those that are equal in the middle of theirs."""
+    _, at, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts - 1) / 2.0
+    return np.asarray(middle[at], dtype=float)
+
+
+def _kernel(params: Sequence[Mapping[str, Any]], name: str) -> Floats | None:
+    """Return how alike a parameter is in every two arms; None if that says nothing.
+
+    Numbers are alike if their ranks are near, everything else if it is equal, and so
+    are arms that do not have the parameter.
+    """
+    values = [plain(one[name]) if name in one else None for one in params]
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    texts = [value for value in values if isinstance(value, str)]
+    if 2 * len(set(texts)) > max(len(values), 4):
+        return None
+    kinds: dict[Any, int] = {}
+    at = np.array([kinds.setdefault(value, len(kinds)) for value in values])
+    alike = (at[:, None] == at).astype(float)
+    where = np.array([isinstance(value, (int, float)) for value in values])
+    if numbers:
+        place = np.unique(numbers, return_inverse=True)[1].astype(float)
+        place /= max(1.0, place.max())
+        apart = (place[:, None] - place) / LENGTH
+        alike[np.ix_(where, where)] = np.exp(-(apart**2) / 2.0)
+    alike = _centred(alike)
+    size = np.trace(alike) / len(alike)
+    if size < 1e-9:  # it does not vary
+        return None
+    return np.asarray(alike / size)
+
+
+def _centred(kernel: Floats) -> Floats:
+    mean = kernel.mean(axis=0)
+    return np.asarray(kernel - mean - mean[:, None] + mean.mean())
+
+
+def _importances(
+    kernels: Mapping[str, Floats], ranks: Floats
+) -> tuple[list[Importance], float]:
+    n = len(ranks)
+    full = _errors(list(kernels.values()), ranks)
+    variance = float((_errors([], ranks) ** 2).mean())
+    rng = np.random.default_rng(0)
+    weights = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) / n
+    tail = (1.0 - LEVEL) / 2.0
+    found = []
+    for name in kernels:
+        rest = [kernel for other, kernel in kernels.items() if other != name]
+        lost = (_errors(rest, ranks) ** 2 - full**2) / variance
+        low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
+        found.append(
+            Importance(as_text(name), float(lost.mean()), float(low), float(high))
+        )
+    return found, 1.0 - float((full**2).mean()) / variance
+
+
+def _errors(kernels: Sequence[Floats], ranks: Floats) -> Floats:
+    """Return the error of predicting every arm from all others, ridge well chosen."""
+    n = len(ranks)
+    centred: Floats = ranks - ranks.mean()
+    best: Floats = centred * n / (n - 1.0)  # predicted by the mean of all others
+    if not kernels:
+        return best
+    values, vectors = np.linalg.eigh(_together(kernels))
+    values = np.maximum(values, 0.0)
+    along, squares = vectors.T @ centred, vectors**2
+    for ridge in RIDGES * values.mean() * n:
+        kept = values / (values + ridge)
+        errors = (centred - vectors @ (kept * along)) / (1.0 - 1.0 / n - squares @ kept)
+        if (errors**2).mean() < (best**2).mean():
+            best = errors
+    return best
+
+
+def _together(kernels: Sequence[Floats]) -> Floats:
+    """Return the kernel of effects of one parameter and of two."""
+    n = len(kernels)
+    total = np.sum(kernels, axis=0)
+    if n == 1:
+        return np.asarray(total)
+    pairs = (total**2 - np.sum([kernel**2 for kernel in kernels], axis=0)) / 2.0
+    return np.asarray(total / n + _centred(pairs) / (n * (n - 1) / 2.0))

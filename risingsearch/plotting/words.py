@@ -1,0 +1,99 @@
+"""Values as a page shows them: texts of one line, escaped, numbers that it can read."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from risingsearch.arms import Budget
+from risingsearch.checks import as_float, on_one_line
+
+LONGEST_VALUE = 200  # characters of a parameter or a reason
+LONGEST_NAME = 40  # characters of an earlier search, or of a metric
+LONGEST_IN_COLUMN = 60  # characters of a fact; a longer one gets a line to itself
+LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
+
+
+def as_text(value: Any) -> str:
+    """Return any value as a text of one line."""
+    try:
+        text = " ".join(str(value).split())
+    except Exception:
+        text = f"a {type(value).__name__} that cannot be shown"
+    return short(text, LONGEST_VALUE)
+
+
+def shown_metric(metric: str) -> str:
+    """Return what a score is called, on one line."""
+    return on_one_line(metric, LONGEST_NAME)
+
+
+def short(text: str, longest: int) -> str:
+    """Return a text that is no longer than so many characters."""
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def escaped(value: Any) -> str:
+    """Return any value as a text of one line, for HTML."""
+    return html.escape(as_text(value))
+
+
+def described(facts: Iterable[tuple[Any, Any]]) -> str:
+    """Return names and values as items of a description list."""
+    items = []
+    for name, value in facts:
+        text = as_text(value)
+        wide = ' class="wide"' if len(text) > LONGEST_IN_COLUMN else ""
+        dd = f"<dd>{html.escape(text)}</dd>"
+        items.append(f"<div{wide}><dt>{escaped(name)}</dt>{dd}</div>")
+    return "\n".join(items)
+
+
+def spendable(budget: Budget) -> str:
+    """Return a budget in words.
+
+    >>> spendable(Budget(epochs=1200)), spendable(Budget(wall_seconds=90.0))
+    ('1,200 epochs', '1 min 30 s by the clock')
+    """
+    if budget.epochs is not None:
+        return f"{budget.epochs:,} epochs"
+    if budget.cost is not None:
+        return f"a cost of {budget.cost:g}"
+    if budget.seconds is not None:
+        return f"{duration(budget.seconds)} of training"
+    return f"{duration(budget.wall_seconds or 0.0)} by the clock"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as it is read out: 42.0 s, 5 min 3 s, 7 h 12 min.
+
+    >>> duration(41.96), duration(303.2), duration(25_940)
+    ('42.0 s', '5 min 3 s', '7 h 12 min')
+    """
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min"
+
+
+def plain(value: Any) -> float | str:
+    """Return a number that a browser reads as it is, or a text."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value) if abs(int(value)) <= LARGEST_WHOLE else as_text(value)
+    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return as_text(value)
+
+
+def number(value: Any, digits: int = 9) -> float | None:
+    """Return a finite number with so many digits; None for anything else."""
+    finite = as_float(value)
+    if finite is None or not math.isfinite(finite):
+        return None
+    return float(f"{finite:.{digits}g}")
