@@ -97,7 +97,7 @@ def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
 
     Examples
     --------
-    >>> score_limits([0.5, 0.7, 0.6, -900.0, float("nan")], maximize=True)
+    >>> score_limits([0.5, 0.55, 0.7, 0.65, 0.6, -900.0], maximize=True)
     (0.5, 0.7)
     """
     scores = np.asarray(given, dtype=np.float64)

@@ -23,6 +23,14 @@ from typing import Any
 
 from risingsearch.arms import sign_of
 from risingsearch.checks import on_one_line
+from risingsearch.plotting.importance import Importances, parameter_importance
+from risingsearch.plotting.scales import is_logarithmic
+from risingsearch.plotting.sections import (
+    cost_section,
+    importance_section,
+    progress_section,
+)
+from risingsearch.plotting.spending import costs
 from risingsearch.plotting.words import (
     LONGEST_NAME,
     as_text,
@@ -37,7 +45,15 @@ from risingsearch.plotting.words import (
 )
 from risingsearch.storage.files import write_whole
 
-PROGRAM = ("data.js", "figures.js", "strip.js", "curves.js", "table.js", "page.js")
+PROGRAM = (
+    "data.js",
+    "figures.js",
+    "strip.js",
+    "curves.js",
+    "parallel.js",
+    "table.js",
+    "page.js",
+)
 LONGEST_FAILURE = 2000  # characters of a failure's text
 MOST_FAILURES = 500  # of which the page holds the texts
 MOST_VALUES = 500_000  # of the other metrics, over all epochs
@@ -60,9 +76,11 @@ def write_report(
 ) -> Path:
     """Write one HTML file about a search: where its epochs went, what they bought.
 
-    It holds a summary, the search space, the allocation of the epochs, all learning
-    curves with the ends that the policy expected and those of the other metrics, a
-    table of all arms and the failures. It can be mailed and opened anywhere. The same
+    It holds a summary, the search space, the best score against epochs and hours, what
+    full training would have cost, how much each parameter matters, all arms in parallel
+    coordinates, the allocation of the epochs, all learning curves with the ends that
+    the policy expected and those of the other metrics, a table of all arms and the
+    failures. It can be mailed and opened anywhere. The same
     result gives the same bytes.
 
     Parameters
@@ -76,7 +94,8 @@ def write_report(
     settings : dict, optional
         What else the summary should name, such as ``policy``, ``command`` and ``seed``.
         A whole number called ``max_epochs`` also says how far an arm could have gone,
-        for the ends expected; by default the most that one arm has been charged.
+        for the ends expected and the cost of full training; by default what the search
+        was given, or else the most that one arm has been charged.
     space : dict of str to str, optional
         What was searched, by parameter, in words; by default the values that the
         candidates have.
@@ -101,6 +120,7 @@ def _render(
     result: Result, title: str, settings: Mapping[str, Any], space: Mapping[str, str]
 ) -> str:
     style, program = _part("page.css"), "\n".join(_part(name) for name in PROGRAM)
+    most, importances = _most_epochs(result, settings), parameter_importance(result)
     lost = _lost(result)
     best = html.escape(_why_nothing(result, lost))
     if result.best_arm is not None:
@@ -114,8 +134,11 @@ def _render(
         facts=described(_facts(result, settings)),
         params=described(result.best_params.items()),
         space=described(space.items()),
+        cost=cost_section(costs(result, most), most),
+        progress=progress_section(result),
+        importance=importance_section(importances),
         failures=_failures(lost),
-        data=_embedded(_data(result, settings)),
+        data=_embedded(_data(result, most, importances)),
         style=style,
         program=program,
     )
@@ -255,7 +278,7 @@ def _is_lost(row: dict[str, Any]) -> bool:
     return "failure" in row or not math.isfinite(row["score"])
 
 
-def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _data(result: Result, most: int, importances: Importances) -> dict[str, Any]:
     """Return what the page draws: columns, because they are short."""
     arms, history, others = result.arms, result.history, _others(result)
     names = dict.fromkeys(name for params in result.candidates for name in params)
@@ -281,6 +304,11 @@ def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
             | _column(plain(p[name]) if name in p else None for p in result.candidates)
             for name in names
         ],
+        "scales": [
+            _scale([plain(p[name]) for p in result.candidates if name in p])
+            for name in names
+        ],
+        "mattering": [parameter.name for parameter in importances.parameters],
         "told": {
             "arm": [row["arm"] for row in history],
             "epoch": [row["epoch"] for row in history],
@@ -289,7 +317,7 @@ def _data(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
         },
         "others": others,
         "othersLeftOut": len(result.other_metrics) - len(others),
-        "projections": _projections(result, settings),
+        "projections": _projections(result, most),
     }
 
 
@@ -312,11 +340,23 @@ def _column(values: Iterable[Any]) -> dict[str, Any]:
     return {"distinct": list(place), "at": at}
 
 
-def _projections(result: Result, settings: Mapping[str, Any]) -> list[list[Any]]:
+def _scale(values: Sequence[float | str]) -> str:
+    """Return how an axis of these values is spread."""
+    numbers = [value for value in values if not isinstance(value, str)]
+    if len(numbers) < len(values):
+        return "categories"
+    return "log" if is_logarithmic(numbers) else "linear"
+
+
+def _most_epochs(result: Result, settings: Mapping[str, Any]) -> int:
+    """Return how many epochs an arm could have trained, as far as that is known."""
+    given = _whole(settings.get("max_epochs")) or result.max_epochs
+    return given or max((arm.charged for arm in result.arms), default=0)
+
+
+def _projections(result: Result, limit: int) -> list[list[Any]]:
     """Return arm, epoch, level, last epoch and end of every arm's last projection."""
     sign = sign_of(result.direction)
-    most = max((arm.charged for arm in result.arms), default=0)
-    limit = _whole(settings.get("max_epochs")) or most
     epochs = None if result.budget is None else result.budget.epochs
     budget = max(result.n_epochs, epochs or 0)
     last = {}

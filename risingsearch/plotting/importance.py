@@ -1,14 +1,15 @@
 """How much each parameter matters: what is lost in prediction without knowing it.
 
-The scores of the arms are compared on equal footing: after as many epochs as at least
-half of the opened arms have trained, the best score until then, as a rank. A model
-predicts each arm's rank from the parameters of all other arms, once with and once
-without a parameter. By how much the squared error grows without it, as a share of what
-there is to predict, is its importance, with all that it does together with others. This
-is leave-one-covariate-out importance (Lei, G'Sell, Rinaldo, Tibshirani and Wasserman,
-"Distribution-free predictive inference for regression", JASA 113, 2018); its interval
-comes from a bootstrap over the arms. A parameter that does not matter has an importance
-of about 0, on either side.
+Arms that have trained for different lengths cannot be compared by their last score. So
+any two are compared by their best score in as many epochs as both have trained, and an
+arm is worth the share of all others that it beats. A model predicts this of each arm
+from the parameters of all others, once with and once without a parameter. By how much
+the squared error grows without it, as a share of what there is to predict, is its
+importance, with all that it does together with others. This is leave-one-covariate-out
+importance (Lei, G'Sell, Rinaldo, Tibshirani and Wasserman, "Distribution-free
+predictive inference for regression", JASA 113, 2018); its interval comes from a
+bootstrap over the arms. A parameter that does not matter has an importance of about 0,
+on either side.
 
 The model is kernel ridge regression with a kernel per parameter and one per pair of
 parameters, so that it is not confused by many that do not matter. The errors of
@@ -18,7 +19,6 @@ diagonal of the smoother).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ class Importance(NamedTuple):
     """What prediction loses without a parameter, and from where to where."""
 
     name: str
-    share: float  # of the variance of the ranks; about 0, on either side, for nothing
+    share: float  # of the variance; about 0, on either side, where it does not matter
     low: float
     high: float
 
@@ -53,7 +53,6 @@ class Importances(NamedTuple):
     parameters: list[Importance]  # the most important first
     unjudged: list[str]  # that do not vary, or have another text in nearly every arm
     predicted: float  # share of the variance that all of them together predict
-    epoch: int  # after which the arms are compared
     n_arms: int  # that are compared
     n_opened: int
 
@@ -87,49 +86,43 @@ def parameter_importance(result: Any) -> Importances:
     a True
     b False
     """
-    epoch, values = _comparable(result)
-    arms = list(values)
+    arms = sorted(result.curves)
     if len(arms) > MOST_ARMS:
         arms = [arms[k] for k in np.linspace(0, len(arms) - 1, MOST_ARMS).astype(int)]
     params = [result.candidates[arm] for arm in arms]
     names = list(dict.fromkeys(name for one in params for name in one))
-    kernels = {
-        name: kernel for name in names if (kernel := _kernel(params, name)) is not None
-    }
+    all_kernels = {name: _kernel(params, name) for name in names}
+    kernels = {name: k for name, k in all_kernels.items() if k is not None}
     unjudged = [as_text(name) for name in names if name not in kernels]
     found: list[Importance] = []
     predicted = 0.0
-    ranks = _ranks(np.array([values[arm] for arm in arms]))
-    if len(arms) >= FEWEST_ARMS and kernels and np.ptp(ranks) > 0:
-        found, predicted = _importances(kernels, ranks)
+    if len(arms) >= FEWEST_ARMS and kernels:
+        worth = _worth(result, arms)
+        if np.ptp(worth) > 0.0:
+            found, predicted = _importances(kernels, worth)
     found.sort(key=lambda importance: -importance.share)
-    return Importances(found, unjudged, predicted, epoch, len(arms), len(result.curves))
+    return Importances(found, unjudged, predicted, len(arms), len(result.curves))
 
 
-def _comparable(result: Any) -> tuple[int, dict[int, float]]:
-    """Return an epoch that half of the arms have reached, and their best until then.
+def _worth(result: Any, arms: Sequence[int]) -> Floats:
+    """Return the share of the others that each arm beats, equal ones counted as half.
 
-    Higher is better. An arm that has failed ranks last, wherever it did.
+    An arm that has failed loses against all that have not.
     """
-    curves: Mapping[int, Sequence[float]] = result.curves
-    lengths = sorted((len(curve) for curve in curves.values()), reverse=True)
-    epoch = lengths[(len(lengths) - 1) // 2] if lengths else 0
     sign = sign_of(result.direction)
-    values = {}
-    for arm in sorted(curves):
-        first = curves[arm][:epoch]
-        if len(first) == epoch or result.arms[arm].status == "failed":
-            finite = [sign * score for score in first if math.isfinite(score)]
-            ended = len(first) < epoch
-            values[arm] = -math.inf if ended or not finite else max(finite)
-    return epoch, values
-
-
-def _ranks(values: Floats) -> Floats:
-    """Return the place of each value, those that are equal in the middle of theirs."""
-    _, at, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts - 1) / 2.0
-    return np.asarray(middle[at], dtype=float)
+    all_curves = result.curves
+    curves = [all_curves[arm] for arm in arms]
+    lengths = np.array([len(curve) for curve in curves])
+    best = np.full((len(arms), lengths.max()), -np.inf)
+    for row, arm, curve in zip(best, arms, curves, strict=True):
+        if result.arms[arm].status != "failed":
+            scores = sign * np.asarray(curve, dtype=float)
+            scores[~np.isfinite(scores)] = -np.inf
+            row[: len(curve)] = np.maximum.accumulate(scores)
+    both = np.minimum.outer(lengths, lengths) - 1
+    then = best[np.arange(len(arms))[:, None], both]
+    beats = (then > then.T) + 0.5 * (then == then.T)
+    return np.asarray((beats.sum(axis=1) - 0.5) / (len(arms) - 1))
 
 
 def _kernel(params: Sequence[Mapping[str, Any]], name: str) -> Floats | None:
@@ -165,18 +158,18 @@ def _centred(kernel: Floats) -> Floats:
 
 
 def _importances(
-    kernels: Mapping[str, Floats], ranks: Floats
+    kernels: Mapping[str, Floats], worth: Floats
 ) -> tuple[list[Importance], float]:
-    n = len(ranks)
-    full = _errors(list(kernels.values()), ranks)
-    variance = float((_errors([], ranks) ** 2).mean())
+    n = len(worth)
+    full = _errors(list(kernels.values()), worth)
+    variance = float((_errors([], worth) ** 2).mean())
     rng = np.random.default_rng(0)
     weights = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) / n
     tail = (1.0 - LEVEL) / 2.0
     found = []
     for name in kernels:
         rest = [kernel for other, kernel in kernels.items() if other != name]
-        lost = (_errors(rest, ranks) ** 2 - full**2) / variance
+        lost = (_errors(rest, worth) ** 2 - full**2) / variance
         low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
         found.append(
             Importance(as_text(name), float(lost.mean()), float(low), float(high))
@@ -184,10 +177,10 @@ def _importances(
     return found, 1.0 - float((full**2).mean()) / variance
 
 
-def _errors(kernels: Sequence[Floats], ranks: Floats) -> Floats:
+def _errors(kernels: Sequence[Floats], worth: Floats) -> Floats:
     """Return the error of predicting every arm from all others, ridge well chosen."""
-    n = len(ranks)
-    centred: Floats = ranks - ranks.mean()
+    n = len(worth)
+    centred: Floats = worth - worth.mean()
     best: Floats = centred * n / (n - 1.0)  # predicted by the mean of all others
     if not kernels:
         return best

@@ -14,6 +14,7 @@ from risingsearch.checks import as_float, on_one_line
 LONGEST_VALUE = 200  # characters of a parameter or a reason
 LONGEST_NAME = 40  # characters of an earlier search, or of a metric
 LONGEST_IN_COLUMN = 60  # characters of a fact; a longer one gets a line to itself
+NOTHING = "\N{EN DASH}"  # in the place of what is not known
 LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
 
 

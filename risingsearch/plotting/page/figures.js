@@ -1,4 +1,4 @@
-// What the two figures share: the selection, colours, ticks, and pointing at an epoch.
+// What the figures share: the selection, colours, ticks, and pointing at an epoch.
 
 const state = { selected: null, filter: "", metric: score };
 const charts = [];
@@ -101,10 +101,14 @@ class Chart {
     return context;
   }
 
+  room(width) {
+    return width;
+  }
+
   draw() {
-    const width = this.box.clientWidth;
-    if (!width) return;
-    this.width = width;
+    this.seen = this.box.clientWidth;
+    if (!this.seen) return;
+    const width = this.width = this.room(this.seen);
     const height = this.height(width);
     this.x.fill(NaN);
     this.colours = palette();

@@ -56,12 +56,13 @@ function begin() {
       paintCurves,
       `Learning curves of ${count(rowsOf.size, "arm")}; ${best}. ${keys}`,
     );
+    if (ranked.length > 1 && axes.length > 1) parallel();
     redraw = () => {
       charts.forEach((chart) => chart.draw());
       colourRamp(strip.colours.dark);
     };
     const watch = new ResizeObserver(() => {
-      if (charts.some((chart) => chart.width !== chart.box.clientWidth)) redraw();
+      if (charts.some((chart) => chart.seen !== chart.box.clientWidth)) redraw();
     });
     charts.forEach((chart) => watch.observe(chart.box));
   }

@@ -43,6 +43,7 @@ function arrange() {
   order.rows = all
     .filter((arm) => order.unopened || isOpened(arm))
     .filter((arm) => words.every((word) => texts[arm].includes(word)))
+    .filter((arm) => !brushes.size || (isOpened(arm) && isKept(arm)))
     .sort((a, b) => none(a) - none(b) || turn * compare(of(a), of(b)) || a - b);
   order.shown = AT_ONCE;
   fill();
