@@ -59,6 +59,7 @@ from risingsearch.integrations.sklearn.scoring import (
     routed_metadata,
 )
 from risingsearch.integrations.sklearn.search_run import SearchRun
+from risingsearch.plotting.notebook import search_html
 from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
@@ -601,6 +602,24 @@ class RisingSearchCV(
 
     # On a page, as scikit-learn's own searches: what is trained, not the prior.
     _sk_visual_block_ = GridSearchCV._sk_visual_block_
+
+    def _repr_html_inner(self) -> str:
+        diagram = str(super()._repr_html_inner())
+        if not hasattr(self, "history_"):
+            return diagram
+        return diagram + search_html(
+            self.history_,
+            self.cv_results_["params"],
+            direction="maximize",
+            metric=self._metric_name(),
+            spent=f"{self.n_epochs_:,} epochs used",
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle = dict(super()._repr_mimebundle_(**kwargs))
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def __sklearn_is_fitted__(self) -> bool:
         done = "best_estimator_" if self.refit is not False else "cv_results_"

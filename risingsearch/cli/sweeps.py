@@ -7,7 +7,7 @@ import csv
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
@@ -71,9 +71,18 @@ def add_commands(commands: Any) -> None:
     add_json(resume)
     status = _add_run(commands, "status", _status, "show how far a run has come")
     add_json(status)
-    report = _add_run(commands, "report", _report, "write a run as one HTML page")
+    report = add_command(
+        commands,
+        "report",
+        _report,
+        "write a run as one HTML page, or several runs side by side",
+    )
+    report.add_argument("run_dirs", type=Path, metavar="RUN", nargs="+")
     report.add_argument(
-        "--out", type=Path, metavar="FILE", help="(default: report.html in RUN)"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="(default: report.html in RUN; of several, comparison.html here)",
     )
     export = _add_run(
         commands, "export", _export, "write all epochs of a run to a file"
@@ -213,10 +222,44 @@ def _how_to_go_on(run_dir: Path) -> str:
 
 
 def _report(arguments: argparse.Namespace) -> None:
+    if len(arguments.run_dirs) > 1:
+        _compare(arguments.run_dirs, arguments.out or Path("comparison.html"))
+        return
     from risingsearch.plotting.html_report import write_report
+
+    (run_dir,) = arguments.run_dirs
+    result, shown, space = _reported(run_dir)
+    out = arguments.out or run_dir / "report.html"
+    title = run_dir.resolve().name
+    with writing(out):
+        print(write_report(result, out, title=title, settings=shown, space=space))
+
+
+def _compare(run_dirs: Sequence[Path], out: Path) -> None:
+    from risingsearch.plotting.comparison import write_comparison
+
+    names = [run_dir.resolve().name for run_dir in run_dirs]
+    if len(set(names)) < len(names):
+        names = [str(run_dir) for run_dir in run_dirs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"{twice} is named twice: compare different runs"
+        raise InvalidParameterError(msg)
+    reported = {
+        name: _reported(path) for name, path in zip(names, run_dirs, strict=True)
+    }
+    results = {name: result for name, (result, _, _) in reported.items()}
+    settings = {name: shown for name, (_, shown, _) in reported.items()}
+    with writing(out):
+        print(write_comparison(results, out, settings=settings))
+
+
+def _reported(
+    run_dir: Path,
+) -> tuple[SearchResult, dict[str, Any], dict[str, str] | None]:
+    """Return what a run has found, and its settings and space in words."""
     from risingsearch.storage.run_directory import is_held, saved_header, understood
 
-    run_dir = arguments.run_dir
     result = _saved_result(run_dir)
     if is_held(run_dir):
         result = replace(result, stop_reason=RUNNING)
@@ -227,10 +270,7 @@ def _report(arguments: argparse.Namespace) -> None:
         if sweep := _sweep_of(run_dir):
             shown = {"command": shlex.join(sweep["command"]), **shown}
             space = {name: _searched(p) for name, p in sweep["parameters"].items()}
-    out = arguments.out or run_dir / "report.html"
-    title = run_dir.resolve().name
-    with writing(out):
-        print(write_report(result, out, title=title, settings=shown, space=space))
+    return result, shown, space
 
 
 def _sweep_of(run_dir: Path) -> Mapping[str, Any] | None:

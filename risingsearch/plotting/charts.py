@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from risingsearch.plotting.words import as_text, escaped, short
+from risingsearch.plotting.words import escaped, short
 
 # Okabe and Ito's palette, as in the figures, dark enough for white and for black.
 COLOURS = ("#d55e00", "#0072b2", "#b8860b", "#9d4fa0", "#009e73")
@@ -91,13 +91,33 @@ def line_chart(
 def legend(lines: Iterable[Line]) -> str:
     """Return the names of the lines that have one, each behind a piece of its line."""
     items = "".join(
-        f'<li><svg viewBox="0 0 24 10" width="24" height="10" aria-hidden="true">'
-        f'<path d="M0 5H24" {_stroke(line.number)}/></svg> '
-        f"{escaped(short(as_text(line.label), LONGEST_LABEL))}</li>"
+        f"<li>{swatch(line.number)} {escaped(short(line.label, LONGEST_LABEL))}</li>"
         for line in lines
         if line.label
     )
-    return f'<ul class="rs-legend">{items}</ul>'
+    return f'<ul class="rs-legend">{items}</ul>' if items else ""
+
+
+def swatch(number: int | None) -> str:
+    """Return a piece of the line that has this number."""
+    return (
+        '<svg viewBox="0 0 24 10" width="24" height="10" aria-hidden="true">'
+        f'<path d="M0 5H24" {_stroke(number)}/></svg>'
+    )
+
+
+def thinned(points: Sequence[Point], most: int) -> list[Point]:
+    """Return at most so many of the points, the first and the last among them.
+
+    Examples
+    --------
+    >>> thinned([(k, 0.0) for k in range(9)], 3)
+    [(0, 0.0), (4, 0.0), (8, 0.0)]
+    """
+    if len(points) <= most:
+        return list(points)
+    step = (len(points) - 1) / (most - 1)
+    return [points[round(k * step)] for k in range(most)]
 
 
 def steps(points: Sequence[Point]) -> list[Point]:

@@ -7,14 +7,11 @@ The page's own policy refuses every other program, and every request.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import resources
 from itertools import groupby
 from numbers import Integral, Real
 from pathlib import Path
@@ -24,6 +21,7 @@ from typing import Any
 from risingsearch.arms import sign_of
 from risingsearch.checks import on_one_line
 from risingsearch.plotting.importance import Importances, parameter_importance
+from risingsearch.plotting.parts import hash_of, part
 from risingsearch.plotting.scales import is_logarithmic
 from risingsearch.plotting.sections import (
     cost_section,
@@ -119,7 +117,7 @@ def write_report(
 def _render(
     result: Result, title: str, settings: Mapping[str, Any], space: Mapping[str, str]
 ) -> str:
-    style, program = _part("page.css"), "\n".join(_part(name) for name in PROGRAM)
+    style, program = part("page.css"), "\n".join(part(name) for name in PROGRAM)
     most, importances = _most_epochs(result, settings), parameter_importance(result)
     lost = _lost(result)
     best = html.escape(_why_nothing(result, lost))
@@ -127,8 +125,8 @@ def _render(
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
         metric = html.escape(shown_metric(result.metric))
         best = f"Best {metric} <strong>{result.best_score:.6g}</strong>: {at}"
-    return Template(_part("page.html")).substitute(
-        allowed=f"style-src {_hash_of(style)}; script-src {_hash_of(program)}",
+    return Template(part("page.html")).substitute(
+        allowed=f"style-src {hash_of(style)}; script-src {hash_of(program)}",
         title=escaped(title),
         best=best,
         facts=described(_facts(result, settings)),
@@ -142,16 +140,6 @@ def _render(
         style=style,
         program=program,
     )
-
-
-def _part(name: str) -> str:
-    page = resources.files("risingsearch.plotting") / "page"
-    return (page / name).read_text(encoding="utf-8")
-
-
-def _hash_of(source: str) -> str:
-    digest = hashlib.sha256(source.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _embedded(data: Any) -> str:

@@ -21,10 +21,11 @@ from risingsearch.plotting.words import NOTHING, duration, escaped, shown_metric
 UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 
 
-def table(head: Sequence[str], body: str) -> str:
+def table(head: Sequence[str], body: str, *, numeric: bool = False) -> str:
     """Return a table that scrolls by itself where it is wide; the body is HTML."""
+    right = ' class="number"' if numeric else ""
     cells = "".join(
-        f'<th scope="col">{escaped(name)}</th>' if name else "<td></td>"
+        f'<th scope="col"{right}>{escaped(name)}</th>' if name else "<td></td>"
         for name in head
     )
     return (
@@ -51,7 +52,7 @@ def cost_section(rows: Sequence[Cost], most: int) -> str:
         for row in rows
     )
     head = ("", "epochs", "time in training", "time by the clock")
-    return f'<p class="note">{note}</p>{table(head, body)}'
+    return f'<p class="note">{note}</p>{table(head, body, numeric=True)}'
 
 
 def _epochs(n: int) -> str:

@@ -198,5 +198,10 @@ class SearchResult:
 
         return plot_curves(self.history, ax=ax, **self._drawn_as(), **options)
 
+    def _repr_html_(self) -> str:
+        from risingsearch.plotting.notebook import result_html
+
+        return result_html(self)
+
     def _drawn_as(self) -> dict[str, Any]:
         return {"direction": self.direction, "metric": self.metric}

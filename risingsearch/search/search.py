@@ -502,6 +502,9 @@ class RisingSearch:
         reason = self.scheduler.stop_reason or self._loop.late
         return result if reason is None else replace(result, stop_reason=reason)
 
+    def _repr_html_(self) -> str:
+        return self.result()._repr_html_()
+
     def _on_report(self, report: Report) -> None:
         for callback in self.callbacks:
             callback(self, report)

@@ -2,6 +2,7 @@
 
 const PARALLEL = { left: 64, right: 78, top: 34, bottom: 24, apart: 96, most: 12 };
 const MOST_CATEGORIES = 15; // labels on an axis; of more, only the ends
+const FEW_NUMBERS = 8; // that are labels themselves
 const NEAR = 14; // pixels from an axis within which dragging selects on it
 
 // A scale from 0, at the bottom, to 1. What has no value is below.
@@ -19,8 +20,10 @@ function axisOf(column, scale) {
   const from = values.reduce((a, b) => Math.min(a, b), Infinity);
   const to = values.reduce((a, b) => Math.max(a, b), -Infinity);
   const share = (value) => (to > from ? (onScale(value) - from) / (to - from) : 0.5);
-  const labels = scale === "log" ? decades(from, to) : to > from ? ticks(from, to, 5) : [from];
-  return { share, labels, scale };
+  const distinct = [...new Set(opened)];
+  const few = distinct.length <= FEW_NUMBERS;
+  const labels = few ? distinct : scale === "log" ? decades(from, to) : ticks(from, to, 5);
+  return { share, labels };
 }
 
 function decades(from, to) {
@@ -208,6 +211,9 @@ function parallel() {
     "What matters most is next to the score.",
     "Drag along an axis to keep the arms that pass there, here and in the table; click on it to keep all.",
   ];
+  if (ranked.some((arm) => axes.some((axis) => axis.of(arm) === null))) {
+    notes.push("Below an axis is an arm that does not have the parameter.");
+  }
   if (axes.leftOut) notes.push(`${count(axes.leftOut, "parameter")} left out.`);
   find("parallel-note").textContent = notes.join(" ");
   find("parallel-section").hidden = false;

@@ -1,0 +1,163 @@
+"""A page about several searches: what each has found, and what that has cost.
+
+It has no program, so its policy allows none.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from risingsearch.checks import on_one_line
+from risingsearch.errors import InvalidParameterError
+from risingsearch.plotting.notebook import result_html
+from risingsearch.plotting.parts import hash_of, part
+from risingsearch.plotting.sections import progress_charts, table
+from risingsearch.plotting.spending import best_so_far
+from risingsearch.plotting.words import (
+    LONGEST_NAME,
+    NOTHING,
+    as_text,
+    duration,
+    escaped,
+    shown_metric,
+    spendable,
+)
+from risingsearch.storage.files import write_whole
+
+Row = tuple[str, Sequence[Any]]
+
+
+def write_comparison(
+    results: Mapping[str, Any],
+    path: str | Path,
+    *,
+    title: str = "Comparison of searches",
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write one HTML file about several searches, side by side.
+
+    It holds what each has found, what that took, in which parameters the best arms
+    differ, and the best scores so far over each other, wherever the metric and its
+    direction are the same; then the curves and best arms of every search.
+
+    Parameters
+    ----------
+    results : dict of str to SearchResult
+        What the searches have found, by name: at least two.
+    path : path
+        The file; replaced if it is there.
+    title : str, default "Comparison of searches"
+        The page's heading.
+    settings : dict of str to dict, optional
+        What else the table should name of a search, such as ``policy`` and ``seed``.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer than two searches.
+    OSError
+        If the file cannot be written; then nothing has changed.
+    """
+    if len(results) < 2:
+        msg = f"a comparison needs at least two searches; got {len(results)}"
+        raise InvalidParameterError(msg)
+    path, style = Path(path), part("page.css")
+    page = Template(part("comparison.html")).substitute(
+        allowed=f"style-src {hash_of(style)}",
+        title=escaped(title),
+        style=style,
+        facts=_side_by_side(results, [*_facts(results), *_given(results, settings)]),
+        winners=_winners(results),
+        progress=_progress(results),
+        runs="\n".join(
+            f"<details><summary>{_name(name)}</summary>{result_html(result)}</details>"
+            for name, result in results.items()
+        ),
+    )
+    write_whole(path, [page.encode("utf-8", "replace")])
+    return path
+
+
+def _name(name: str) -> str:
+    return html.escape(on_one_line(name, LONGEST_NAME))
+
+
+def _facts(results: Mapping[str, Any]) -> Iterable[Row]:
+    every = list(results.values())
+    yield "metric", [f"{shown_metric(r.metric)}, to {r.direction}" for r in every]
+    yield "best", [_score(r) for r in every]
+    yield "of arm", ["" if r.best_arm is None else r.best_arm for r in every]
+    yield "at epoch", [r.best_epoch or "" for r in every]
+    yield "epochs used", [f"{r.n_epochs:,}" for r in every]
+    yield "budget", ["" if r.budget is None else spendable(r.budget) for r in every]
+    yield "time by the clock", [_time(r.wall_seconds) for r in every]
+    yield "time in training", [_time(r.training_seconds) for r in every]
+    yield "arms opened", [f"{len(r.curves):,} of {len(r.arms):,}" for r in every]
+    yield "arms failed", [sum(a.status == "failed" for a in r.arms) for r in every]
+    yield "begun", [(r.begun or "").replace("T", " ") for r in every]
+    yield "stopped because", [r.stop_reason for r in every]
+
+
+def _score(result: Any) -> str:
+    return "" if result.best_arm is None else f"{result.best_score:.6g}"
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds) if math.isfinite(seconds) else ""
+
+
+def _given(
+    results: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]] | None
+) -> Iterable[Row]:
+    every = [(settings or {}).get(name, {}) for name in results]
+    for setting in dict.fromkeys(setting for one in every for setting in one):
+        yield setting, [one.get(setting, "") for one in every]
+
+
+def _winners(results: Mapping[str, Any]) -> str:
+    """Return a table of the parameters in which the best arms differ."""
+    best = [result.best_params for result in results.values()]
+    names = dict.fromkeys(name for params in best for name in params)
+    rows: list[Row] = [
+        (name, [as_text(one[name]) if name in one else "" for one in best])
+        for name in names
+    ]
+    differ = [row for row in rows if len(set(row[1])) > 1]
+    same = [
+        f"{as_text(name)} {values[0]}" for name, values in rows if len(set(values)) == 1
+    ]
+    note = f"The same in all: {escaped(', '.join(same))}." if same else ""
+    if not differ:
+        return f'<p class="note">They do not differ. {note}</p>'
+    return f'{_side_by_side(results, differ)}<p class="note">{note}</p>'
+
+
+def _side_by_side(results: Mapping[str, Any], rows: Iterable[Row]) -> str:
+    body = "".join(
+        f'<tr><th scope="row">{escaped(name)}</th>'
+        + "".join(f"<td>{escaped(value) or NOTHING}</td>" for value in values)
+        + "</tr>"
+        for name, values in rows
+    )
+    return table(["", *(on_one_line(name, LONGEST_NAME) for name in results)], body)
+
+
+def _progress(results: Mapping[str, Any]) -> str:
+    """Return the best scores so far over each other, for each metric by itself."""
+    groups: dict[tuple[str, str], list[tuple[str, Any, Any]]] = {}
+    for name, result in results.items():
+        progress = best_so_far(result)
+        if progress.by_epochs:
+            run = on_one_line(name, LONGEST_NAME), result, progress
+            groups.setdefault((result.metric, result.direction), []).append(run)
+    return "".join(map(progress_charts, groups.values())) or "<p>No score yet.</p>"
