@@ -18,7 +18,7 @@ COLOURS = ("#d55e00", "#0072b2", "#b8860b", "#9d4fa0", "#009e73")
 DASHES = ("", "6 3", "2 3")
 GREY = "#949ca6"
 WIDTH, HEIGHT = 420, 260
-LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 58, 24, 12, 44
 LONGEST_LABEL = 48
 
 Point = tuple[float, float]

@@ -171,6 +171,7 @@ def _importances(
         rest = [kernel for other, kernel in kernels.items() if other != name]
         lost = (_errors(rest, worth) ** 2 - full**2) / variance
         low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
+        high = max(high, 0.0)  # nothing matters less than not at all
         found.append(
             Importance(as_text(name), float(lost.mean()), float(low), float(high))
         )

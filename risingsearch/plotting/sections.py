@@ -175,8 +175,9 @@ def _method(found: Importances) -> str:
         "This is predicted of every arm from all others, by kernel ridge regression "
         "over effects of one parameter and of two, with and without the parameter "
         "(leave-one-covariate-out importance, Lei et al. 2018). Of two parameters that "
-        "always go together, neither is missed. The interval is a bootstrap over the "
-        "arms.",
+        "always go together, neither is missed. Below 0, knowing the parameter only "
+        "confuses the prediction. The interval is a bootstrap over the arms; it always "
+        "reaches up to 0, because nothing matters less than not at all.",
     ]
     if found.n_arms < found.n_opened:
         compared = f"{found.n_arms} are compared, spread evenly."

@@ -162,6 +162,20 @@ def test_a_bash_script_from_plan_to_export(folder, capsys):
     assert f"arm {top} at epoch 1\n" in log.read_text()
 
 
+def test_runs_are_compared_on_one_page(folder, capsys):
+    for run_dir in ("runs/one", "runs/two"):
+        assert main(["run", "sweep.yaml", "--run-dir", run_dir]) == 0
+    capsys.readouterr()
+    assert main(["report", "runs/one", "runs/two"]) == 0
+    assert capsys.readouterr().out == "comparison.html\n"
+    page = Path("comparison.html").read_text()
+    assert '<th scope="col">one</th><th scope="col">two</th>' in page
+    assert main(["report", "runs/one", "runs/two", "--out", "page.html"]) == 0
+    assert Path("page.html").exists()
+    assert main(["report", "runs/one", "runs/one"]) == 2
+    assert "runs/one is named twice" in capsys.readouterr().err
+
+
 def test_a_pytorch_script(folder, capsys):
     Path("train.py").write_text(TORCH)
     sweep = TORCH_SWEEP.replace("PYTHON", sys.executable)

@@ -74,6 +74,12 @@ class Page(HTMLParser):
     def searched(self):
         return dict(zip(self.of("dt"), self.of("dd"), strict=True))
 
+    @property
+    def failures(self):
+        cells = [text for text in self.texts if text[0] in ("td", "pre")]
+        first = next(k for k, (tag, _) in enumerate(cells) if tag == "pre") - 2
+        return ["".join(self.texts[cell]) for cell in cells[first:]]
+
     def shape(self):
         """Return the elements without what differs from search to search."""
         return [(tag, sorted(attrs)) for tag, attrs in self.elements]
@@ -233,6 +239,52 @@ class TestContents:
         assert [metric["name"] for metric in data["others"]] == ["loss"]
         assert data["othersLeftOut"] == 1
 
+    def test_what_full_training_would_have_cost_stands_beside_what_was_spent(
+        self, result, page_of
+    ):
+        page = page_of(result)
+        n_opened = len(result.curves)
+        cells = page.of("td")
+        assert cells[0] == "60"
+        assert cells[3] == f"{12 * n_opened:,}"
+        times = f"{12 * n_opened / 60:.1f} times as many epochs"
+        assert times in "".join(page.of("p"))
+
+    def test_the_best_score_so_far_is_drawn_against_epochs_and_time(
+        self, result, page_of
+    ):
+        labels = [
+            attrs["aria-label"]
+            for tag, attrs in page_of(result).elements
+            if tag == "svg" and "aria-label" in attrs
+        ]
+        assert labels == [
+            "best score so far, over epochs spent",
+            "best score so far, over seconds by the clock",
+            "best score so far, over seconds in training, all workers",
+        ]
+
+    def test_of_too_few_arms_the_page_says_so(self, result, page_of):
+        notes = "".join(page_of(result).of("p"))
+        assert f"Too few arms to say: {len(result.curves)} opened" in notes
+
+    def test_what_matters_is_named_and_its_axis_comes_first(self, page_of):
+        candidates = [
+            {
+                "rate": 10.0 ** (k / 10 - 4),
+                "kind": "ab"[k % 2],
+                "top": (7 * k % 40) / 40,
+            }
+            for k in range(40)
+        ]
+        result = search(candidates, budget=200).run()
+        page = page_of(result)
+        assert page.data["mattering"][0] == "top"
+        assert page.data["scales"] == ["log", "categories", "linear"]
+        (row,) = (text for text in page.of("td") if text.endswith("%)"))
+        assert re.fullmatch(r"\d+ % \(\d+ to \d+ %\)", row)
+        assert "any two are compared by their best score" in "".join(page.of("details"))
+
     def test_arms_that_a_prior_opened_are_marked(self, result, page_of):
         page = page_of(search(CANDIDATES, prior=result).run())
         told = page.data["told"]
@@ -347,8 +399,8 @@ class TestFailures:
         result = search([{"top": 0.9, "fails": 2}, *CANDIDATES]).run()
         page = page_of(result)
         assert page.of("pre") == ["MemoryError: no room for <b>this</b>"]
-        assert page.of("td")[0] == "0"
-        assert page.of("td")[1].startswith("2")
+        assert page.failures[0] == "0"
+        assert page.failures[1].startswith("2")
         assert page.facts["arms failed"] == "1"
         lost = [int(mark) & 4 for mark in page.data["told"]["marks"]]
         assert sum(lost) == 4 * sum("failure" in row for row in result.history)
@@ -362,7 +414,7 @@ class TestFailures:
     def test_one_that_the_history_does_not_know_yet_is_shown(self, result, page_of):
         waiting = Report(Job(3, 4, 2, 10**6), scores=(0.1,), failure=OSError("gone"))
         page = page_of(dataclasses.replace(result, failures=[waiting]))
-        assert page.of("td")[:2] == ["3", "6"]
+        assert page.failures[:2] == ["3", "6"]
         assert page.of("pre") == ["OSError: gone"]
 
     def test_of_very_many_the_rest_is_counted(self, result, page_of):
@@ -512,7 +564,7 @@ class TestFile:
         assert "plotting/page/*" in package_data["risingsearch"]
         folder = ROOT / "risingsearch" / "plotting" / "page"
         names = {path.name for path in folder.iterdir()}
-        assert names == {"page.html", "page.css", *PROGRAM}
+        assert names == {"page.html", "comparison.html", "page.css", *PROGRAM}
 
 
 class TestAccessibility:

@@ -3,6 +3,7 @@
 const PARALLEL = { left: 64, right: 78, top: 34, bottom: 24, apart: 96, most: 12 };
 const MOST_CATEGORIES = 15; // labels on an axis; of more, only the ends
 const FEW_NUMBERS = 8; // that are labels themselves
+const MANY = 120; // arms; of more, every line is fainter
 const NEAR = 14; // pixels from an axis within which dragging selects on it
 
 // A scale from 0, at the bottom, to 1. What has no value is below.
@@ -40,12 +41,13 @@ const axes = (() => {
     .sort((a, b) => (important(a.column) + 1 || 999) - (important(b.column) + 1 || 999));
   const drawn = shown.slice(0, PARALLEL.most).reverse();
   for (const axis of drawn) axis.of = (arm) => at(axis.column, arm);
-  const span = high - low;
+  const bests = ranked.map((arm) => arms.best[arm]);
+  const [from, to] = rangeOf(bests, { low: maximize, high: !maximize });
   const onScore = {
     name: `best ${score.name}`,
     of: (arm) => arms.best[arm],
-    share: (value) => (span ? Math.min(1, Math.max(0, (value - low) / span)) : 0.5),
-    labels: span ? ticks(low, high, 5) : [low],
+    share: (best) => (to > from ? Math.min(1, Math.max(0, (best - from) / (to - from))) : 0.5),
+    labels: to > from ? ticks(from, to, 5) : [from],
   };
   return Object.assign([...drawn, onScore], { leftOut: shown.length - drawn.length });
 })();
@@ -147,9 +149,11 @@ function paintParallel(chart, context, width, height) {
   context.globalAlpha = 0.08;
   context.strokeStyle = colours.others;
   for (const arm of ranked) if (!chart.lines.has(arm)) path(context, lineOf(arm, up, height));
+  const crowded = Math.max(0.3, Math.min(1, MANY / chart.lines.size));
   for (const arm of [...chart.lines.keys()].reverse()) { // the best on top
-    context.strokeStyle = ramp(shareOf(arms.best[arm]), colours.dark);
-    context.globalAlpha = 0.3 + 0.7 * (arms.epochs[arm] / longestTrained);
+    const share = axes[axes.length - 1].share(arms.best[arm]);
+    context.strokeStyle = ramp(maximize ? share : 1 - share, colours.dark);
+    context.globalAlpha = crowded * (0.3 + 0.7 * (arms.epochs[arm] / longestTrained));
     path(context, chart.lines.get(arm));
   }
   context.globalAlpha = 1;

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_blobs, make_classification, make_regression
@@ -253,6 +256,20 @@ class TestResults:
         search = rising(SGDClassifier(), SPACE).fit(X, Y)
         assert search.plot_allocation().get_figure() is not None
         assert search.plot_curves().get_figure() is not None
+
+    def test_a_notebook_shows_the_diagram_and_then_what_was_found(self):
+        search = rising(SGDClassifier(), SPACE)
+        before = search._repr_html_()
+        assert "SGDClassifier" in before
+        assert "rs-chart" not in before
+        fitted = pickle.loads(pickle.dumps(search.fit(X, Y)))
+        for html in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
+            assert "sk-container" in html
+            assert f"<strong>{fitted.best_score_:.6g}</strong>" in html
+            assert f"arm {fitted.best_index_}, epoch {fitted.best_epoch_}" in html
+            assert "4 of 4 arms opened, 20 epochs used" in html
+        with config_context(display="text"):
+            assert "text/html" not in fitted._repr_mimebundle_()
 
 
 class TestPolicy:
