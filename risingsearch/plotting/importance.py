@@ -160,15 +160,17 @@ def _centred(kernel: Floats) -> Floats:
 def _importances(
     kernels: Mapping[str, Floats], worth: Floats
 ) -> tuple[list[Importance], float]:
-    n = len(worth)
-    full = _errors(list(kernels.values()), worth)
-    variance = float((_errors([], worth) ** 2).mean())
+    n, n_params = len(worth), len(kernels)
+    total = np.sum(list(kernels.values()), axis=0)
+    squares = np.sum([kernel**2 for kernel in kernels.values()], axis=0)
+    full = _errors(_together(total, squares, n_params), worth)
+    variance = float((_errors(None, worth) ** 2).mean())
     rng = np.random.default_rng(0)
     weights = rng.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) / n
     tail = (1.0 - LEVEL) / 2.0
     found = []
-    for name in kernels:
-        rest = [kernel for other, kernel in kernels.items() if other != name]
+    for name, kernel in kernels.items():
+        rest = _together(total - kernel, squares - kernel**2, n_params - 1)
         lost = (_errors(rest, worth) ** 2 - full**2) / variance
         low, high = np.quantile(weights @ lost, [tail, 1.0 - tail])
         high = max(high, 0.0)  # nothing matters less than not at all
@@ -178,14 +180,29 @@ def _importances(
     return found, 1.0 - float((full**2).mean()) / variance
 
 
-def _errors(kernels: Sequence[Floats], worth: Floats) -> Floats:
+def _together(total: Floats, squares: Floats, n_params: int) -> Floats | None:
+    """Return the kernel of effects of one parameter and of two; None without any.
+
+    The sum over all pairs is half of what the square of the sum has more than the sum
+    of the squares.
+    """
+    if n_params == 0:
+        return None
+    if n_params == 1:
+        return total
+    n_pairs = n_params * (n_params - 1) / 2.0
+    pairs = _centred((total**2 - squares) / 2.0)
+    return np.asarray(total / n_params + pairs / n_pairs)
+
+
+def _errors(kernel: Floats | None, worth: Floats) -> Floats:
     """Return the error of predicting every arm from all others, ridge well chosen."""
     n = len(worth)
     centred: Floats = worth - worth.mean()
     best: Floats = centred * n / (n - 1.0)  # predicted by the mean of all others
-    if not kernels:
+    if kernel is None:
         return best
-    values, vectors = np.linalg.eigh(_together(kernels))
+    values, vectors = np.linalg.eigh(kernel)
     values = np.maximum(values, 0.0)
     along, squares = vectors.T @ centred, vectors**2
     for ridge in RIDGES * values.mean() * n:
@@ -194,13 +211,3 @@ def _errors(kernels: Sequence[Floats], worth: Floats) -> Floats:
         if (errors**2).mean() < (best**2).mean():
             best = errors
     return best
-
-
-def _together(kernels: Sequence[Floats]) -> Floats:
-    """Return the kernel of effects of one parameter and of two."""
-    n = len(kernels)
-    total = np.sum(kernels, axis=0)
-    if n == 1:
-        return np.asarray(total)
-    pairs = (total**2 - np.sum([kernel**2 for kernel in kernels], axis=0)) / 2.0
-    return np.asarray(total / n + _centred(pairs) / (n * (n - 1) / 2.0))

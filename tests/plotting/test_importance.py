@@ -128,6 +128,12 @@ def test_equal_scores_say_nothing():
     assert parameter_importance(result).parameters == []
 
 
+def test_a_single_parameter_can_matter():
+    result = made_up(rate)
+    result.candidates = [{"rate": params["rate"]} for params in result.candidates]
+    assert by_name(result)["rate"].low > 0.2
+
+
 def test_what_does_not_vary_or_is_never_the_same_is_not_judged():
     result = made_up(rate)
     for k, params in enumerate(result.candidates):

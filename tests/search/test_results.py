@@ -178,7 +178,7 @@ class TestFacts:
         search.run()
         search.extend(3)
         result, saved = search.run(), RisingSearch.saved_result(tmp_path / "run")
-        for name in ("metric", "begun", "budget", "training_seconds"):
+        for name in ("metric", "begun", "budget", "training_seconds", "max_epochs"):
             assert getattr(saved, name) == getattr(result, name)
         assert result.metric == "accuracy"
         assert result.budget == Budget(epochs=12 + 3)

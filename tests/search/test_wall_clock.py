@@ -156,9 +156,17 @@ def test_how_long_a_search_took_goes_on_with_its_directory(clock, tmp_path):
     clock.now += 10_000.0
     result = a_search(clock, slice=1, **options).run()
     assert result.wall_seconds == first.wall_seconds + 10
-    assert RisingSearch.saved_result(tmp_path / "run").wall_seconds == (
-        result.wall_seconds
-    )
+    saved = RisingSearch.saved_result(tmp_path / "run")
+    assert saved.wall_seconds == result.wall_seconds
+
+
+def test_when_each_job_came_back_is_kept(clock, tmp_path):
+    options = {"slice": 1, "run_dir": tmp_path / "run"}
+    result = a_search(clock, budget=4, **options).run()
+    assert list(result.returned_at.values()) == [1.0, 2.0, 3.0, 4.0]
+    assert set(result.returned_at) == set(result.history["job"])
+    saved = RisingSearch.saved_result(tmp_path / "run")
+    assert saved.returned_at == result.returned_at
 
 
 def test_a_timeout_is_the_budget_where_there_is_no_other(clock):
