@@ -18,6 +18,7 @@ from risingsearch.checks import (
 )
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json
+from risingsearch.scheduling.epoch_costs import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import checked_params
 
 
@@ -50,6 +51,7 @@ class Arguments:
     max_failures: int
     score_range: tuple[float, float] | None
     opening_order: Any  # an array, once it is checked
+    epoch_costs: Any = None  # a tuple of floats, once they are checked
 
     def __post_init__(self) -> None:
         n_arms, budget = self.n_arms, self.budget
@@ -67,6 +69,7 @@ class Arguments:
         for name in ("n_jobs", "slice", "max_epochs"):
             if (value := getattr(self, name)) is not None:
                 setattr(self, name, checked_int(name, value, 1))
+        self.epoch_costs = checked_epoch_costs(self.epoch_costs, self.max_epochs)
         self.max_failures = checked_int("max_failures", self.max_failures, 0)
         if self.error_score is not None:
             score = checked_float(
@@ -95,7 +98,8 @@ class Arguments:
     def identity(self) -> dict[str, Any]:
         """Return what has to be the same where a saved state is loaded, as JSON."""
         params = self.policy_params or {}
-        return {
+        costs = {"epoch_costs": list(self.epoch_costs)} if self.epoch_costs else {}
+        return costs | {
             "policy_params": {name: repr(value) for name, value in params.items()},
             "n_arms": self.n_arms,
             "max_epochs": self.max_epochs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from risingsearch.arms import Budget, Job
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.epoch_costs import EpochCosts
 
 
 class EpochBudget:
@@ -85,18 +87,84 @@ class EpochBudget:
         self.reserved = state["reserved"]
 
 
+class PricedEpochBudget(EpochBudget):
+    """A budget in epochs of which an arm's own cost more or less than one.
+
+    Their costs are known before, so it is never exceeded either.
+    """
+
+    spent: float
+    reserved: float
+
+    def __init__(self, total: int, n_arms: int, costs: EpochCosts) -> None:
+        super().__init__(total, n_arms)
+        self.costs = costs
+        self.epochs = np.zeros(n_arms, dtype=np.int64)  # charged
+
+    def affordable(self) -> NDArray[np.int64]:
+        """Return how many epochs of each arm the rest of the budget pays for."""
+        left = self.total - self.spent - self.reserved
+        return self.costs.affordable(self.epochs, left)
+
+    def pulls_left(
+        self, left: NDArray[np.int64], busy: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how many epochs each arm can get, of those it has ``left``.
+
+        What the busy ones get now is reserved already.
+        """
+        return np.where(busy, left, np.minimum(left, self.affordable()))
+
+    def horizon(self, rounds: int) -> NDArray[np.float64]:
+        """Return the last round, if a round costs one from now on.
+
+        That is about what the rounds of a search cost together: many of the first,
+        cheap epochs, and few of the last.
+        """
+        left = self.total - self.spent - self.reserved
+        return np.full(self.n_arms, rounds + left)
+
+    def reserve(self, job: Job) -> None:
+        """Set aside what the job's epochs cost."""
+        self.reserved += self.costs.of(job.from_epoch, job.n_epochs)
+
+    def settle(
+        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+    ) -> None:
+        """Spend what ``charged`` of the job's epochs cost, and free the rest."""
+        self.reserved -= self.costs.of(job.from_epoch, job.n_epochs)
+        self.spent += self.costs.of(job.from_epoch, charged)
+        self.epochs[job.arm] += charged
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return how many epochs of every arm were charged."""
+        return [self.epochs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the budget as JSON values."""
+        return super().state_dict() | {"epochs": self.epochs.tolist()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what ``state_dict`` returned."""
+        super().load_state_dict(state)
+        self.epochs[:] = state["epochs"]
+
+
 class CostBudget:
     """A budget in seconds or any other cost, known only after it was paid.
 
     An epoch is expected to cost what the arm's epochs have cost on average, or those
     of all arms while it has none; what failures have cost is spent and tells nothing. A
     job starts only while its expected cost fits, so the budget is overrun by no more
-    than the error of that expectation.
+    than the error of that expectation. With ``costs`` an average is one over them.
     """
 
-    def __init__(self, total: float, n_arms: int, unit: str) -> None:
+    def __init__(
+        self, total: float, n_arms: int, unit: str, costs: EpochCosts | None = None
+    ) -> None:
         self.total = total
         self.unit = unit
+        self.costs = costs
         self.paid = np.zeros(n_arms)
         self.epochs = np.zeros(n_arms, dtype=np.int64)
         self.lost = 0.0
@@ -115,11 +183,12 @@ class CostBudget:
 
     def cost_per_epoch(self) -> NDArray[np.float64]:
         """Return the expected cost of an epoch of each arm; 0 while none is known."""
-        n_epochs = self.epochs.sum()
-        overall = self.paid.sum() / n_epochs if n_epochs else 0.0
-        return np.where(
-            self.epochs > 0, self.paid / np.maximum(self.epochs, 1), overall
-        )
+        alike = self.costs is None
+        weight = self.epochs if alike else self.costs.until(self.epochs)
+        overall = self.paid.sum() / weight.sum() if weight.any() else 0.0
+        known = np.where(weight > 0, weight, 1.0)
+        rate = np.where(weight > 0, self.paid / known, overall)
+        return rate if alike else rate * self.costs.next(self.epochs)
 
     def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""
@@ -220,8 +289,14 @@ class WallClockBudget(CostBudget):
     is never all there is.
     """
 
-    def __init__(self, total: float, n_arms: int, n_workers: int | None) -> None:
-        super().__init__(total, n_arms, "wall_seconds")
+    def __init__(
+        self,
+        total: float,
+        n_arms: int,
+        n_workers: int | None,
+        costs: EpochCosts | None = None,
+    ) -> None:
+        super().__init__(total, n_arms, "wall_seconds", costs)
         self.n_workers = n_workers or 1
         self.now = 0.0
         self.started: dict[int, float] = {}  # by job
@@ -317,7 +392,10 @@ def budget_within(budget: int | Budget | None, timeout: float | None) -> int | B
 
 
 def open_budget(
-    budget: int | Budget, n_arms: int, n_jobs: int | None = None
+    budget: int | Budget,
+    n_arms: int,
+    n_jobs: int | None = None,
+    epoch_costs: Sequence[float] | None = None,
 ) -> EpochBudget | CostBudget:
     """Return what keeps a budget, for so many jobs in flight.
 
@@ -326,8 +404,9 @@ def open_budget(
     InvalidParameterError
         If the budget is none of the four kinds, or not above 0.
     """
+    costs = None if epoch_costs is None else EpochCosts(epoch_costs)
     if not isinstance(budget, Budget):
-        return EpochBudget(checked_int("budget", budget, 1), n_arms)
+        return _in_epochs(budget, n_arms, costs)
     units = [unit.name for unit in fields(Budget)]
     given = [unit for unit in units if getattr(budget, unit) is not None]
     if len(given) != 1:
@@ -337,9 +416,16 @@ def open_budget(
         msg = f"a Budget has one of {kinds}; got {shown(budget)}{advice}"
         raise InvalidParameterError(msg)
     if budget.epochs is not None:
-        return EpochBudget(checked_int("budget", budget.epochs, 1), n_arms)
+        return _in_epochs(budget.epochs, n_arms, costs)
     [unit] = given
     total = checked_float("budget", getattr(budget, unit), 0.0, open_low=True)
     if budget.wall_seconds is not None:
-        return WallClockBudget(total, n_arms, n_jobs)
-    return CostBudget(total, n_arms, unit)
+        return WallClockBudget(total, n_arms, n_jobs, costs)
+    return CostBudget(total, n_arms, unit, costs)
+
+
+def _in_epochs(budget: int, n_arms: int, costs: EpochCosts | None) -> EpochBudget:
+    total = checked_int("budget", budget, 1)
+    if costs is None:
+        return EpochBudget(total, n_arms)
+    return PricedEpochBudget(total, n_arms, costs)

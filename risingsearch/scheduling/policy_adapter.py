@@ -28,7 +28,11 @@ from risingsearch.policies import (
 from risingsearch.policies import base as policy_base
 from risingsearch.policies.tuning.live import live
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import CostBudget, EpochBudget
+from risingsearch.scheduling.budgets import (
+    CostBudget,
+    EpochBudget,
+    PricedEpochBudget,
+)
 from risingsearch.scheduling.undo import Rows
 
 LARGE = 1 << 15
@@ -71,7 +75,7 @@ class PolicyAdapter:
             if reward_range is not None and "reward_range" in info.parameters:
                 self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)
-            _check_unit(info, budget.unit)
+            _check_unit(info, budget)
         self.policy: Any = None
         self._live: Any = None  # chooses as the policy does
         self._tables: list[NDArray[Any]] = []  # that select cannot write
@@ -296,11 +300,16 @@ def _arrays(policy: Any) -> list[NDArray[Any]]:
     ]
 
 
-def _check_unit(info: PolicyInfo, unit: str) -> None:
-    if info.plans_rounds and unit != "epochs":
+def _check_unit(info: PolicyInfo, budget: EpochBudget | CostBudget) -> None:
+    if not info.plans_rounds:
+        return
+    got = "" if budget.unit == "epochs" else f"a budget in {budget.unit}"
+    if isinstance(budget, PricedEpochBudget):
+        got = "epochs that do not all cost the same"
+    if got:
         msg = (
             f"{info.name} plans all its rounds ahead, so its budget must "
-            f"be in epochs; got a budget in {unit}"
+            f"be in epochs; got {got}"
         )
         raise InvalidParameterError(msg)
 

@@ -107,6 +107,11 @@ class Scheduler(SchedulerView):
         ``risingsearch.scheduling.proposers``. By default the next in the opening order.
         With ``policy="auto"`` and ``objective="best"`` it is asked where there are more
         arms than the budget opens.
+    epoch_costs : sequence of float, optional
+        What the epochs of an arm cost one after the other, where they are not alike:
+        one number above 0 for each of ``max_epochs``. A budget in epochs is charged
+        them, and never exceeded; under another an epoch is expected to cost in
+        proportion.
 
     Raises
     ------
@@ -152,6 +157,7 @@ class Scheduler(SchedulerView):
         score_range: tuple[float, float] | None = None,
         opening_order: Iterable[int] | None = None,
         proposer: Proposer | None = None,
+        epoch_costs: Iterable[float] | None = None,
     ) -> None:
         named = dict(locals())  # the signature is the only list of the arguments
         given = Arguments(
@@ -163,7 +169,9 @@ class Scheduler(SchedulerView):
         self.direction, self.score_range = given.direction, given.score_range
         self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
         self.max_failures = given.max_failures
-        self._budget = open_budget(given.budget, given.n_arms, given.n_jobs)
+        self._budget = open_budget(
+            given.budget, given.n_arms, given.n_jobs, given.epoch_costs
+        )
         self._rng = np.random.default_rng(checked_seed(seed))
         n_known = getattr(proposer, "n_arms", self.n_arms)
         if n_known != self.n_arms:

@@ -114,7 +114,7 @@ class RisingSearch:
         first; see ``Scheduler``.
     callbacks : sequence of callable
         Each is called as ``callback(search, report)`` after every job.
-    policy_params, objective, slice, direction, max_failures, score_range
+    policy_params, objective, slice, direction, max_failures, score_range, epoch_costs
         See ``Scheduler``.
     error_score : float or "raise", optional
         The score that a failed epoch counts as, by default the worst so far; "raise"
@@ -223,6 +223,7 @@ class RisingSearch:
         metric: str | None = None,
         identity: Mapping[str, Any] | None = None,
         prior: Any = None,
+        epoch_costs: Sequence[float] | None = None,
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
         given["candidates"] = candidates = checked_candidates(candidates)
