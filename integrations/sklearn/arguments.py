@@ -67,9 +67,15 @@ def check_verbose(value: Any) -> None:
     raise InvalidParameterError(msg)
 
 
-def check_steps(value: Any) -> None:
+def check_steps(value: Any, resource: Any) -> None:
     """Raise where the passes, trees or rounds of an epoch are no such number."""
-    checked_int("steps_per_epoch", value, 1)
+    if checked_int("steps_per_epoch", value, 1) > 1 and resource is not None:
+        msg = (
+            f"steps_per_epoch={value} says how much longer an epoch trains, but with "
+            f"resource={resource!r} every epoch trains anew, on a share of it that "
+            "max_epochs decides: leave steps_per_epoch at 1"
+        )
+        raise InvalidParameterError(msg)
 
 
 def _is_int(value: Any) -> bool:

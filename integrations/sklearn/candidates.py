@@ -12,6 +12,7 @@ from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.integrations.sklearn.epoch_methods import epoch_method
 from risingsearch.integrations.sklearn.folds import configured
+from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.integrations.sklearn.spaces import as_configurations, as_sampled
 
 IN_TIME = 500
@@ -130,11 +131,20 @@ def _how_many(
     return min(n, len(ParameterGrid(spaces))) if finite else n
 
 
-def check_trainable(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> None:
+def check_trainable(
+    estimator: Any,
+    candidates: Iterable[Mapping[str, Any]],
+    resource: Resource | None = None,
+) -> None:
     """Raise if a configuration cannot be trained by epochs, or sets their number."""
     for params in candidates:
+        counter = None
         try:
-            counter = epoch_method(configured(estimator, params)).parameter
+            one = configured(estimator, params)
+            if resource is None:
+                counter = epoch_method(one).parameter
+            else:
+                resource.check(one, params)
         except (NotTrainableError, ValueError) as error:
             error.add_note(f"in the configuration {params}")
             raise

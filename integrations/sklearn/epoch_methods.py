@@ -216,7 +216,8 @@ def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:
     return _not_trainable(
         estimator,
         "it has neither partial_fit nor a warm_start that n_estimators counts, "
-        "use an estimator that has one of them",
+        "search by the number of training rows (resource='n_samples') or use an "
+        "estimator that has one of them",
     )
 
 

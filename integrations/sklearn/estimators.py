@@ -104,6 +104,14 @@ class EpochTrainer:
         self._stepper.train(X, y, params)
         self.epochs += 1
 
+    def knowing(self, X: Any, part: str, cache: RowCache) -> Any:
+        """Return the estimator as a scorer sees it; see ``Transformers.knowing``."""
+        return self.transformers.knowing(X, part, cache)
+
+    def forget_rows(self) -> None:
+        """Drop what the transformers made of the rows, unless a cache keeps it."""
+        self.transformers.forget_rows()
+
 
 class _Stepper(ABC):
     """One way of training, and what it must remember between epochs."""

@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_method_params
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
+from risingsearch.integrations.sklearn.resources import Resource, Retrainer
 from risingsearch.integrations.sklearn.row_cache import LIMIT, RowCache
 
 
@@ -49,7 +50,7 @@ def frozen_splits(
     return splits
 
 
-class Models(list[EpochTrainer]):
+class Models(list["EpochTrainer | Retrainer"]):
     """The trainers of an arm, one per fold.
 
     They are pickled with the classes and functions that only this process knows, such
@@ -76,6 +77,7 @@ class Folds:
     train_scores: bool  # score the training rows too
     fit_params: dict[str, Any]  # metadata, sliced by rows for every fold
     score_params: dict[str, Any]
+    resource: Resource | None = None  # of which every epoch has more, trained anew
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)
     _sliced: dict[int, tuple[_Rows, _Rows]] = field(default_factory=dict, repr=False)
@@ -99,8 +101,13 @@ class Folds:
         return {"score": float(np.mean(scores)), **details}
 
     def refit(self, params: Mapping[str, Any], seed: int, n_epochs: int) -> Any:
-        """Return a fresh estimator, trained for some epochs on all rows."""
-        [trainer] = self._trainers(params, seed, 1)
+        """Return a fresh estimator, trained for some epochs on all rows.
+
+        With a resource, with all of it: that is what its first epochs tell about.
+        """
+        [trainer] = self._trainers(params, seed, 1, in_full=True)
+        if self.resource is not None:
+            n_epochs = 1
         for _ in range(n_epochs):
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
@@ -111,13 +118,16 @@ class Folds:
         self._caches.clear()
 
     def _trainers(
-        self, params: Mapping[str, Any], seed: int, n: int
-    ) -> list[EpochTrainer]:
+        self, params: Mapping[str, Any], seed: int, n: int, *, in_full: bool = False
+    ) -> list[EpochTrainer | Retrainer]:
         estimator = configured(self.estimator, params)
         if self.seeded:
             shared = unseeded_of_transformers(estimator)
             seed_where_none(estimator, seed)
             estimator.set_params(**dict.fromkeys(shared, self.transformer_seed))
+        if self.resource is not None:
+            settings = [{}] if in_full else self.resource.settings()
+            return [Retrainer(clone(estimator), settings) for _ in range(n)]
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
         return [
@@ -132,24 +142,26 @@ class Folds:
         before = getattr(self._thread, "models", models)
         if before is not models:
             for trainer in before:
-                trainer.transformers.forget_rows()
+                trainer.forget_rows()
         self._thread.models = models
 
-    def _train_fold(self, i: int, trainer: EpochTrainer) -> dict[str, Any]:
-        train, test = self._fold(i)
+    def _train_fold(self, i: int, trainer: EpochTrainer | Retrainer) -> dict[str, Any]:
+        train, test = self._fold(i, trainer.epochs + 1)
         cache = self._caches.setdefault(i, RowCache(LIMIT // len(self.splits)))
         begin = time.perf_counter()
         trainer.train(train.X, train.y, cache, **train.fit_params)
         trained = time.perf_counter()
-        knowing = trainer.transformers.knowing
-        scores = self._scores(knowing(test.X, "test", cache), test)
+        scores = self._scores(trainer.knowing(test.X, "test", cache), test)
         details: dict[str, Any] = {
             f"split{i}_fit_time": trained - begin,
             f"split{i}_score_time": time.perf_counter() - trained,
         }
+        if self.resource is not None:
+            amount = self.resource.amount(i, trainer.epochs)
+            details[f"split{i}_n_resources"] = amount
         details |= {f"split{i}_test_{name}": score for name, score in scores.items()}
         if self.train_scores:
-            scores = self._scores(knowing(train.X, "train", cache), train)
+            scores = self._scores(trainer.knowing(train.X, "train", cache), train)
             details |= {f"split{i}_train_{name}": s for name, s in scores.items()}
         return details
 
@@ -169,10 +181,14 @@ class Folds:
             raise InvalidParameterError(msg)
         return {name: _number(name, score) for name, score in scores.items()}
 
-    def _fold(self, i: int) -> tuple[_Rows, _Rows]:
-        """Return the rows to train on and those to test on."""
+    def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
+        """Return the rows to train on in an epoch, and those to test on."""
+        train, test = self.splits[i]
+        if self.resource is not None:
+            part = self.resource.rows(i, epoch, train)
+            if part is not train:
+                return self._rows(part), self._rows(test, part)
         if i not in self._sliced:
-            train, test = self.splits[i]
             self._sliced[i] = self._rows(train), self._rows(test, train)
         return self._sliced[i]
 

@@ -24,7 +24,8 @@ def identity_of(folds: Folds, random_state: Any) -> Mapping[str, Any]:
             f"draws the same candidates and goes on; got {random_state!r}"
         )
         raise InvalidParameterError(msg)
-    return {
+    resource = {} if folds.resource is None else {"resource": folds.resource.name}
+    return resource | {
         "estimator": _shown(folds.estimator),
         "X": digest(folds.X),
         "y": digest(folds.y),

@@ -30,10 +30,13 @@ def format_results(
 
     A candidate that was never opened has NaN and the worst rank; one that was opened
     and never had a finite score has ``error_score``. ``epochs``, ``best_epoch`` and
-    ``status`` are ours; times are totals over the epochs of a split.
+    ``status`` are ours; times are totals over the epochs of a split. With a resource
+    ``n_resources`` is what the best epoch had of it, on average over the splits, and
+    ``n_resources_fitted`` what all epochs had in all splits together.
     """
     n = len(candidates)
     at_best: dict[int, dict[str, Any]] = {}
+    fitted = np.zeros(n, dtype=int)  # of a resource
     fit_time = np.zeros((n, n_splits))
     score_time = np.zeros((n, n_splits))
     for row in history:
@@ -43,6 +46,7 @@ def format_results(
         for i in range(n_splits):
             fit_time[arm, i] += row.get(f"split{i}_fit_time", 0.0)
             score_time[arm, i] += row.get(f"split{i}_score_time", 0.0)
+            fitted[arm] += row.get(f"split{i}_n_resources", 0)
 
     results: dict[str, Any] = {}
     for name, times in (("fit_time", fit_time), ("score_time", score_time)):
@@ -64,6 +68,12 @@ def format_results(
     results["epochs"] = np.array([arm.epochs for arm in arms])
     results["best_epoch"] = np.array([arm.best_epoch for arm in arms])
     results["status"] = np.array([arm.status for arm in arms])
+    if fitted.any():
+        results["n_resources"] = np.full(n, np.nan)
+        for arm, row in at_best.items():
+            amounts = [row[f"split{i}_n_resources"] for i in range(n_splits)]
+            results["n_resources"][arm] = np.mean(amounts)
+        results["n_resources_fitted"] = fitted
     return results
 
 

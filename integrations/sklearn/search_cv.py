@@ -48,6 +48,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
 )
 from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
 from risingsearch.integrations.sklearn.identity import identity_of
+from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.results import (
     chosen_index,
     format_results,
@@ -109,7 +110,7 @@ class RisingSearchCV(
     max_epochs : int, optional
         Epochs one configuration can use at most; by default the whole budget. Where
         that is time, what a full training takes: 100 passes over the rows, or all
-        trees or rounds of an ensemble.
+        trees or rounds of an ensemble. With a ``resource`` 5.
     policy_params : dict, optional
         Parameters of the policy.
     objective : {"best", "sum"}, default="best"
@@ -148,6 +149,12 @@ class RisingSearchCV(
         Score the training rows too, at the cost of the time that takes.
     steps_per_epoch : int, default=1
         Passes over the training rows, trees or boosting rounds in an epoch.
+    resource : "n_samples" or str, optional
+        What epochs have more and more of, for estimators that cannot be trained
+        further: training rows, or the value of an integer parameter, such as
+        "clf__max_iter". Epoch ``k`` of ``max_epochs`` trains anew on a half of what the
+        next one has, the last on all. An epoch is charged in proportion, the last as
+        ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
     run_dir : path, optional
         Directory that keeps the search: after a crash the same call of ``fit`` goes on
         from there, and with other arguments or data it refuses. ``random_state`` must
@@ -165,11 +172,15 @@ class RisingSearchCV(
     ----------
     cv_results_ : dict of ndarrays
         As in ``GridSearchCV``, a row per candidate: scores at its best epoch, fit and
-        score times in all, and ``epochs``, ``best_epoch`` and ``status``.
+        score times in all, and ``epochs``, ``best_epoch`` and ``status``; with a
+        ``resource`` also ``n_resources`` (of its best epoch, on average over the
+        splits) and ``n_resources_fitted`` (of all its epochs and splits together).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
     best_epoch_ : int
         Epochs that the best configuration was trained when it had its best score.
+    n_resources_ : list of float
+        With a ``resource``, how much of it each epoch has, on average over the splits.
     history_ : History
         A row per epoch: arm (the row of ``cv_results_``), epoch, score, seconds, why it
         was chosen. ``history_["score"]`` is a column, ``history_.to_frame()`` a pandas
@@ -240,6 +251,7 @@ class RisingSearchCV(
         verbose: int = 0,
         return_train_score: bool = False,
         steps_per_epoch: int = 1,
+        resource: str | None = None,
         run_dir: Any = None,
         trust_run_dir: bool = False,
         prior: Any = None,
@@ -263,6 +275,7 @@ class RisingSearchCV(
         self.verbose = verbose
         self.return_train_score = return_train_score
         self.steps_per_epoch = steps_per_epoch
+        self.resource = resource
         self.run_dir = run_dir
         self.trust_run_dir = trust_run_dir
         self.prior = prior
@@ -358,7 +371,8 @@ class RisingSearchCV(
             policy=self.policy,
             budget=self.budget,
             timeout=self.timeout,
-            max_epochs=self._most_epochs(candidates[0]),
+            max_epochs=self._most_epochs(candidates[0], folds.resource),
+            epoch_costs=None if folds.resource is None else folds.resource.costs,
             policy_params=self.policy_params,
             objective=self.objective,
             executor=self.executor,
@@ -381,7 +395,7 @@ class RisingSearchCV(
         """Check everything before the first epoch is paid for."""
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
-        check_steps(self.steps_per_epoch)
+        check_steps(self.steps_per_epoch, self.resource)
         scorer, metric = self._scorer()
         if y is None and _needs_targets(self.estimator):
             msg = (
@@ -401,7 +415,8 @@ class RisingSearchCV(
                 f"has {len(splits)} splits: use cv=0.25, say, or refit=True"
             )
             raise InvalidParameterError(msg)
-        candidates = self._candidates(random)
+        resource = self._resource(X, y, splits, random)
+        candidates = self._candidates(random, resource)
         seed = int(random.randint(2**31 - 1))
         folds = Folds(
             estimator=clone(self.estimator),
@@ -414,25 +429,56 @@ class RisingSearchCV(
             seeded=self.random_state is not None,
             transformer_seed=seed,
             train_scores=self.return_train_score,
-            fit_params=dict(routed.estimator[routing_callee(self.estimator)]),
+            fit_params=dict(routed.estimator[self._trained_by]),
             score_params=dict(routed.scorer["score"]),
+            resource=resource,
         )
         return folds, candidates, seed
 
-    def _most_epochs(self, params: dict[str, Any]) -> int | None:
+    def _resource(
+        self, X: Any, y: Any, splits: list[Any], random: Any
+    ) -> Resource | None:
+        if self.resource is None:
+            return None
+        return resource_of(
+            self.resource,
+            self.estimator,
+            X,
+            y,
+            splits,
+            max_epochs=self.max_epochs,
+            seed=int(random.randint(2**31 - 1)),
+        )
+
+    @property
+    def _trained_by(self) -> str:
+        """Which method of the estimator is given the rows, and the metadata."""
+        return "fit" if self.resource else routing_callee(self.estimator)
+
+    def _most_epochs(
+        self, params: dict[str, Any], resource: Resource | None
+    ) -> int | None:
         """Return ``max_epochs``, under a budget in time that of a full training."""
+        if resource is not None:
+            return resource.max_epochs
         in_time = budgeted_epochs(budget_within(self.budget, self.timeout)) is None
         if self.max_epochs is not None or not in_time:
             return self.max_epochs
         return epochs_in_full(configured(self.estimator, params), self.steps_per_epoch)
 
-    def _candidates(self, random: Any) -> list[dict[str, Any]]:
+    def _candidates(
+        self, random: Any, resource: Resource | None
+    ) -> list[dict[str, Any]]:
         budget = budget_within(self.budget, self.timeout)
+        max_epochs, most = self.max_epochs, budgeted_epochs(budget)
+        if resource is not None:
+            max_epochs = resource.max_epochs
+            most = most and int(most / resource.costs[0])  # that can be opened
         recommended = recommended_candidates(
             self.policy,
             self.objective,
             budget,
-            self.max_epochs,
+            max_epochs,
             self.policy_params,
         )
         candidates = draw_candidates(
@@ -440,10 +486,10 @@ class RisingSearchCV(
             self.n_candidates,
             random,
             recommended,
-            budgeted_epochs(budget),
+            most,
             prior=self.prior is not None,
         )
-        check_trainable(self.estimator, candidates)
+        check_trainable(self.estimator, candidates, resource)
         return candidates
 
     def _error_score(self) -> Any:
@@ -474,10 +520,9 @@ class RisingSearchCV(
             decides what training receives.
         """
         router = MetadataRouter(owner=self)
-        callee = routing_callee(self.estimator)
         router.add(
             estimator=self.estimator,
-            method_mapping=MethodMapping().add(caller="fit", callee=callee),
+            method_mapping=MethodMapping().add(caller="fit", callee=self._trained_by),
         )
         scorer, _ = self._scorer()
         router.add(
@@ -524,6 +569,8 @@ class RisingSearchCV(
         self.n_splits_ = len(folds.splits)
         self.scorer_ = getattr(folds.scorer, "_scorers", folds.scorer)
         self.multimetric_ = folds.metric is not None
+        if folds.resource is not None:
+            self.n_resources_ = folds.resource.amounts(self.n_splits_)
         self.history_ = result.history
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_ = result.n_calls

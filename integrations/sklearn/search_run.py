@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class SearchRun:
             order=order,
             **options,
         )
-        self._refit_time = RefitTime(folds)
+        self._refit_time = RefitTime(folds, options["epoch_costs"])
         scheduler = self.search.scheduler
         self.search.seconds_besides = lambda: (
             seconds_before + (self._refit_time.expected(scheduler) if refits else 0.0)
@@ -108,9 +109,14 @@ def _score_range(folds: Folds, policy: Any, run_dir: Any) -> Any:
 
 
 class RefitTime:
-    """How long it takes to train the best configuration once more, on all rows."""
+    """How long it takes to train the best configuration once more, on all rows.
 
-    def __init__(self, folds: Folds) -> None:
+    Where epochs have ``costs``, their times are in proportion, and the last one is
+    trained once more.
+    """
+
+    def __init__(self, folds: Folds, costs: Sequence[float] | None) -> None:
+        self._costs = costs
         rows_trained = sum(len(train) for train, _ in folds.splits)
         self._n_splits = len(folds.splits)
         self._share: float = _num_samples(folds.X) / rows_trained
@@ -129,5 +135,8 @@ class RefitTime:
         seconds = None if arm is None else self._seconds.get(arm)
         if not seconds:  # known to an earlier process at most
             return 0.0
-        mean = sum(seconds) / len(seconds)
-        return mean * self._share * scheduler.best_epoch
+        if self._costs is None:
+            trained, to_train = float(len(seconds)), float(scheduler.best_epoch)
+        else:
+            trained, to_train = sum(self._costs[: len(seconds)]), self._costs[-1]
+        return sum(seconds) / trained * self._share * to_train

@@ -51,9 +51,7 @@ class EpochCosts:
         return np.asarray(np.maximum(reached - epochs, 0), dtype=np.int64)
 
 
-def checked_epoch_costs(
-    costs: Any, max_epochs: int | None
-) -> tuple[float, ...] | None:
+def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...] | None:
     """Return the costs, one for each epoch of an arm, or raise what is wrong."""
     if costs is None:
         return None

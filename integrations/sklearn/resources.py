@@ -1,0 +1,240 @@
+"""What an epoch is where nothing can be trained further: more of a resource, anew.
+
+The last epoch has all of it, the training rows of a fold or the value of a parameter,
+and every epoch before half of the next one's. An epoch costs what it has of it, in a
+unit of which the last one costs ``max_epochs``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _num_samples
+
+from risingsearch.checks import checked_int, shown
+from risingsearch.errors import InvalidParameterError, NotTrainableError
+
+N_SAMPLES = "n_samples"
+EPOCHS = 5
+"""Of an arm, where ``max_epochs`` does not say: the first has 1/16 of all."""
+FEWEST_ROWS = 30
+"""Of the first epoch, and ten of a class, unless that is more than half of all."""
+
+
+class Resource(ABC):
+    """How much of something every epoch has, and what it costs."""
+
+    name: str
+    costs: list[float]  # of every epoch, in epochs; the last one costs max_epochs
+
+    @property
+    def max_epochs(self) -> int:
+        """How many epochs an arm has at most."""
+        return len(self.costs)
+
+    @abstractmethod
+    def amount(self, fold: int, epoch: int) -> int:
+        """Return how much of it an epoch of a fold has."""
+
+    def amounts(self, n_splits: int) -> list[float]:
+        """Return how much of it each epoch has, on average over the splits."""
+        return [
+            sum(self.amount(fold, epoch) for fold in range(n_splits)) / n_splits
+            for epoch in range(1, self.max_epochs + 1)
+        ]
+
+    def rows(self, fold: int, epoch: int, train: Any) -> Any:
+        """Return which of the training rows an epoch of a fold sees."""
+        return train
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return the parameters that every epoch sets."""
+        return [{}] * self.max_epochs
+
+    def check(self, estimator: Any, params: Mapping[str, Any]) -> None:
+        """Raise if a configured estimator cannot be trained, or sets the resource."""
+        if not hasattr(estimator, "fit"):
+            msg = f"{type(estimator).__name__} cannot be trained: it has no fit"
+            raise NotTrainableError(msg)
+
+
+class TrainingRows(Resource):
+    """``resource="n_samples"``: a share of the training rows of each fold.
+
+    Every epoch sees the rows of the one before, and more: of each class in proportion,
+    and at least one of each.
+    """
+
+    name = N_SAMPLES
+
+    def __init__(
+        self, splits: Sequence[Any], strata: Any, max_epochs: int, seed: int
+    ) -> None:
+        random = np.random.default_rng(seed)
+        self._orders = [nested_order(strata[train], random) for train, _ in splits]
+        n_classes = max(len(np.unique(strata[train])) for train, _ in splits)
+        full = min(len(order) for order in self._orders)
+        few = min(max(FEWEST_ROWS, 10 * n_classes), full // 2, full - max_epochs + 1)
+        if few < n_classes:
+            msg = (
+                f"max_epochs={max_epochs} is too many for resource='n_samples': the "
+                f"smallest fold has {full} training rows of {n_classes} classes, each "
+                f"epoch needs one more than the one before; set it lower"
+            )
+            raise InvalidParameterError(msg)
+        self._rows = halved(full, max_epochs, few)
+        fitted = [
+            sum(self.amount(fold, epoch) for fold in range(len(splits)))
+            for epoch in range(1, max_epochs + 1)
+        ]
+        self.costs = [max_epochs * n / fitted[-1] for n in fitted]
+
+    def amount(self, fold: int, epoch: int) -> int:
+        """Return the number of rows: of folds of all sizes the same share."""
+        n = len(self._orders[fold])
+        return n * self._rows[epoch - 1] // self._rows[-1]
+
+    def rows(self, fold: int, epoch: int, train: Any) -> Any:
+        """Return the first rows of the fold's own order, in the order of ``train``."""
+        if epoch == self.max_epochs:
+            return train
+        chosen = self._orders[fold][: self.amount(fold, epoch)]
+        return np.asarray(train)[np.sort(chosen)]
+
+
+class ParameterValues(Resource):
+    """``resource="max_iter"``, say: a share of the value that the estimator has."""
+
+    def __init__(self, name: str, estimator: Any, max_epochs: int) -> None:
+        self.name = name
+        full = self.value_of(estimator)
+        if full < max_epochs:
+            msg = (
+                f"max_epochs={max_epochs} is more than {name}={full}, of which every "
+                f"epoch has a larger share: set max_epochs lower or {name} higher"
+            )
+            raise InvalidParameterError(msg)
+        self._values = halved(full, max_epochs, 1)
+        self.costs = [max_epochs * value / full for value in self._values]
+
+    def value_of(self, estimator: Any) -> int:
+        """Return the value in full, or raise that it is no whole number."""
+        value = estimator.get_params().get(self.name)
+        if isinstance(value, Integral) and not isinstance(value, bool) and value >= 1:
+            return int(value)
+        msg = (
+            f"resource={self.name!r} needs the value of a full training, a whole "
+            f"number above 0: set {self.name} of the {type(estimator).__name__}; it is "
+            f"{shown(value)}"
+        )
+        raise InvalidParameterError(msg)
+
+    def amount(self, fold: int, epoch: int) -> int:
+        """Return the value."""
+        return self._values[epoch - 1]
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return the parameter with its values."""
+        return [{self.name: value} for value in self._values]
+
+    def check(self, estimator: Any, params: Mapping[str, Any]) -> None:
+        """Raise, too, if a configuration has another value in full."""
+        super().check(estimator, params)
+        if self.name in params or self.value_of(estimator) != self._values[-1]:
+            msg = (
+                f"{self.name} is the resource, and the search decides how much of it "
+                "is used: take it out of param_distributions, and give the estimator "
+                "the value of a full training"
+            )
+            raise InvalidParameterError(msg)
+
+
+def halved(full: int, n: int, least: int) -> list[int]:
+    """Return ``n`` rising amounts up to all: each half of the next, or rather more.
+
+    >>> halved(160, 5, 1), halved(100, 5, 30), halved(4, 4, 1)
+    ([10, 20, 40, 80, 160], [30, 40, 54, 74, 100], [1, 2, 3, 4])
+    """
+    factor = min(2.0, (full / least) ** (1 / max(1, n - 1)))
+    amounts = [
+        max(least + k, int(full / factor ** (n - 1 - k) + 1e-9)) for k in range(n)
+    ]
+    return [min(amount, full - (n - 1 - k)) for k, amount in enumerate(amounts)]
+
+
+def nested_order(strata: Any, random: np.random.Generator) -> Any:
+    """Return the rows so that the first ones, however many, have all strata.
+
+    Each in proportion to its size, rounded up.
+
+    >>> strata = np.array([0] * 6 + [1] * 3)
+    >>> order = nested_order(strata, np.random.default_rng(0))
+    >>> strata[order].tolist()
+    [1, 0, 0, 1, 0, 0, 1, 0, 0]
+    """
+    rows = random.permutation(len(strata))
+    place = np.empty(len(rows))
+    for stratum in np.unique(strata):
+        of_stratum = np.flatnonzero(strata[rows] == stratum)
+        place[of_stratum] = np.arange(len(of_stratum)) / len(of_stratum)
+    return rows[np.argsort(place, kind="stable")]
+
+
+def resource_of(
+    name: Any, estimator: Any, X: Any, y: Any, splits: Sequence[Any], **given: Any
+) -> Resource | None:
+    """Return what ``resource``, ``max_epochs`` and a ``seed`` stand for."""
+    if name is None:
+        return None
+    seed, max_epochs = given["seed"], given["max_epochs"]
+    n = EPOCHS if max_epochs is None else checked_int("max_epochs", max_epochs, 1)
+    if name == N_SAMPLES:
+        return TrainingRows(splits, _strata(estimator, X, y), n, seed)
+    if isinstance(name, str) and name in estimator.get_params():
+        return ParameterValues(name, estimator, n)
+    msg = (
+        "resource must be None, 'n_samples' or the name of a whole-number parameter of "
+        f"the {type(estimator).__name__}; got {shown(name)}"
+    )
+    raise InvalidParameterError(msg)
+
+
+def _strata(estimator: Any, X: Any, y: Any) -> Any:
+    if is_classifier(estimator) and type_of_target(y) in ("binary", "multiclass"):
+        return np.unique(np.asarray(y), return_inverse=True)[1]
+    return np.zeros(_num_samples(X), dtype=int)
+
+
+class Retrainer:
+    """Trains one estimator anew in every epoch; otherwise as an ``EpochTrainer``.
+
+    ``settings`` are the parameters that each epoch sets, one dict per epoch.
+    """
+
+    def __init__(self, estimator: Any, settings: Sequence[Mapping[str, Any]]) -> None:
+        self.estimator = estimator  # of the last epoch
+        self.epochs = 0
+        self._settings = settings
+
+    def train(
+        self, X: Any, y: Any = None, cache: Any = None, /, **fit_params: Any
+    ) -> None:
+        """Train anew, with what the next epoch sets."""
+        settings = self._settings[self.epochs]
+        self.estimator = clone(self.estimator).set_params(**settings)
+        targets = () if y is None else (y,)
+        self.estimator.fit(X, *targets, **fit_params)
+        self.epochs += 1
+
+    def knowing(self, X: Any, part: str, cache: Any) -> Any:
+        """Return the estimator: it remembers no rows."""
+        return self.estimator
+
+    def forget_rows(self) -> None:
+        """Do nothing: no rows are kept."""
