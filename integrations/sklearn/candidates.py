@@ -10,7 +10,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.integrations.sklearn.epoch_methods import epoch_method
+from risingsearch.integrations.sklearn.epoch_methods import counters, epoch_method
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.integrations.sklearn.spaces import as_configurations, as_sampled
@@ -138,17 +138,17 @@ def check_trainable(
 ) -> None:
     """Raise if a configuration cannot be trained by epochs, or sets their number."""
     for params in candidates:
-        counter = None
+        counted: list[str] = []
         try:
             one = configured(estimator, params)
-            if resource is None:
-                counter = epoch_method(one).parameter
-            else:
+            if resource is not None:
                 resource.check(one, params)
+            elif epoch_method(one):
+                counted = counters(one)
         except (NotTrainableError, ValueError) as error:
             error.add_note(f"in the configuration {params}")
             raise
-        if counter in params:
+        for counter in params.keys() & set(counted):
             msg = (
                 f"{counter} counts the epochs, which the search decides: take it out "
                 "of param_distributions and set max_epochs"

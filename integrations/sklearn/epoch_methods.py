@@ -9,6 +9,7 @@ the estimator can add to what it has learnt before:
                  GradientBoosting, IsolationForest
 ``max_iter``     rounds of HistGradientBoosting, warm-started
 ``boosting``     rounds of xgboost or lightgbm, continued from the last booster
+``members``      an epoch of every member: voting, a transformed target
 ``pipeline``     the last step of a ``Pipeline``; its transformers are fitted once
 ===============  ==================================================================
 
@@ -31,8 +32,11 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 
 from risingsearch.errors import NotTrainableError
+from risingsearch.integrations.sklearn.members import ON_PARTS, members_of
 
-Kind = Literal["partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"]
+Kind = Literal[
+    "partial_fit", "n_estimators", "max_iter", "boosting", "members", "pipeline"
+]
 HIST_GRADIENT_BOOSTING = (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -99,6 +103,9 @@ def epoch_method(estimator: Any) -> EpochMethod:
     params = params_of(estimator)
     if isinstance(estimator, Pipeline):
         return _pipeline_method(estimator)
+    if members := members_of(estimator):
+        methods = [_prefixed("members", *member) for member in members.items()]
+        return methods[0] if len(methods) == 1 else EpochMethod("members", None)
     if hasattr(estimator, "partial_fit"):
         inner = params.get("estimator")
         if hasattr(inner, "partial_fit"):
@@ -119,6 +126,30 @@ def epoch_method(estimator: Any) -> EpochMethod:
     return method
 
 
+def counters(estimator: Any) -> list[str]:
+    """Return the parameters that count the epochs, which the search sets.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> votes = [("sgd", SGDClassifier()), ("forest", RandomForestClassifier())]
+    >>> counters(VotingClassifier(votes))
+    ['sgd__max_iter', 'forest__n_estimators']
+    """
+    members = members_of(estimator)
+    if isinstance(estimator, Pipeline):
+        members = dict(estimator.steps[-1:])
+    if members:
+        return [
+            f"{name}__{counter}"
+            for name, member in members.items()
+            for counter in counters(member)
+        ]
+    parameter = epoch_method(estimator).parameter
+    return [] if parameter is None else [parameter]
+
+
 def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     """Return the epochs of a full training: ``PASSES``, or all trees or rounds.
 
@@ -126,6 +157,8 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     before. An ensemble has as many trees as it was given.
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if members := members_of(last):
+        return max(epochs_in_full(one, steps_per_epoch) for one in members.values())
     kind, parameter = epoch_method(last)
     steps = PASSES
     if kind != "partial_fit" and parameter is not None:
@@ -213,6 +246,12 @@ def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:
             return _not_trainable(estimator, "use 'adam' or 'sgd'", "solver")
         if "estimator" in params:
             return _not_trainable(estimator, "use one with partial_fit", "estimator")
+    if isinstance(estimator, ON_PARTS):
+        return _not_trainable(
+            estimator,
+            "every fit trains new members, each on a part of the rows, search by the "
+            "number of training rows (resource='n_samples')",
+        )
     return _not_trainable(
         estimator,
         "it has neither partial_fit nor a warm_start that n_estimators counts, "

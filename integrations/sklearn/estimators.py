@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
@@ -23,6 +23,11 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     continuation,
     epoch_method,
     params_of,
+)
+from risingsearch.integrations.sklearn.members import (
+    Continued,
+    members_of,
+    train_members,
 )
 from risingsearch.integrations.sklearn.row_cache import RowCache
 from risingsearch.integrations.sklearn.transformers import Transformers
@@ -180,11 +185,24 @@ class _Boosting(_Stepper):
         )
 
 
+class _Members(_Stepper):
+    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
+        super().__init__(estimator, steps, classes)
+        self.members = {
+            name: Continued(EpochTrainer(clone(member), steps))
+            for name, member in members_of(estimator).items()
+        }
+
+    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
+        self.members = train_members(self.estimator, self.members, X, y, params)
+
+
 _STEPPERS: dict[Kind, type[_Stepper]] = {
     "partial_fit": _PartialFit,
     "n_estimators": _WarmStart,
     "max_iter": _WarmStart,
     "boosting": _Boosting,
+    "members": _Members,
 }
 
 

@@ -126,7 +126,8 @@ class ParameterValues(Resource):
     def value_of(self, estimator: Any) -> int:
         """Return the value in full, or raise that it is no whole number."""
         value = estimator.get_params().get(self.name)
-        if isinstance(value, Integral) and not isinstance(value, bool) and value >= 1:
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if whole and int(value) >= 1:
             return int(value)
         msg = (
             f"resource={self.name!r} needs the value of a full training, a whole "

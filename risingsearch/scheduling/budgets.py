@@ -20,6 +20,8 @@ class EpochBudget:
     """A budget in epochs: every reservation is exact, so it is never exceeded."""
 
     unit = "epochs"
+    spent: float
+    reserved: float
 
     def __init__(self, total: int, n_arms: int) -> None:
         self.total = total
@@ -92,9 +94,6 @@ class PricedEpochBudget(EpochBudget):
 
     Their costs are known before, so it is never exceeded either.
     """
-
-    spent: float
-    reserved: float
 
     def __init__(self, total: int, n_arms: int, costs: EpochCosts) -> None:
         super().__init__(total, n_arms)
@@ -183,12 +182,13 @@ class CostBudget:
 
     def cost_per_epoch(self) -> NDArray[np.float64]:
         """Return the expected cost of an epoch of each arm; 0 while none is known."""
-        alike = self.costs is None
-        weight = self.epochs if alike else self.costs.until(self.epochs)
+        costs, weight = self.costs, self.epochs.astype(float)
+        if costs is not None:
+            weight = costs.until(self.epochs)
         overall = self.paid.sum() / weight.sum() if weight.any() else 0.0
-        known = np.where(weight > 0, weight, 1.0)
-        rate = np.where(weight > 0, self.paid / known, overall)
-        return rate if alike else rate * self.costs.next(self.epochs)
+        known = np.where(weight > 0.0, weight, 1.0)
+        rate = np.where(weight > 0.0, self.paid / known, overall)
+        return rate if costs is None else rate * costs.next(self.epochs)
 
     def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""

@@ -29,7 +29,7 @@ class EpochCosts:
     """
 
     def __init__(self, costs: Sequence[float]) -> None:
-        self._until = np.concatenate([[0.0], np.cumsum(costs)])
+        self._until: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(costs)])
 
     def of(self, from_epoch: int, n_epochs: int) -> float:
         """Return what some epochs of an arm cost."""
@@ -42,7 +42,7 @@ class EpochCosts:
     def next(self, epochs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return what the next epoch of each arm costs; the last one, if none is."""
         last = np.minimum(epochs, len(self._until) - 2)
-        return self._until[last + 1] - self._until[last]
+        return np.diff(self._until)[last]
 
     def affordable(self, epochs: NDArray[np.int64], left: Any) -> NDArray[np.int64]:
         """Return how many more epochs of each arm can be paid with what is left."""
