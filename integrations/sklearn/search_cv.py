@@ -471,9 +471,8 @@ class RisingSearchCV(
     ) -> list[dict[str, Any]]:
         budget = budget_within(self.budget, self.timeout)
         max_epochs, most = self.max_epochs, budgeted_epochs(budget)
-        if resource is not None:
-            max_epochs = resource.max_epochs
-            most = most and int(most / resource.costs[0])  # that can be opened
+        if resource is not None:  # opening one costs another number than one
+            max_epochs, most = resource.max_epochs, None
         recommended = recommended_candidates(
             self.policy,
             self.objective,

@@ -177,23 +177,35 @@ class CostBudget:
     @property
     def reserved(self) -> float:
         """What the jobs in flight are expected to cost."""
-        cost = self.cost_per_epoch()
-        return sum(float(cost[j.arm]) * j.n_epochs for j in self.in_flight.values())
+        rate = self._rate()
+        return sum(self._expected(job, rate) for job in self.in_flight.values())
 
     def cost_per_epoch(self) -> NDArray[np.float64]:
-        """Return the expected cost of an epoch of each arm; 0 while none is known."""
+        """Return the expected cost of each arm's next epoch; 0 while none is known."""
+        rate = self._rate()
+        return rate if self.costs is None else rate * self.costs.next(self.epochs)
+
+    def _expected(self, job: Job, rate: NDArray[np.float64]) -> float:
+        if self.costs is None:
+            return float(rate[job.arm]) * job.n_epochs
+        return float(rate[job.arm]) * self.costs.of(job.from_epoch, job.n_epochs)
+
+    def _rate(self) -> NDArray[np.float64]:
+        """Return what an epoch of each arm costs, or of ``costs`` one."""
         costs, weight = self.costs, self.epochs.astype(float)
         if costs is not None:
             weight = costs.until(self.epochs)
         overall = self.paid.sum() / weight.sum() if weight.any() else 0.0
         known = np.where(weight > 0.0, weight, 1.0)
-        rate = np.where(weight > 0.0, self.paid / known, overall)
-        return rate if costs is None else rate * costs.next(self.epochs)
+        return np.where(weight > 0.0, self.paid / known, overall)
 
     def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""
         left = self.total - self.spent - self.reserved
         epochs = self._epochs_for(left)
+        if self.costs is not None:
+            next_costs = self.costs.next(self.epochs)
+            return self.costs.affordable(self.epochs, epochs * next_costs)
         return np.where(epochs < 1.0, 0, np.minimum(epochs, 2.0**62)).astype(np.int64)
 
     def pulls_left(
@@ -229,7 +241,7 @@ class CostBudget:
         """Spend what the job has cost; what was expected where that is unknown."""
         del self.in_flight[job.id]
         if cost is None:
-            cost = float(self.cost_per_epoch()[job.arm]) * job.n_epochs
+            cost = self._expected(job, self._rate())
         if failed or not charged:
             self.lost += cost
         else:

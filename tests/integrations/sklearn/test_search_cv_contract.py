@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
 from sklearn.cluster import MiniBatchKMeans
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification
 from sklearn.decomposition import IncrementalPCA
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.model_selection import RandomizedSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -54,8 +55,14 @@ def fitted(data):
             cv=0.3,
             error_score="raise",
         ),
+        rising(LogisticRegression(), {"C": [0.1, 1.0]}, resource="n_samples"),
+        rising(Ridge(), {"alpha": [0.1, 1.0]}, resource="n_samples"),
+        rising(LogisticRegression(), {"C": [0.1, 1.0]}, resource="max_iter"),
+        rising(
+            TransformedTargetRegressor(SGDRegressor()), {"regressor__alpha": [0.1, 1.0]}
+        ),
     ],
-    ids=["classifier", "regressor", "pipeline"],
+    ids=["classifier", "regressor", "pipeline", "rows", "y", "parameter", "target"],
 )
 def test_scikit_learn_checks(search):
     results = check_estimator(search, on_fail=None)

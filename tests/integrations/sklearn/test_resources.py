@@ -1,0 +1,359 @@
+"""Searches by training rows, or by a parameter, of what cannot be trained further."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import loguniform
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, make_classification, make_regression
+from sklearn.ensemble import (
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.model_selection import GroupKFold, RandomizedSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from risingsearch import Budget, RisingSearchCV
+from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.integrations.sklearn.resources import TrainingRows, halved
+
+X, Y = make_classification(200, 6, n_informative=4, weights=[0.7], random_state=0)
+LABELS = np.array(["no", "yes"])[Y]
+SPACE = {"C": loguniform(1e-3, 1e3)}
+FITS: list[dict] = []
+
+
+class Recording(LogisticRegression):
+    """Keeps what every fit is given."""
+
+    def fit(self, X, y, sample_weight=None):
+        fit = {"X": X, "y": y, "weight": sample_weight, "max_iter": self.max_iter}
+        FITS.append(fit)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture(autouse=True)
+def no_fits():
+    FITS.clear()
+
+
+def by_rows(estimator=None, space=SPACE, **options):
+    options = {"budget": 20, "cv": 3, "random_state": 0, **options}
+    options = {"resource": "n_samples"} | options
+    estimator = Recording() if estimator is None else estimator
+    return RisingSearchCV(estimator, space, **options)
+
+
+class TestAmounts:
+    def test_each_is_half_of_the_next_or_rather_more(self):
+        assert halved(1600, 5, 30) == [100, 200, 400, 800, 1600]
+        assert halved(240, 4, 30) == [30, 60, 120, 240]
+        assert halved(60, 4, 30) == [30, 37, 47, 60]
+
+    @pytest.mark.parametrize("n", range(1, 30))
+    def test_they_rise_to_all_of_it(self, n):
+        amounts = halved(40, n, 3)
+        assert len(amounts) == n
+        assert amounts[-1] == 40
+        assert all(np.diff(amounts) > 0)
+
+    def test_the_first_rows_are_those_of_every_later_epoch(self):
+        train = np.arange(100, 300)
+        strata = np.repeat([0, 1, 2], [350, 30, 20])
+        resource = TrainingRows([(train, None)], strata, 5, seed=1)
+        seen = set()
+        for epoch in range(1, 6):
+            rows = resource.rows(0, epoch, train)
+            assert len(rows) == len(set(rows)) == resource.amount(0, epoch)
+            assert seen < set(rows)
+            assert all(np.diff(rows) > 0)  # in their own order
+            seen = set(rows)
+        assert resource.rows(0, 5, train) is train
+
+    def test_classes_keep_their_shares_and_the_rarest_is_there(self):
+        strata = np.repeat([0, 1, 2], [700, 298, 2])
+        resource = TrainingRows([(np.arange(1000), None)], strata, 5, seed=0)
+        counts = np.bincount(strata[resource.rows(0, 1, np.arange(1000))])
+        n = resource.amount(0, 1)
+        np.testing.assert_allclose(counts / n, [0.7, 0.298, 0.002], atol=2 / n)
+        assert counts[2] == 1
+
+
+class TestPrice:
+    def test_the_budget_is_charged_the_rows_that_are_fitted(self):
+        search = by_rows(refit=False).fit(X, Y)
+        fitted = sum(len(fit["y"]) for fit in FITS)
+        in_full = 2 * len(Y)  # of three folds
+        assert search.cv_results_["n_resources_fitted"].sum() == fitted
+        assert search.scheduler_.spent == pytest.approx(5 * fitted / in_full)
+        assert search.scheduler_.spent <= 20
+        assert search.n_epochs_ * 3 == len(FITS)
+
+    def test_the_budget_is_charged_the_iterations_that_are_allowed(self):
+        search = by_rows(
+            Recording(max_iter=80, tol=10.0), resource="max_iter", refit=False
+        ).fit(X, Y)
+        allowed = sum(fit["max_iter"] for fit in FITS)
+        assert search.n_resources_ == [5, 10, 20, 40, 80]
+        assert search.cv_results_["n_resources_fitted"].sum() == allowed
+        assert search.scheduler_.spent == pytest.approx(5 * allowed / 240)
+
+    def test_ten_times_max_epochs_pays_for_ten_full_trainings(self):
+        search = by_rows(max_epochs=1, budget=10).fit(X, Y)
+        assert (search.cv_results_["epochs"] == 1).sum() == 10
+        assert search.n_resources_ == [pytest.approx(len(Y) * 2 / 3)]
+
+    def test_a_search_that_goes_on_pays_as_before(self):
+        search = by_rows(refit=False).fit(X, Y).continue_search(10)
+        fitted = sum(len(fit["y"]) for fit in FITS)
+        assert search.scheduler_.spent == pytest.approx(5 * fitted / (2 * len(Y)))
+        assert 20 < search.scheduler_.spent <= 30
+
+    def test_cheap_first_epochs_allow_more_candidates_than_epochs(self):
+        search = by_rows(budget=10, n_candidates=20).fit(X, Y)
+        assert search.n_candidates_ == 20
+
+
+class TestEstimators:
+    @pytest.mark.parametrize(
+        ("estimator", "space"),
+        [
+            (SVC(), {"C": [0.1, 1.0, 10.0]}),
+            (KNeighborsClassifier(), {"n_neighbors": [1, 5, 15]}),
+            (make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0, 10.0]}),
+            (SGDClassifier(), {"alpha": [1e-4, 1e-2]}),  # could train further, too
+            (
+                StackingClassifier([("svc", SVC())], LogisticRegression(), cv=2),
+                {"svc__C": [0.1, 1.0]},
+            ),
+            (VotingClassifier([("svc", SVC())]), {"svc__C": [0.1, 1.0]}),
+        ],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_classifiers(self, estimator, space):
+        search = by_rows(estimator, space, error_score="raise").fit(X, LABELS)
+        assert search.best_score_ > 0.7
+        assert set(search.predict(X)) <= {"no", "yes"}
+
+    def test_a_regressor(self):
+        data = make_regression(150, 5, noise=5, random_state=0)
+        space = {"n_neighbors": [1, 4, 16]}
+        search = by_rows(KNeighborsRegressor(), space).fit(*data)
+        assert search.best_params_["n_neighbors"] == 4
+
+    def test_one_without_targets(self):
+        search = by_rows(KMeans(n_init=1), {"n_clusters": [2, 3]}).fit(X)
+        assert search.predict(X).shape == (200,)
+
+    def test_a_data_frame(self):
+        frame = pd.DataFrame(X).add_prefix("x")
+        search = by_rows(SVC()).fit(frame, pd.Series(LABELS, index=frame.index + 7))
+        assert search.feature_names_in_.tolist() == list(frame.columns)
+
+    def test_a_kernel_that_is_given(self):
+        given = by_rows(SVC(kernel="precomputed")).fit(X @ X.T, Y)
+        own = by_rows(SVC(kernel="linear")).fit(X, Y)
+        assert given.history_["score"] == own.history_["score"]
+
+    def test_the_last_epoch_is_a_plain_fit(self):
+        search = by_rows(SVC(), {"C": [1.0]}).fit(X, Y)
+        assert search.curves_[0][-1] == cross_val_score(SVC(), X, Y, cv=3).mean()
+
+    def test_sample_weights_are_cut_along(self):
+        weight = X[:, 0] ** 2
+        by_rows(refit=False).fit(X, Y, sample_weight=weight)
+        for fit in FITS:
+            np.testing.assert_array_equal(fit["weight"], fit["X"][:, 0] ** 2)
+            assert len(np.unique(fit["y"])) == 2
+
+    def test_groups_stay_apart(self):
+        groups = np.arange(200) % 7
+        data = np.column_stack([X, groups])
+        search = by_rows(cv=GroupKFold(3), refit=False).fit(data, Y, groups=groups)
+        held_out = [{0, 1, 2, 3, 4, 5, 6} - set(fit["X"][:, -1]) for fit in FITS]
+        assert all(held_out)
+        assert search.n_splits_ == 3
+
+
+class TestParameter:
+    def test_the_estimator_says_what_a_full_training_is(self):
+        forest = RandomForestClassifier(n_estimators=32)
+        space = {"max_depth": [1, 3, None]}
+        search = by_rows(forest, space, resource="n_estimators").fit(X, Y)
+        assert search.n_resources_ == [2, 4, 8, 16, 32]
+        assert search.best_estimator_.n_estimators == 32
+
+    def test_a_step_of_a_pipeline(self):
+        pipeline = make_pipeline(StandardScaler(), Recording(max_iter=64))
+        space = {"recording__C": [0.1, 1.0, 10.0]}
+        search = by_rows(
+            pipeline, space, resource="recording__max_iter", max_epochs=3
+        ).fit(X, Y)
+        assert {fit["max_iter"] for fit in FITS} == {16, 32, 64}
+        assert search.best_estimator_[-1].max_iter == 64
+
+    def test_it_is_not_searched(self):
+        search = by_rows(space={"max_iter": [10, 20]}, resource="max_iter")
+        with pytest.raises(InvalidParameterError, match="max_iter is the resource"):
+            search.fit(X, Y)
+
+    def test_nor_changed_with_the_step_that_has_it(self):
+        pipeline = make_pipeline(Recording(max_iter=64))
+        space = {"recording": [Recording(max_iter=16)]}
+        search = by_rows(pipeline, space, resource="recording__max_iter")
+        with pytest.raises(InvalidParameterError, match="is the resource"):
+            search.fit(X, Y)
+
+    @pytest.mark.parametrize("value", [None, -1, 0, 0.5, True, "auto"])
+    def test_its_value_is_a_whole_number(self, value):
+        knn = KNeighborsClassifier(leaf_size=value)
+        search = by_rows(knn, {"p": [1, 2]}, resource="leaf_size")
+        with pytest.raises(InvalidParameterError, match=f"it is {value!r}"):
+            search.fit(X, Y)
+
+    def test_it_has_as_many_values_as_there_are_epochs(self):
+        search = by_rows(Recording(max_iter=3), resource="max_iter")
+        message = "max_epochs=5 is more than max_iter=3"
+        with pytest.raises(InvalidParameterError, match=message):
+            search.fit(X, Y)
+
+
+class TestSearch:
+    def test_the_results_say_how_much_was_used(self):
+        search = by_rows().fit(X, Y)
+        results = search.cv_results_
+        row = search.best_index_
+        assert results["n_resources"][row] == pytest.approx(
+            search.n_resources_[search.best_epoch_ - 1]
+        )
+        opened = results["epochs"] > 0
+        assert (results["n_resources_fitted"][opened] > 0).all()
+        assert (results["n_resources_fitted"][~opened] == 0).all()
+        assert np.isnan(results["n_resources"][~opened]).all()
+
+    def test_the_best_is_trained_on_all_rows_whatever_its_best_epoch(self):
+        search = by_rows(SVC(), SPACE, budget=3, n_candidates=2).fit(X, Y)
+        assert search.best_epoch_ < 5
+        whole = SVC(**search.best_params_).fit(X, Y)
+        np.testing.assert_array_equal(
+            search.best_estimator_.decision_function(X), whole.decision_function(X)
+        )
+
+    def test_the_best_model_of_one_split_is_handed_over(self):
+        search = by_rows(cv=0.25, refit="best").fit(X, Y)
+        assert max(len(fit["y"]) for fit in FITS) <= 150
+        assert search.best_estimator_.score(X, Y) > 0.5
+
+    def test_several_metrics_and_training_scores(self):
+        search = by_rows(
+            scoring=["accuracy", "f1"], refit="f1", return_train_score=True
+        ).fit(X, Y)
+        assert search.cv_results_["mean_test_f1"][search.best_index_] > 0.5
+        assert search.cv_results_["mean_train_accuracy"][search.best_index_] > 0.5
+
+    @pytest.mark.parametrize(
+        "budget", [{"budget": Budget(seconds=0.3)}, {"timeout": 0.5, "budget": None}]
+    )
+    def test_time_is_a_budget_too(self, budget):
+        search = by_rows(SVC(), **budget).fit(X, Y)
+        assert search.n_epochs_ >= 1
+        assert max(search.cv_results_["epochs"]) <= 5
+
+    def test_two_processes_find_the_same_every_time(self):
+        first, second = (by_rows(SVC(), n_jobs=2).fit(X, Y) for _ in range(2))
+        assert first.history_["score"] == second.history_["score"]
+        assert first.scheduler_.spent <= 20
+
+    def test_a_clone_finds_the_same(self):
+        search = by_rows(SVC())
+        assert search.get_params()["resource"] == "n_samples"
+        again = clone(search).fit(X, Y)
+        assert again.history_["score"] == search.fit(X, Y).history_["score"]
+
+    def test_after_a_crash_the_same_call_ends_as_if_there_had_been_none(self, tmp_path):
+        whole = by_rows(SVC()).fit(X, Y)
+        killed_at(40, by_rows(SVC(), run_dir=tmp_path))
+        resumed = by_rows(SVC(), run_dir=tmp_path).fit(X, Y)
+        assert resumed.history_["score"] == whole.history_["score"]
+        assert resumed.scheduler_.spent == pytest.approx(whole.scheduler_.spent)
+        assert resumed.best_params_ == whole.best_params_
+
+    def test_another_resource_is_another_search(self, tmp_path):
+        by_rows(run_dir=tmp_path).fit(X, Y)
+        with pytest.raises(Exception, match="resource"):
+            by_rows(run_dir=tmp_path, resource="max_iter").fit(X, Y)
+
+    def test_it_beats_random_search_with_the_same_rows(self):
+        digits, labels = load_digits(return_X_y=True)
+        digits, labels = digits[:600] / 16, labels[:600]
+        space = {"C": loguniform(1e-3, 1e4), "gamma": loguniform(1e-6, 1e1)}
+        rising, random = [], []
+        for seed in range(3):
+            search = by_rows(SVC(), space, budget=50, random_state=seed, refit=False)
+            best = search.fit(digits, labels).best_params_
+            rising.append(cross_val_score(SVC(**best), digits, labels, cv=3).mean())
+            rows = search.cv_results_["n_resources_fitted"].sum()
+            assert rows <= 10 * 2 * len(labels)  # ten full trainings in three folds
+            searched = RandomizedSearchCV(
+                SVC(), space, n_iter=10, cv=3, random_state=seed, refit=False
+            )
+            random.append(searched.fit(digits, labels).best_score_)
+        assert np.mean(rising) >= np.mean(random)
+
+
+class TestRefusals:
+    def test_what_cannot_be_trained_further_is_told_of_the_rows(self):
+        with pytest.raises(NotTrainableError, match="resource='n_samples'"):
+            by_rows(SVC(), resource=None).fit(X, Y)
+
+    @pytest.mark.parametrize("resource", ["rows", 3, "svc__C"])
+    def test_a_resource_is_rows_or_a_parameter(self, resource):
+        message = "resource must be None, 'n_samples' or the name of a whole-number"
+        with pytest.raises(InvalidParameterError, match=message):
+            by_rows(SVC(), resource=resource).fit(X, Y)
+
+    def test_an_epoch_that_trains_anew_has_no_steps(self):
+        with pytest.raises(InvalidParameterError, match="leave steps_per_epoch at 1"):
+            by_rows(steps_per_epoch=2).fit(X, Y)
+
+    def test_every_epoch_has_more_rows(self):
+        message = "max_epochs=200 is too many for resource='n_samples'"
+        with pytest.raises(InvalidParameterError, match=message):
+            by_rows(max_epochs=200).fit(X, Y)
+
+    def test_a_configuration_that_does_not_fit_is_named(self):
+        with pytest.raises(ValueError, match="Invalid parameter 'D'") as caught:
+            by_rows(Ridge(), {"D": [1]}).fit(X, Y)
+        assert caught.value.__notes__ == ["in the configuration {'D': 1}"]
+
+
+def killed_at(write, search):
+    """Fit in a child process that is killed at one of its writes."""
+    pid = os.fork()
+    if pid == 0:
+        sync, left = os.fsync, [write]
+
+        def killing(descriptor):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            sync(descriptor)
+
+        os.fsync = killing
+        try:
+            search.fit(X, Y)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status)
