@@ -96,6 +96,8 @@ class Folds:
             details: dict[str, Any] = {}
             for i, trainer in enumerate(models):
                 details |= self._train_fold(i, trainer)
+        if self.resource is not None:
+            details["n_resources"] = self.resource.total(models[0].epochs)
         metric = self.metric or "score"
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
@@ -156,9 +158,6 @@ class Folds:
             f"split{i}_fit_time": trained - begin,
             f"split{i}_score_time": time.perf_counter() - trained,
         }
-        if self.resource is not None:
-            amount = self.resource.amount(i, trainer.epochs)
-            details[f"split{i}_n_resources"] = amount
         details |= {f"split{i}_test_{name}": score for name, score in scores.items()}
         if self.train_scores:
             scores = self._scores(trainer.knowing(train.X, "train", cache), train)

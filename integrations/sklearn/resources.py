@@ -7,7 +7,6 @@ unit of which the last one costs ``max_epochs``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -27,27 +26,25 @@ FEWEST_ROWS = 30
 """Of the first epoch, and ten of a class, unless that is more than half of all."""
 
 
-class Resource(ABC):
+class Resource:
     """How much of something every epoch has, and what it costs."""
 
     name: str
-    costs: list[float]  # of every epoch, in epochs; the last one costs max_epochs
+    totals: list[int]  # how much of it every epoch has, in all folds together
 
     @property
     def max_epochs(self) -> int:
         """How many epochs an arm has at most."""
-        return len(self.costs)
+        return len(self.totals)
 
-    @abstractmethod
-    def amount(self, fold: int, epoch: int) -> int:
-        """Return how much of it an epoch of a fold has."""
+    @property
+    def costs(self) -> list[float]:
+        """What every epoch costs, in epochs: the last one ``max_epochs``."""
+        return [self.max_epochs * total / self.totals[-1] for total in self.totals]
 
-    def amounts(self, n_splits: int) -> list[float]:
-        """Return how much of it each epoch has, on average over the splits."""
-        return [
-            sum(self.amount(fold, epoch) for fold in range(n_splits)) / n_splits
-            for epoch in range(1, self.max_epochs + 1)
-        ]
+    def total(self, epoch: int) -> int:
+        """Return how much of it an epoch has, in all folds together."""
+        return self.totals[epoch - 1]
 
     def rows(self, fold: int, epoch: int, train: Any) -> Any:
         """Return which of the training rows an epoch of a fold sees."""
@@ -77,26 +74,26 @@ class TrainingRows(Resource):
         self, splits: Sequence[Any], strata: Any, max_epochs: int, seed: int
     ) -> None:
         random = np.random.default_rng(seed)
-        self._orders = [nested_order(strata[train], random) for train, _ in splits]
+        self._train = [np.arange(len(strata))[train] for train, _ in splits]
+        self._orders = [nested_order(strata[train], random) for train in self._train]
         n_classes = max(len(np.unique(strata[train])) for train, _ in splits)
         full = min(len(order) for order in self._orders)
         few = min(max(FEWEST_ROWS, 10 * n_classes), full // 2, full - max_epochs + 1)
         if few < n_classes:
             msg = (
-                f"max_epochs={max_epochs} is too many for resource='n_samples': the "
-                f"smallest fold has {full} training rows of {n_classes} classes, each "
-                f"epoch needs one more than the one before; set it lower"
+                f"max_epochs={max_epochs} is too many for resource='n_samples': every "
+                "epoch has more rows than the one before and all classes, and the "
+                f"smallest fold has {full} training rows and {n_classes} classes"
             )
             raise InvalidParameterError(msg)
         self._rows = halved(full, max_epochs, few)
-        fitted = [
-            sum(self.amount(fold, epoch) for fold in range(len(splits)))
+        self.totals = [
+            sum(self._n_rows(fold, epoch) for fold in range(len(splits)))
             for epoch in range(1, max_epochs + 1)
         ]
-        self.costs = [max_epochs * n / fitted[-1] for n in fitted]
 
-    def amount(self, fold: int, epoch: int) -> int:
-        """Return the number of rows: of folds of all sizes the same share."""
+    def _n_rows(self, fold: int, epoch: int) -> int:
+        """Return the rows of an epoch: of folds of all sizes the same share."""
         n = len(self._orders[fold])
         return n * self._rows[epoch - 1] // self._rows[-1]
 
@@ -104,14 +101,16 @@ class TrainingRows(Resource):
         """Return the first rows of the fold's own order, in the order of ``train``."""
         if epoch == self.max_epochs:
             return train
-        chosen = self._orders[fold][: self.amount(fold, epoch)]
-        return np.asarray(train)[np.sort(chosen)]
+        chosen = self._orders[fold][: self._n_rows(fold, epoch)]
+        return self._train[fold][np.sort(chosen)]
 
 
 class ParameterValues(Resource):
     """``resource="max_iter"``, say: a share of the value that the estimator has."""
 
-    def __init__(self, name: str, estimator: Any, max_epochs: int) -> None:
+    def __init__(
+        self, name: str, estimator: Any, n_splits: int, max_epochs: int
+    ) -> None:
         self.name = name
         full = self.value_of(estimator)
         if full < max_epochs:
@@ -121,7 +120,7 @@ class ParameterValues(Resource):
             )
             raise InvalidParameterError(msg)
         self._values = halved(full, max_epochs, 1)
-        self.costs = [max_epochs * value / full for value in self._values]
+        self.totals = [n_splits * value for value in self._values]
 
     def value_of(self, estimator: Any) -> int:
         """Return the value in full, or raise that it is no whole number."""
@@ -135,10 +134,6 @@ class ParameterValues(Resource):
             f"{shown(value)}"
         )
         raise InvalidParameterError(msg)
-
-    def amount(self, fold: int, epoch: int) -> int:
-        """Return the value."""
-        return self._values[epoch - 1]
 
     def settings(self) -> list[dict[str, Any]]:
         """Return the parameter with its values."""
@@ -198,7 +193,7 @@ def resource_of(
     if name == N_SAMPLES:
         return TrainingRows(splits, _strata(estimator, X, y), n, seed)
     if isinstance(name, str) and name in estimator.get_params():
-        return ParameterValues(name, estimator, n)
+        return ParameterValues(name, estimator, len(splits), n)
     msg = (
         "resource must be None, 'n_samples' or the name of a whole-number parameter of "
         f"the {type(estimator).__name__}; got {shown(name)}"

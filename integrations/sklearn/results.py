@@ -43,10 +43,10 @@ def format_results(
         arm = row["arm"]
         if row["epoch"] == arms[arm].best_epoch:
             at_best[arm] = row
+        fitted[arm] += row.get("n_resources", 0)
         for i in range(n_splits):
             fit_time[arm, i] += row.get(f"split{i}_fit_time", 0.0)
             score_time[arm, i] += row.get(f"split{i}_score_time", 0.0)
-            fitted[arm] += row.get(f"split{i}_n_resources", 0)
 
     results: dict[str, Any] = {}
     for name, times in (("fit_time", fit_time), ("score_time", score_time)):
@@ -71,8 +71,7 @@ def format_results(
     if fitted.any():
         results["n_resources"] = np.full(n, np.nan)
         for arm, row in at_best.items():
-            amounts = [row[f"split{i}_n_resources"] for i in range(n_splits)]
-            results["n_resources"][arm] = np.mean(amounts)
+            results["n_resources"][arm] = row["n_resources"] / n_splits
         results["n_resources_fitted"] = fitted
     return results
 

@@ -569,7 +569,7 @@ class RisingSearchCV(
         self.scorer_ = getattr(folds.scorer, "_scorers", folds.scorer)
         self.multimetric_ = folds.metric is not None
         if folds.resource is not None:
-            self.n_resources_ = folds.resource.amounts(self.n_splits_)
+            self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
         self.history_ = result.history
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
         self.n_epochs_ = result.n_calls

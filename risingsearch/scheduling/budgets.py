@@ -115,13 +115,12 @@ class PricedEpochBudget(EpochBudget):
         return np.where(busy, left, np.minimum(left, self.affordable()))
 
     def horizon(self, rounds: int) -> NDArray[np.float64]:
-        """Return the last round, if a round costs one from now on.
+        """Return the last round, if each costs what an arm's middle epoch does.
 
-        That is about what the rounds of a search cost together: many of the first,
-        cheap epochs, and few of the last.
+        Arms train many of the first, cheap epochs, and few of the last.
         """
         left = self.total - self.spent - self.reserved
-        return np.full(self.n_arms, rounds + left)
+        return np.full(self.n_arms, rounds + left / self.costs.middle)
 
     def reserve(self, job: Job) -> None:
         """Set aside what the job's epochs cost."""

@@ -29,6 +29,7 @@ class EpochCosts:
     """
 
     def __init__(self, costs: Sequence[float]) -> None:
+        self.middle = sorted(costs)[len(costs) // 2]
         self._until: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(costs)])
 
     def of(self, from_epoch: int, n_epochs: int) -> float:
