@@ -172,7 +172,7 @@ def nested_order(strata: Any, random: np.random.Generator) -> Any:
     >>> strata = np.array([0] * 6 + [1] * 3)
     >>> order = nested_order(strata, np.random.default_rng(0))
     >>> strata[order].tolist()
-    [1, 0, 0, 1, 0, 0, 1, 0, 0]
+    [0, 1, 0, 0, 1, 0, 1, 0, 0]
     """
     rows = random.permutation(len(strata))
     place = np.empty(len(rows))
