@@ -87,7 +87,7 @@ class RisingSearchCV(
     estimator : estimator
         Anything that can be trained further: with ``partial_fit``, with ``warm_start``
         and ``n_estimators`` or ``max_iter``, from xgboost or lightgbm, or a
-        ``Pipeline`` whose last step is one of these.
+        ``Pipeline`` whose last step is one of these. With a ``resource``, anything.
     param_distributions : dict, ConfigurationSpace, list of dict
         A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), also
         with Optuna's distributions, or a ``ConfigurationSpace``; or a list of such
