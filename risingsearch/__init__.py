@@ -14,9 +14,11 @@ __all__ = [
     "POLICIES",
     "Arm",
     "Budget",
+    "Callback",
     "CheckpointError",
     "Comparison",
     "EarlierFailureError",
+    "EpochFacts",
     "ExecutorFailedError",
     "Functions",
     "InvalidParameterError",
@@ -36,6 +38,7 @@ __all__ = [
     "RunDirError",
     "Scheduler",
     "ScriptError",
+    "SearchFacts",
     "SearchFailedError",
     "SearchResult",
     "SetupError",
@@ -57,7 +60,7 @@ __all__ = [
 # A literal, because importing typing would cost more than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from risingsearch.arms import Arm, Budget, Job, Report
+    from risingsearch.arms import Arm, Budget, EpochFacts, Job, Report, SearchFacts
     from risingsearch.curves import list_environments, make_environment
     from risingsearch.errors import (
         CheckpointError,
@@ -91,6 +94,7 @@ if TYPE_CHECKING:
     )
     from risingsearch.scheduling.scheduler import Scheduler
     from risingsearch.scripts.report import report
+    from risingsearch.search.callbacks import Callback
     from risingsearch.search.results import SearchResult
     from risingsearch.search.search import RisingSearch
     from risingsearch.search.trainable import Functions
@@ -105,9 +109,11 @@ _MODULES = {
     "POLICIES": "risingsearch.policies",
     "Arm": "risingsearch.arms",
     "Budget": "risingsearch.arms",
+    "Callback": "risingsearch.search.callbacks",
     "CheckpointError": "risingsearch.errors",
     "Comparison": "risingsearch.simulation",
     "EarlierFailureError": "risingsearch.errors",
+    "EpochFacts": "risingsearch.arms",
     "ExecutorFailedError": "risingsearch.errors",
     "Functions": "risingsearch.search.trainable",
     "InvalidParameterError": "risingsearch.errors",
@@ -127,6 +133,7 @@ _MODULES = {
     "RunDirError": "risingsearch.errors",
     "Scheduler": "risingsearch.scheduling.scheduler",
     "ScriptError": "risingsearch.errors",
+    "SearchFacts": "risingsearch.arms",
     "SearchFailedError": "risingsearch.errors",
     "SearchResult": "risingsearch.search.results",
     "SetupError": "risingsearch.errors",

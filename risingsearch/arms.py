@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -174,3 +175,115 @@ class Arm:
     def opened_by_prior(self) -> bool:
         """Whether the arm was opened for what earlier searches say of it."""
         return bool(self.trust_in_prior)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochFacts:
+    """What callbacks are told of an epoch, on every face of a search.
+
+    Parameters
+    ----------
+    search : str
+        Which search: the same whenever it goes on.
+    number : int
+        Epochs charged up to this one, over all arms.
+    arm : int
+        Which arm; in Optuna, the number of the trial that opened it.
+    params : dict
+        Its parameters.
+    epoch : int
+        The arm's own epoch, from 1.
+    score : float
+        Its score, in the user's direction; NaN where a failure has cost the epoch.
+    metrics : dict
+        What else was reported.
+    seconds : float
+        Seconds of training; NaN where they are not known.
+    reason : str
+        Why the arm trained: "opened", "opened by prior", "continued" or "revived".
+    failure : str, optional
+        Why the epoch was lost, or what came after it.
+    best_arm : int, optional
+        The arm with the best score so far; None before the first finite one.
+    best_score : float
+        That score; NaN before the first finite one.
+    best_epoch : int
+        Its epoch; 0 before the first finite one.
+    budget_left : float
+        What is left of the budget, in its unit; NaN for an epoch that was told to an
+        earlier process under a budget that is not in epochs.
+    """
+
+    search: str
+    number: int
+    arm: int
+    params: Mapping[str, Any]
+    epoch: int
+    score: float
+    metrics: Mapping[str, Any]
+    seconds: float
+    reason: str
+    failure: str | None
+    best_arm: int | None
+    best_score: float
+    best_epoch: int
+    budget_left: float
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a failure has cost the epoch, so that it may be trained again."""
+        return self.failure is not None and math.isnan(self.score)
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the epoch has brought the best score so far."""
+        return (self.arm, self.epoch) == (self.best_arm, self.best_epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFacts:
+    """What callbacks are told of a search when it begins, goes on or ends.
+
+    Parameters
+    ----------
+    search : str
+        Which search: the same whenever it goes on.
+    policy : str
+        Name of the policy.
+    metric : str
+        What the score is called.
+    direction : {"maximize", "minimize"}
+        Whether higher or lower scores are better.
+    budget : float
+        The whole budget.
+    unit : str
+        Its unit: "epochs", "seconds", "cost" or "wall_seconds".
+    max_epochs : int, optional
+        Epochs that one arm can use at most.
+    best_arm, best_score, best_epoch
+        As in ``EpochFacts``, by now.
+    best_params : dict
+        The parameters of the best arm; empty before the first finite score.
+    stop_reason : str, optional
+        Why there is nothing left to train; None where the search can go on.
+    earlier : sequence of EpochFacts
+        When a search begins: the epochs of this search so far, in the order told. Not
+        empty where it goes on. Empty at its end.
+    save_best : callable, optional
+        At the end: writes the best model into a folder, given as a ``Path``.
+    """
+
+    search: str
+    policy: str
+    metric: str
+    direction: str
+    budget: float
+    unit: str
+    max_epochs: int | None
+    best_arm: int | None
+    best_score: float
+    best_epoch: int
+    best_params: Mapping[str, Any]
+    stop_reason: str | None = None
+    earlier: Sequence[EpochFacts] = field(default=(), repr=False)
+    save_best: Callable[[Any], object] | None = field(default=None, repr=False)

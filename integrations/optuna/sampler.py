@@ -25,6 +25,7 @@ from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.sqlite_lock import claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
+from risingsearch.integrations.optuna.telling import StudyTeller
 from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
     BY_PRIOR,
@@ -46,6 +47,7 @@ from risingsearch.integrations.optuna.view import ArmView
 from risingsearch.priors.prior import prior_as_data
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.callbacks import Callback, checked_callbacks
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
 UNASKED = (
@@ -115,6 +117,10 @@ class RisingSampler(BaseSampler):
     patience : float, default 60.0
         Seconds without a report after which a worker that has nothing else to do gives
         a running trial up, at least 0; or the time of ten epochs, if that is more.
+    callbacks : sequence of Callback
+        They hear of every epoch of the study, once its slice has ended, also of those
+        of other processes: give them to one of these. That a search ends they hear when
+        its budget is spent.
     prior : Prior, source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``.
         Of the first 24 arms they suggest two of three, for as long as what they say
@@ -177,11 +183,13 @@ class RisingSampler(BaseSampler):
         checkpoint_dir: str | PathLike[str] | None = None,
         artifact_store: Any = None,
         patience: float = 60.0,
+        callbacks: Sequence[Callback] = (),
         prior: Any = None,
     ) -> None:
         self.budget = checked_int("budget", budget, 1)
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.patience = checked_float("patience", patience, 0.0, open_low=False)
+        self.callbacks = checked_callbacks(callbacks, functions=False)
         earlier = prior_as_data(prior)
         chosen = choose_policy(
             policy, self.budget, self.max_epochs, parameters=policy_params
@@ -225,6 +233,7 @@ class RisingSampler(BaseSampler):
         self._replica: StudyReplica | None = None
         self._followed: tuple[Any, int] | None = None
         self._mine: set[int] = set()  # trials that run in this process
+        self._teller: StudyTeller | None = None
         self._warned: set[str] = set()
         self._suggested: dict[int, _Suggested] = {}  # by prior, for open trials
 
@@ -234,6 +243,7 @@ class RisingSampler(BaseSampler):
             "_replica",
             "_followed",
             "_mine",
+            "_teller",
             "_warned",
             "_suggested",
         }
@@ -445,6 +455,8 @@ class RisingSampler(BaseSampler):
             if self._prior is not None and not replica.informed:
                 self._inform(replica, self._prior)
             yield replica
+            if self._teller is not None:
+                self._teller.tell()
 
     def _inform(self, replica: StudyReplica, prior: PriorSuggestions) -> None:
         """Decide by earlier curves, once it is known which searches are of use here."""
@@ -466,6 +478,8 @@ class RisingSampler(BaseSampler):
             )
             self._followed = (study._storage, study._study_id)
             self._mine = set()
+            if self.callbacks:
+                self._teller = StudyTeller(study, self._replica, self.callbacks)
         return self._replica
 
     def _checked(self, study: Study) -> str:

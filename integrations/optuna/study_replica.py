@@ -127,11 +127,14 @@ class StudyReplica:
         self._holder.pop(arm, None)
         if state != TrialState.FAIL or arm not in self.newest:
             self.newest[arm] = trial
+        seconds = None
         if trial.datetime_start is not None:
             now = trial.datetime_complete or datetime.now()
-            self._seconds += (now - trial.datetime_start).total_seconds()
+            seconds = max(0.0, (now - trial.datetime_start).total_seconds())
+            self._seconds += seconds
             self._n_epochs += opened.job.n_epochs
-        self._tell(opened, curve(trial)[opened.slice.from_epoch :], state, values)
+        scores = curve(trial)[opened.slice.from_epoch :]
+        self._tell(opened, scores, state, values, seconds)
         self.scheduler.peek()  # the policy decides as it goes, also in a replay
 
     def give_up(self, patience: float, mine: set[int]) -> list[FrozenTrial]:
@@ -249,6 +252,7 @@ class StudyReplica:
         scores: list[float],
         state: TrialState,
         values: Sequence[float] | None,
+        seconds: float | None,
     ) -> None:
         job, slice_ = opened.job, opened.slice
         assert job is not None
@@ -265,7 +269,8 @@ class StudyReplica:
             return
         paused = slice_.asked and state == TrialState.PRUNED
         paused = paused and len(scores) >= job.n_epochs
-        self.scheduler.tell(job, scores[: job.n_epochs], ended=not paused)
+        scores = scores[: job.n_epochs]
+        self.scheduler.tell(job, scores, seconds, ended=not paused)
         if not paused:
             self.scheduler.end(job.arm)
             self._ended.add(slice_.arm)
@@ -436,6 +441,14 @@ class StudyReplica:
             if index not in trained
         ]
         return OpenedArms(known, [trial.params for trial in trials], waiting, space)
+
+    def arm_of(self, index: int) -> int:
+        """Return the arm of the study that is an arm of the scheduler."""
+        return self._arm[index]
+
+    def params_of(self, arm: int) -> Mapping[str, Any]:
+        """Return the parameters of an arm that was opened."""
+        return self._newest(arm).params
 
     def _newest(self, arm: int) -> FrozenTrial:
         return self.newest.get(arm) or self._trials[arm]

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from risingsearch.arms import Job, Status
+from ray.tune.result import TIME_THIS_ITER_S
+
+from risingsearch.arms import Job, Report, Status
+from risingsearch.json_values import from_json
 from risingsearch.scheduling.replay import (
     Event,
     ended,
@@ -72,11 +75,13 @@ class Arms:
         self.arm: dict[str, int] = {}  # by the id of its trial
         self.trial: dict[int, str] = {}
         self.slices: dict[str, Slice] = {}  # those in training, or to be trained
+        self.params: dict[int, Event] = {}  # of arms, as they are noted
+        self.reports: dict[int, Report] = {}  # of jobs
         self._note = note
 
     def open(self, arm: int, trial_id: str, params: Event) -> None:
         """Give an arm its trial."""
-        self._bind(arm, trial_id)
+        self._bind(arm, trial_id, params)
         opened = {"event": "opened", "arm": arm, "trial": trial_id, "params": params}
         self._note(opened)
 
@@ -101,6 +106,7 @@ class Arms:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
         event = told(slice_.job, slice_.scores, self.scheduler.n_asked)
+        self.reports[slice_.job.id] = _report(slice_.job, slice_.scores, slice_.results)
         self.scheduler.tell(slice_.job, slice_.scores)
         self._note(event | {"results": slice_.results}, trial_id)
 
@@ -110,6 +116,7 @@ class Arms:
         n_kept = slice_.n_kept(checkpoint)
         kept, results = slice_.scores[:n_kept], slice_.results[:n_kept]
         event = told(slice_.job, kept, self.scheduler.n_asked) | {"failure": reason}
+        self.reports[slice_.job.id] = _report(slice_.job, kept, results)
         self.scheduler.fail(slice_.job, reason, kept)
         self._note(event | {"results": results}, trial_id)
 
@@ -138,7 +145,10 @@ class Arms:
         """Take over the events of an experiment that is restored."""
         for event in events:
             if event["event"] == "opened":
-                self._bind(event["arm"], event["trial"])
+                self._bind(event["arm"], event["trial"], event.get("params", {}))
+            elif event["event"] == "told" and "results" in event:
+                job, scores = Job(*event["job"]), from_json(event["scores"])
+                self.reports[job.id] = _report(job, scores, event["results"])
         # A slice with fewer scores than epochs means that its trial has ended.
         decisive = ({"ended": True} | e for e in events if e["event"] != "opened")
         replay(self.scheduler, decisive)
@@ -152,6 +162,14 @@ class Arms:
         self.scheduler.peek()
         return self.scheduler.n_asked
 
-    def _bind(self, arm: int, trial_id: str) -> None:
+    def _bind(self, arm: int, trial_id: str, params: Event) -> None:
         self.arm[trial_id] = arm
         self.trial[arm] = trial_id
+        self.params[arm] = params
+
+
+def _report(job: Job, scores: Sequence[float], results: Sequence[Event]) -> Report:
+    """Return what callbacks are told of a slice."""
+    told = [from_json(result) for result in results]
+    seconds = [float(result.get(TIME_THIS_ITER_S, math.nan)) for result in told]
+    return Report(job, tuple(scores), tuple(seconds), tuple(told))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ from risingsearch.integrations.ray.reported import (
     results_by_trial,
     store_log,
 )
-from risingsearch.json_values import as_json
+from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
+from risingsearch.search.callbacks import Callback, Teller
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class Experiment:
         metric: str,
         time_attr: str,
         saved: tuple[Event, list[Event]] | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.controller = controller
         self.metric = metric
@@ -102,6 +104,16 @@ class Experiment:
                 trial_id = self.arms.trial[event["job"][0]]
                 self._checkpoints[trial_id] = event["checkpoint"]
         self._results = results_by_trial(events)  # of trials not yet restored
+        self._teller = Teller(
+            lambda: callbacks,
+            lambda: self.scheduler,
+            search=header["key"],
+            metric=metric,
+            params=lambda arm: from_json(self.arms.params[arm]),
+            reports=self.arms.reports,
+        )
+        self._teller.begins()
+        self._has_ended = False
 
     @property
     def scheduler(self) -> Scheduler:
@@ -218,6 +230,7 @@ class Experiment:
             )
             raise StateError(msg)
         self._record.write_ready()
+        self._teller.epochs()
         self._close_finished()
         while self._ask_next():
             pass
@@ -327,6 +340,9 @@ class Experiment:
 
     def _finish(self) -> None:
         """Let the experiment end: what is paused would keep it up for ever."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._teller.ends()
         self.controller.search_alg.set_finished()
         for trial in self.trials.values():
             self._stop(trial)

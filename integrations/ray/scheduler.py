@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import settings_of
+from risingsearch.search.callbacks import Callback, checked_callbacks
 
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
@@ -67,6 +69,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         Lowest and highest score possible. Where given, no projection exceeds it.
     seed : int, optional
         Seed of all draws, at least 0.
+    callbacks : sequence of Callback
+        They hear of every epoch, in the driver's process. That a search ends they hear
+        when its budget is spent.
 
     Raises
     ------
@@ -104,8 +109,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         error_score: float | None = None,
         score_range: tuple[float, float] | None = None,
         seed: int | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         super().__init__()
+        self.callbacks = checked_callbacks(callbacks, functions=False)
         self.budget = checked_int("budget", budget, 1)
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))
@@ -182,6 +189,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             metric=self._metric,
             time_attr=self.time_attr,
             saved=self._saved,
+            callbacks=self.callbacks,
         )
 
     def on_trial_result(

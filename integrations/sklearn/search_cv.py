@@ -6,8 +6,10 @@ import math
 import time
 from copy import copy
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
@@ -167,6 +169,9 @@ class RisingSearchCV(
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``. A
         fitted search, this one's or scikit-learn's, is one. They are read in ``fit``; a
         search that is in ``run_dir`` goes on with those that it was begun with.
+    callbacks : list of Callback or callable, optional
+        As in ``RisingSearch``: they hear of every epoch, whatever release of
+        scikit-learn this is. Clones share them.
 
     Attributes
     ----------
@@ -255,6 +260,7 @@ class RisingSearchCV(
         run_dir: Any = None,
         trust_run_dir: bool = False,
         prior: Any = None,
+        callbacks: Any = None,
     ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
@@ -279,6 +285,7 @@ class RisingSearchCV(
         self.run_dir = run_dir
         self.trust_run_dir = trust_run_dir
         self.prior = prior
+        self.callbacks = callbacks
 
     # ----------------------------------------------------------------------- fitting
 
@@ -385,6 +392,7 @@ class RisingSearchCV(
             run_dir=self.run_dir,
             trust_run_dir=self.trust_run_dir,
             prior=self.prior,
+            callbacks=self.callbacks,
             metric=self._metric_name(),
             identity=identity_of(folds, self.random_state) if keeps else None,
         )
@@ -539,6 +547,11 @@ class RisingSearchCV(
     # ----------------------------------------------------------------------- results
 
     def _train(self, tasks: FitTasks) -> None:
+        with self._search.told(None if self.refit is False else self._save_best):
+            self._train_and_refit(tasks)
+        tasks.done()
+
+    def _train_and_refit(self, tasks: FitTasks) -> None:
         try:
             result = self._run.train(tasks)
         except SearchFailedError as error:
@@ -556,7 +569,9 @@ class RisingSearchCV(
             begin = time.perf_counter()
             self.best_estimator_ = tasks.refit(lambda: self._best_estimator(result))
             self.refit_time_ = time.perf_counter() - begin
-        tasks.done()
+
+    def _save_best(self, folder: Path) -> None:
+        joblib.dump(self.best_estimator_, folder / "model.joblib")
 
     def _forget_results(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -679,13 +694,14 @@ class RisingSearchCV(
         return state | {"executor": None}
 
     def __sklearn_clone__(self) -> RisingSearchCV:
-        # An executor cannot be copied, nor an earlier search without what it has found;
-        # clones share them.
+        # An executor cannot be copied, nor an earlier search without what it has found,
+        # and what a copy of a callback hears nobody would see; clones share them.
         bare = copy(self)
-        bare.prior = None
+        bare.prior = bare.callbacks = None
         twin: RisingSearchCV = super(RisingSearchCV, bare).__sklearn_clone__()
         twin.executor = self.executor
         twin.prior = self.prior
+        twin.callbacks = self.callbacks
         return twin
 
 

@@ -19,6 +19,7 @@ from risingsearch.json_values import from_json
 from risingsearch.scheduling.arguments import default_order
 from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.view import SchedulerView
+from risingsearch.search.callbacks import checked_callbacks
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.run_directory import holds_search, saved_header
@@ -42,9 +43,11 @@ class SearchRun:
         executor: Any,
         refits: bool,
         seconds_before: float,
+        callbacks: Sequence[Any] | None,
         **options: Any,
     ) -> None:
         self.folds = folds
+        self._callbacks = checked_callbacks(callbacks or (), functions=True)
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
@@ -85,7 +88,7 @@ class SearchRun:
                 if tasks.epoch_done():
                     search.stop()
 
-        self.search.callbacks = (tell,)
+        self.search.callbacks = (tell, *self._callbacks)
         at_once = True
         try:
             result = self.search.run()

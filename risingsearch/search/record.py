@@ -6,11 +6,17 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Budget, Job, Report
 from risingsearch.checks import is_number
-from risingsearch.errors import EarlierFailureError, SearchFailedError, StateError
+from risingsearch.errors import (
+    CheckpointError,
+    EarlierFailureError,
+    SearchFailedError,
+    StateError,
+)
 from risingsearch.json_values import plain
 from risingsearch.scheduling.replay import (
     Event,
@@ -68,7 +74,7 @@ class Record:
         self._metric, self._begun = metric, begun
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._returned_at: dict[int, float] = {}  # by job, seconds by the clock
-        self._reports: dict[int, Report] = {}  # by job
+        self.reports: dict[int, Report] = {}  # by job
         self._n_calls: dict[int, int] = {}  # by job
         self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
         self._returned: set[int] = set()  # arms whose results may not be recorded yet
@@ -159,7 +165,7 @@ class Record:
         self._enter(job, outcome)
 
     def _enter(self, job: Job, outcome: Outcome) -> None:
-        self._reports[job.id] = outcome.report
+        self.reports[job.id] = outcome.report
         self._n_calls[job.id] = outcome.n_calls
         self._elapsed[job.id] = outcome.elapsed
         if outcome.clock is not None:
@@ -178,7 +184,7 @@ class Record:
                 self.retained.release_live(job.arm)
             return
         for job in jobs:
-            self._reports[job.id] = Report(job)
+            self.reports[job.id] = Report(job)
             self._returned.add(job.arm)
             self.scheduler.fail(job, "interrupted", now=now)
         self.flush()
@@ -272,21 +278,21 @@ class Record:
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
-            history=full_history(scheduler.history, self._reports),
+            history=full_history(scheduler.history, self.reports),
             candidates=self.candidates,
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,
             n_calls=sum(self._n_calls.values()),
             stop_reason=scheduler.stop_reason or UNFINISHED,
             direction=scheduler.direction,
-            failures=[r for r in self._reports.values() if r.failure is not None],
+            failures=[r for r in self.reports.values() if r.failure is not None],
             _trainable=self.trainable,
             _best_checkpoint=None
             if arm is None
             else self.retained.best(Key(arm, scheduler.best_epoch)),
             trust_in_prior=scheduler.trust_in_prior(),
             metric=self._metric,
-            other_metrics=_numeric(self._reports.values()),
+            other_metrics=_numeric(self.reports.values()),
             budget=Budget(**budget),
             begun=self._begun,
             wall_seconds=self.wall_seconds,
@@ -295,13 +301,24 @@ class Record:
             returned_at=dict(self._returned_at),
         )
 
+    def save_best(self, folder: Path) -> None:
+        """Write the checkpoint of the best epoch into a folder."""
+        scheduler = self.scheduler
+        assert scheduler.best_arm is not None
+        key = Key(scheduler.best_arm, scheduler.best_epoch)
+        checkpoint = self.retained.best(key)
+        if isinstance(checkpoint, CheckpointError):
+            raise checkpoint
+        assert checkpoint is not None
+        (folder / "checkpoint").write_bytes(checkpoint)
+
     def all_failed(self, since: int, *, early: bool) -> SearchFailedError:
         """Return the error for a search, or its jobs since one, without a finite score.
 
         ``early`` says that it ended because of that.
         """
         first = 0 if self.scheduler.best_arm is None else since
-        reports = [self._reports[job] for job in sorted(self._reports) if job >= first]
+        reports = [self.reports[job] for job in sorted(self.reports) if job >= first]
         failures = [r.failure for r in reports if r.failure is not None]
         opened = len({report.job.arm for report in reports})
         which = "trained by this run" if first else "opened"

@@ -35,6 +35,7 @@ from risingsearch.search.arguments import (
     saved_prior,
     shown_arguments,
 )
+from risingsearch.search.callbacks import Callback, Teller, checked_callbacks
 from risingsearch.search.finished import keep_in_history
 from risingsearch.search.loop import Loop
 from risingsearch.search.playback import RecordedOpenings
@@ -112,8 +113,9 @@ class RisingSearch:
     order : {"completion", "ask"}, default "completion"
         "completion" never lets workers wait; "ask" gives the same run whatever finishes
         first; see ``Scheduler``.
-    callbacks : sequence of callable
-        Each is called as ``callback(search, report)`` after every job.
+    callbacks : sequence of Callback or callable
+        A ``Callback`` hears of every epoch, on all faces alike; a function is called as
+        ``callback(search, report)`` after every job.
     policy_params, objective, slice, direction, max_failures, score_range, epoch_costs
         See ``Scheduler``.
     error_score : float or "raise", optional
@@ -205,7 +207,7 @@ class RisingSearch:
         executor: concurrent.futures.Executor | None = None,
         n_jobs: int | None = None,
         order: str = "completion",
-        callbacks: Sequence[Callable[[RisingSearch, Report], object]] = (),
+        callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
         policy_params: dict[str, Any] | None = None,
         objective: str = "best",
         slice: int | None = None,
@@ -245,7 +247,7 @@ class RisingSearch:
         )
         self.trainable = checked_trainable(trainable)
         self.candidates = arguments.candidates
-        self.callbacks = tuple(callbacks)
+        self.callbacks = checked_callbacks(callbacks, functions=True)
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
         self._raise_failures = error_score == "raise"
         entropy = arguments.seed
@@ -261,6 +263,7 @@ class RisingSearch:
             metric=metric or "score",
             begun=begun,
         )
+        self.save_best: Callable[[Path], object] | None = self._record.save_best
         self._loop = Loop(
             self._record,
             workers,
@@ -278,6 +281,14 @@ class RisingSearch:
                 check_only_own(directory.path)
             self._record.open(directory, header)
             self._key = run_key(directory.path, self._seeds.entropy)
+        self._teller = Teller(
+            lambda: self.callbacks,
+            lambda: self.scheduler,
+            search=self._key,
+            metric=metric or "score",
+            params=self.candidates.__getitem__,
+            reports=self._record.reports,
+        )
 
     @classmethod
     def resume(
@@ -288,7 +299,7 @@ class RisingSearch:
         executor: concurrent.futures.Executor | None = None,
         policy: Callable[..., Policy] | Policy | None = None,
         proposer: Proposer | None = None,
-        callbacks: Sequence[Callable[[RisingSearch, Report], object]] = (),
+        callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
         timeout: float | None = None,
         progress: bool = False,
         max_checkpoint_bytes: int | None = None,
@@ -438,7 +449,7 @@ class RisingSearch:
         KeyboardInterrupt
             On Ctrl-C; ``result`` returns what was found, and ``run`` goes on.
         """
-        with self._record.held():
+        with self._record.held(), self._teller.telling(self.save_best):
             self._loop.run(self._on_report)
             self._record.save_state()
         if self._loop.interrupted:
@@ -464,6 +475,16 @@ class RisingSearch:
         ``run`` and ``extend`` do so themselves; this is for what is done around them.
         """
         return self._record.held()
+
+    def told(
+        self, save_best: Callable[[Path], object] | None
+    ) -> AbstractContextManager[None]:
+        """Tell callbacks that the search ends when a ``with`` block does.
+
+        ``run`` does so itself; this is for what belongs to the search and is done after
+        it, and for a model of one's own: ``save_best`` writes it into a folder.
+        """
+        return self._teller.telling(save_best)
 
     def stop(self) -> None:
         """End the search once the jobs in flight are back; for callbacks."""
@@ -508,7 +529,9 @@ class RisingSearch:
 
     def _on_report(self, report: Report) -> None:
         for callback in self.callbacks:
-            callback(self, report)
+            if not isinstance(callback, Callback):
+                callback(self, report)
+        self._teller.epochs()
         if self._raise_failures:
             self._raise_failure(report)
         elif report.failure is not None:

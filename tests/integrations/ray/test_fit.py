@@ -18,6 +18,7 @@ import ray
 from ray import cloudpickle, tune
 from ray.tune.search.optuna import OptunaSearch
 
+from risingsearch import Callback
 from risingsearch.errors import CheckpointError
 from risingsearch.integrations.ray import RisingScheduler, results
 
@@ -247,3 +248,28 @@ def test_the_guide_tells_the_truth(tmp_path, monkeypatch):
     exec(second, vars(guide))
     assert guide.scheduler.n_epochs == 30
     cloudpickle.unregister_pickle_by_value(guide)
+
+
+class Heard(Callback):
+    def __init__(self):
+        self.epochs, self.ended = [], []
+
+    def epoch_ends(self, epoch):
+        self.epochs.append(epoch)
+
+    def search_ends(self, search):
+        self.ended.append(search)
+
+
+def test_callbacks_hear_of_every_epoch(fit):
+    heard = Heard()
+    scheduler = RisingScheduler(20, 8, n_jobs=1, seed=0, callbacks=[heard])
+    tops = {"top": tune.grid_search([0.1, 0.2, 0.3]), "saves": True}
+    fit(train, tops, scheduler)
+    told = [(epoch.metrics["trial_id"], epoch.score) for epoch in heard.epochs]
+    assert told == [(row["trial_id"], row["score"]) for row in scheduler.history]
+    assert {epoch.params["top"] for epoch in heard.epochs} == {0.1, 0.2, 0.3}
+    assert all(epoch.seconds > 0 for epoch in heard.epochs)
+    [ended] = heard.ended
+    assert (ended.metric, ended.best_score) == ("score", scheduler.best_score)
+    assert ended.best_params["top"] == 0.3

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import joblib
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
 
-from risingsearch import RisingSearchCV
+from risingsearch import Callback, RisingSearchCV
 from risingsearch.errors import InvalidParameterError
 
 callback = pytest.importorskip("sklearn.callback", reason="new in scikit-learn 1.9")
@@ -101,3 +103,43 @@ def test_errors_tear_it_down():
 def test_without_callbacks():
     search = rising(Listener()).set_callbacks()
     assert search.fit(X, Y).n_epochs_ == 10
+
+
+class Heard(Callback):
+    """Keeps what it hears of, and the model that is offered at the end."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.epochs, self.ended = [], []
+
+    def epoch_ends(self, epoch):
+        self.epochs.append(epoch)
+
+    def search_ends(self, search):
+        self.ended.append(search)
+        if search.save_best is not None:
+            search.save_best(self.folder)
+
+
+def test_the_search_s_own_callbacks_hear_of_every_epoch_and_get_the_model(tmp_path):
+    heard = Heard(tmp_path)
+    search = rising(Listener(), callbacks=[heard]).fit(X, Y)
+    told = [(epoch.arm, epoch.epoch, epoch.score) for epoch in heard.epochs]
+    names = ("arm", "epoch", "score")
+    assert told == [tuple(row[name] for name in names) for row in search.history_]
+    assert heard.epochs[0].params.keys() == {"alpha"}
+    [ended] = heard.ended
+    assert ended.best_params == search.best_params_
+    model = joblib.load(tmp_path / "model.joblib")
+    assert (model.predict(X) == search.predict(X)).all()
+
+
+def test_clones_share_the_callbacks(tmp_path):
+    heard = Heard(tmp_path)
+    search = rising(Listener(), callbacks=[heard])
+    assert clone(search).callbacks == [heard]
+
+
+def test_an_argument_that_is_no_callback():
+    with pytest.raises(InvalidParameterError, match="callbacks must be a list"):
+        rising(Listener(), callbacks=3).fit(X, Y)

@@ -1,0 +1,258 @@
+"""What callbacks are told: each epoch of a search, once, with the same facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from risingsearch.arms import EpochFacts, Report, SearchFacts
+from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.scheduler import Scheduler
+
+
+class Callback:
+    """Follows a search; subclass it, with the methods that you need.
+
+    The same on every face: ``RisingSearch``, ``RisingSearchCV``, ``RisingSampler`` and
+    ``RisingScheduler`` take ``callbacks=[...]``. All methods are called in the process
+    and the thread that decide, so what they do delays the search.
+
+    Examples
+    --------
+    >>> from risingsearch import Functions, RisingSearch
+    >>> class Show(Callback):
+    ...     def epoch_ends(self, epoch):
+    ...         print(epoch.arm, epoch.epoch, epoch.score, epoch.budget_left)
+    >>> def start(params, seed):
+    ...     return params
+    >>> def train(state):
+    ...     return state["score"]
+    >>> candidates = [{"score": 0.5}, {"score": 0.7}]
+    >>> search = RisingSearch(
+    ...     Functions(start, train),
+    ...     candidates,
+    ...     policy="round-robin",
+    ...     budget=3,
+    ...     callbacks=[Show()],
+    ...     shuffle=False,
+    ... )
+    >>> search.run().best_score
+    0 1 0.5 2
+    1 1 0.7 1
+    0 2 0.5 0
+    0.7
+    """
+
+    def search_begins(self, search: SearchFacts) -> object:
+        """Hear that a search begins, or goes on."""
+
+    def epoch_ends(self, epoch: EpochFacts) -> object:
+        """Hear of an epoch, once it is recorded: of each one, and once."""
+
+    def search_ends(self, search: SearchFacts) -> object:
+        """Hear that a search has ended, for whatever reason; it may go on later."""
+
+
+def checked_callbacks(callbacks: Iterable[Any], *, functions: bool) -> tuple[Any, ...]:
+    """Return the callbacks, or raise an InvalidParameterError for what is none.
+
+    ``functions`` says whether plain functions are allowed.
+    """
+    if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
+        msg = f"callbacks must be a list of them; got {callbacks!r}"
+        raise InvalidParameterError(msg)
+    given = tuple(callbacks)
+    for one in given:
+        if isinstance(one, Callback) or (functions and callable(one)):
+            continue
+        also = " or a function of (search, report)" if functions else ""
+        msg = (
+            f"each of the callbacks must be a risingsearch.Callback{also}; got {one!r}"
+        )
+        raise InvalidParameterError(msg)
+    return given
+
+
+class Teller:
+    """Tells callbacks what a scheduler has recorded.
+
+    Parameters
+    ----------
+    callbacks : callable
+        Returns them; what is no ``Callback`` is passed over.
+    scheduler : callable
+        Returns the scheduler; another one has recorded the same, perhaps in another
+        order, and goes on with it.
+    search : str
+        Which search it is.
+    metric : str
+        What the score is called.
+    params : callable
+        Returns the parameters of an arm.
+    reports : mapping
+        The reports of jobs by their numbers; of those that are not in it, seconds are
+        the cost.
+    name : callable, optional
+        Returns what callbacks know an arm of the scheduler by.
+    """
+
+    def __init__(
+        self,
+        callbacks: Callable[[], Sequence[Any]],
+        scheduler: Callable[[], Scheduler],
+        *,
+        search: str,
+        metric: str,
+        params: Callable[[int], Mapping[str, Any]],
+        reports: Mapping[int, Report],
+        name: Callable[[int], int] = int,
+    ) -> None:
+        self._callbacks = callbacks
+        self._scheduler = scheduler
+        self._search, self._metric = search, metric
+        self._params, self._name = params, name
+        self._reports = reports
+        self._is_telling = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._followed: Scheduler | None = None
+        self._n_rows = 0  # of its history, that were told
+        self._n_told = 0  # epochs
+        self._trained: dict[int, int] = {}  # the last epoch told of each arm
+        self._lost: set[tuple[int, int]] = set()  # arms and their epochs
+        self._best: tuple[int | None, float, int] = None, math.nan, 0
+
+    @contextmanager
+    def telling(
+        self, save_best: Callable[[Path], object] | None = None
+    ) -> Iterator[None]:
+        """Tell that the search begins, and that it ends when a ``with`` block does."""
+        if self._is_telling:  # the end is that of the outer block
+            yield
+            self.epochs()
+            return
+        self.begins()
+        self._is_telling = True
+        try:
+            yield
+        except BaseException:
+            save_best = None
+            raise
+        finally:
+            self._is_telling = False
+            try:
+                self.epochs()
+            finally:
+                self.ends(save_best)
+
+    def begins(self) -> None:
+        """Tell that the search begins or goes on, and all of its epochs so far."""
+        if not self._heard_by():
+            return
+        self._begin()
+        facts = self._facts(earlier=tuple(self._news(earlier=True)))
+        for callback in self._heard_by():
+            callback.search_begins(facts)
+
+    def epochs(self) -> None:
+        """Tell of the epochs that were recorded since."""
+        callbacks = self._heard_by()
+        if not callbacks:
+            return
+        for epoch in list(self._news(earlier=False)):
+            for callback in callbacks:
+                callback.epoch_ends(epoch)
+
+    def ends(self, save_best: Callable[[Path], object] | None = None) -> None:
+        """Tell that the search has ended, to each of them whatever the others raise."""
+        heard_by = self._heard_by()
+        if not heard_by:
+            return
+        reason = self._scheduler().stop_reason
+        facts = self._facts(stop_reason=reason, save_best=save_best)
+        with ExitStack() as calls:
+            for callback in reversed(heard_by):
+                calls.callback(callback.search_ends, facts)
+
+    def _heard_by(self) -> list[Callback]:
+        return [one for one in self._callbacks() if isinstance(one, Callback)]
+
+    def _facts(self, **more: Any) -> SearchFacts:
+        scheduler, best = self._scheduler(), self._scheduler().best_arm
+        return SearchFacts(
+            search=self._search,
+            policy=scheduler.policy_name,
+            metric=self._metric,
+            direction=scheduler.direction,
+            budget=scheduler.budget,
+            unit=scheduler.unit,
+            max_epochs=scheduler.max_epochs,
+            best_arm=None if best is None else self._name(best),
+            best_score=scheduler.best_score,
+            best_epoch=scheduler.best_epoch,
+            best_params={} if best is None else dict(self._params(best)),
+            **more,
+        )
+
+    def _news(self, *, earlier: bool) -> Iterator[EpochFacts]:
+        scheduler = self._scheduler()
+        if scheduler is not self._followed:
+            self._followed, self._n_rows = scheduler, 0
+        rows = scheduler.history[self._n_rows :]
+        self._n_rows += len(rows)
+        n_of_job: dict[int, int] = {}
+        for row in rows:
+            k = n_of_job.get(row["job"], 0)
+            n_of_job[row["job"]] = k + 1
+            if self._is_new(row):
+                yield self._epoch(scheduler, row, k, earlier=earlier)
+
+    def _is_new(self, row: Mapping[str, Any]) -> bool:
+        arm, epoch = self._name(row["arm"]), row["epoch"]
+        if math.isnan(row["score"]) and "failure" in row:
+            is_new = (arm, epoch) not in self._lost
+            self._lost.add((arm, epoch))
+            return is_new
+        told = self._trained.get(arm, 0)
+        self._trained[arm] = max(epoch, told)
+        return bool(epoch > told)
+
+    def _epoch(
+        self, scheduler: Scheduler, row: Mapping[str, Any], k: int, *, earlier: bool
+    ) -> EpochFacts:
+        """Return the facts of a row, the ``k``-th of its job."""
+        self._n_told += 1
+        arm, score = self._name(row["arm"]), row["score"]
+        best = self._best[1]
+        if math.isfinite(score) and not scheduler.sign * score <= scheduler.sign * best:
+            self._best = arm, score, row["epoch"]
+        left = scheduler.budget - self._n_told
+        if scheduler.unit != "epochs":
+            left = math.nan if earlier else scheduler.budget - scheduler.spent
+        seconds: float = row["cost"]
+        metrics: Mapping[str, Any] = {}
+        report = self._reports.get(row["job"])
+        if report is not None:
+            trained = k < len(report.scores)
+            seconds = report.seconds[k] if trained else math.nan
+            metrics = report.metrics[k] if trained else {}
+        return EpochFacts(
+            search=self._search,
+            number=self._n_told,
+            arm=arm,
+            params=self._params(row["arm"]),
+            epoch=row["epoch"],
+            score=score,
+            metrics=metrics,
+            seconds=seconds,
+            reason=row["reason"],
+            failure=row.get("failure"),
+            best_arm=self._best[0],
+            best_score=self._best[1],
+            best_epoch=self._best[2],
+            budget_left=max(0, left),
+        )
