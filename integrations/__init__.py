@@ -13,4 +13,6 @@ it is missing; this package imports none.
     ``executor=client.get_executor()``: searches on the workers of a Dask cluster.
 ``risingsearch.integrations.ray``
     ``RisingScheduler``: Ray Tune trials that pause and come back; ``results``.
+``risingsearch.integrations.trackers``
+    ``MLflowTracker``, ``TensorBoardTracker``, ``WandbTracker``: live views.
 """

@@ -143,17 +143,21 @@ def _plan(arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    from risingsearch.cli.trackers import made_trackers
     from risingsearch.scripts.run import run_sweep
     from risingsearch.scripts.sweep import read_sweep
 
     sweep = read_sweep(arguments.sweep)
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
     with _advice(run_dir, str(arguments.sweep)):
-        result, checkpoint = run_sweep(sweep, run_dir, trust_run_dir=arguments.trust)
+        result, checkpoint = run_sweep(
+            sweep, run_dir, trust_run_dir=arguments.trust, trackers=made_trackers
+        )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
 
 def _resume(arguments: argparse.Namespace) -> None:
+    from risingsearch.cli.trackers import made_trackers
     from risingsearch.scripts.run import resume_sweep
 
     run_dir = arguments.run_dir
@@ -163,6 +167,7 @@ def _resume(arguments: argparse.Namespace) -> None:
             arguments.budget,
             retry_failed=arguments.retry_failed,
             trust_run_dir=arguments.trust,
+            trackers=made_trackers,
         )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 

@@ -24,7 +24,7 @@ from risingsearch.storage.run_directory import (
 )
 
 FILE = "sweep.json"
-MAY_CHANGE = {"command", "workers", "max_alive", "timeout", "environment"}
+MAY_CHANGE = {"command", "workers", "max_alive", "timeout", "environment", "tracker"}
 """Keys of a sweep that do not define what is searched; neither does the folder."""
 ONLY_AT_FIRST = {"prior"}
 """Keys that are read when a run begins, and then kept in it."""

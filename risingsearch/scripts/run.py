@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
 from risingsearch.scripts.sweep import Sweep, checked_sweep
+from risingsearch.scripts.trackers import Made
 from risingsearch.scripts.trainable import CommandTrainable
+from risingsearch.search.callbacks import Callback
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
@@ -33,6 +37,10 @@ RETAINED = 2
 """Checkpoint directories of an arm: the last, and one for when that is gone."""
 
 
+def _no_trackers(options: dict[str, dict[str, Any]]) -> list[Callback]:
+    return []
+
+
 def run_sweep(
     sweep: Sweep,
     run_dir: Path,
@@ -41,13 +49,15 @@ def run_sweep(
     *,
     retry_failed: bool = False,
     trust_run_dir: bool = False,
+    trackers: Made = _no_trackers,
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
     The scripts run in ``cwd``, by default the current folder. ``more`` is added to the
     budget first, and ``retry_failed`` tries what has failed again. Nothing is
     unpickled, but the directory says what runs, and where: one that others own or can
-    write to is refused unless ``trust_run_dir``. Returned are the result and the
+    write to is refused unless ``trust_run_dir``. ``trackers`` makes those that the
+    sweep names. Returned are the result and the
     checkpoint directory of the best arm.
     """
     if not trust_run_dir:
@@ -69,11 +79,16 @@ def run_sweep(
         trainable,
         executor=executor,
         n_jobs=_n_jobs(sweep, run_dir),
-        callbacks=[cleaner, ResumeCheck()] if sweep.resume else [cleaner],
+        callbacks=[
+            cleaner,
+            *([ResumeCheck()] if sweep.resume else []),
+            *(trackers(sweep.tracker.options(cwd)) if sweep.tracker else []),
+        ],
         run_dir=run_dir,
         trust_run_dir=trust_run_dir,
         identity=now if begun is None else begun,
     )
+    search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
     if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search.held(), _ended(executor, trainable), interrupted_by_termination():
@@ -143,6 +158,14 @@ def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
     )
 
 
+def _copy_best(search: RisingSearch, trainable: CommandTrainable, folder: Path) -> None:
+    """Copy the checkpoint directory of the best arm into a folder."""
+    scheduler = search.scheduler
+    assert scheduler.best_arm is not None
+    best = trainable.checkpoint_from(scheduler.best_arm, scheduler.best_epoch)
+    shutil.copytree(best, folder, dirs_exist_ok=True)
+
+
 def _n_jobs(sweep: Sweep, run_dir: Path) -> int:
     """Return how many workers the search has begun with."""
     if holds_search(run_dir):
@@ -168,6 +191,7 @@ def resume_sweep(
     *,
     retry_failed: bool = False,
     trust_run_dir: bool = False,
+    trackers: Made = _no_trackers,
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, as it was last run.
 
@@ -191,6 +215,7 @@ def resume_sweep(
         more,
         retry_failed=retry_failed,
         trust_run_dir=trust_run_dir,
+        trackers=trackers,
     )
 
 

@@ -22,6 +22,7 @@ try:
     import yaml
     from pydantic import (
         AfterValidator,
+        BeforeValidator,
         Discriminator,
         Field,
         PrivateAttr,
@@ -42,6 +43,7 @@ from risingsearch.scripts.nesting import check_name, flattened
 from risingsearch.scripts.parameter import Strict, without_nul
 from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.space import Choice, Fixed, Parameter
+from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
 
 LONGEST = 1e9  # seconds, some 30 years
@@ -222,6 +224,11 @@ class Sweep(Strict):
         path or a storage URL; a dict with ``path`` and any of its arguments ``score``,
         ``direction`` and ``name``; a list of these; or a dict with the list as
         ``searches``, and ``skip_unusable``. Paths are from the folder of the file.
+    tracker : str, dict or list, optional
+        Where the search is logged while it runs: ``mlflow``, ``tensorboard`` or
+        ``wandb``; a dict of these names to the arguments of
+        ``risingsearch.integrations.trackers``; or a list. Folders are from the one in
+        which the scripts run.
     """
 
     command: list[Text] = Field(min_length=1)
@@ -251,6 +258,7 @@ class Sweep(Strict):
     retries: int = Field(default=0, ge=0, le=MOST_RETRIES)
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     prior: PriorSetting | None = None
+    tracker: Annotated[TrackerSetting | None, BeforeValidator(as_mapping)] = None
     _folder: Path = PrivateAttr(default_factory=Path)
 
     @field_validator("command", mode="before")

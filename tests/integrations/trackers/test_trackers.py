@@ -1,0 +1,70 @@
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from searching import TRACKERS, a_search, after, scores
+from stores import STORES
+
+from risingsearch import MissingDependencyError, RisingSearch
+
+kinds = pytest.mark.parametrize("kind", TRACKERS)
+pytestmark = [
+    # mlflow's own, of SQLAlchemy, and of files that it leaves to be closed
+    pytest.mark.filterwarnings("ignore:::sqlalchemy"),
+    pytest.mark.filterwarnings("ignore:.*noload"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def once(expected):
+    """Return what a store holds that has every score once."""
+    return {
+        arm: {step: [pytest.approx(score)] for step, score in curve.items()}
+        for arm, curve in expected.items()
+    }
+
+
+@kinds
+def test_every_epoch_is_a_step_of_its_arms_one_run(kind):
+    result = a_search(TRACKERS[kind]()).run()
+    assert "revived" in result.history["reason"]
+    assert STORES[kind]() == once(scores(result))
+
+
+@kinds
+def test_killed_and_resumed_every_step_is_logged_once(kind, tmp_path):
+    script = Path(__file__).with_name("searching.py")
+    killed = subprocess.run([sys.executable, script, kind], cwd=tmp_path, check=False)
+    assert killed.returncode == -9
+    logged = sum(len(curve) for curve in STORES[kind]().values())
+    result = a_search(TRACKERS[kind](), run_dir="run").run()
+    assert 0 < logged < result.n_epochs
+    assert STORES[kind]() == once(scores(result))
+
+
+@kinds
+def test_another_run_of_the_same_search_adds_to_it(kind):
+    search = a_search(TRACKERS[kind](), after(3, RisingSearch.stop))
+    before = search.run()
+    assert STORES[kind]() == once(scores(before))
+    after_all = search.run()
+    assert after_all.n_epochs > before.n_epochs
+    assert STORES[kind]() == once(scores(after_all))
+
+
+@kinds
+def test_without_its_package_it_says_what_to_install(kind, monkeypatch):
+    monkeypatch.setattr(
+        "risingsearch.integrations.trackers.tracker.find_spec", lambda name: None
+    )
+    with pytest.raises(MissingDependencyError, match=rf"risingsearch\[{kind}\]"):
+        a_search(TRACKERS[kind]()).run()
+
+
+@kinds
+def test_it_can_be_pickled(kind):
+    tracker = TRACKERS[kind]()
+    assert vars(pickle.loads(pickle.dumps(tracker))) == vars(tracker)
