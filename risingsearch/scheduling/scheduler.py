@@ -168,7 +168,7 @@ class Scheduler(SchedulerView):
         self.policy_params, self.objective = given.policy_params, given.objective
         self.direction, self.score_range = given.direction, given.score_range
         self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
-        self.max_failures = given.max_failures
+        self.max_failures, self.epoch_costs = given.max_failures, given.epoch_costs
         self._budget = open_budget(
             given.budget, given.n_arms, given.n_jobs, given.epoch_costs
         )

@@ -122,6 +122,7 @@ class Teller:
         self._followed: Scheduler | None = None
         self._n_rows = 0  # of its history, that were told
         self._n_told = 0  # epochs
+        self._charged: float = 0  # for them, where the budget is in epochs
         self._trained: dict[int, int] = {}  # the last epoch told of each arm
         self._lost: set[tuple[int, int]] = set()  # arms and their epochs
         self._best: tuple[int | None, float, int] = None, math.nan, 0
@@ -230,7 +231,9 @@ class Teller:
         best = self._best[1]
         if math.isfinite(score) and not scheduler.sign * score <= scheduler.sign * best:
             self._best = arm, score, row["epoch"]
-        left = scheduler.budget - self._n_told
+        costs = scheduler.epoch_costs
+        self._charged += 1 if costs is None else costs[row["epoch"] - 1]
+        left = scheduler.budget - self._charged
         if scheduler.unit != "epochs":
             left = math.nan if earlier else scheduler.budget - scheduler.spent
         seconds: float = row["cost"]
