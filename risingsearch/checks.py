@@ -74,6 +74,8 @@ def on_one_line(text: str, longest: int = _SHOWN) -> str:
 
 def is_number(value: object) -> bool:
     """Return whether this is a real number; True and False are none."""
+    if type(value) in (float, int):  # most are, and abstract classes are slow to ask
+        return True
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 

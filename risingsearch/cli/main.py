@@ -25,6 +25,7 @@ from risingsearch.cli.options import (
 )
 from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.sweeps import add_commands
+from risingsearch.cli.watch import add_watch
 from risingsearch.errors import (
     ExecutorFailedError,
     RisingSearchError,
@@ -111,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     add_json(demo, "print JSON; progress goes to stderr")
     add_commands(commands)
     add_import(commands)
+    add_watch(commands)
     add_history(commands)
     return parser
 

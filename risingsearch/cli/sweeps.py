@@ -196,7 +196,7 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
 def _print_found(
     result: SearchResult, run_dir: Path, checkpoint: Path, *, as_json: bool
 ) -> None:
-    facts = _facts(result, run_dir) | {"checkpoint": str(checkpoint)}
+    facts = facts_of(result, run_dir) | {"checkpoint": str(checkpoint)}
     _print_result(result, facts, as_json=as_json)
 
 
@@ -205,19 +205,20 @@ def _status(arguments: argparse.Namespace) -> None:
     from risingsearch.storage.run_directory import is_held
 
     result = _saved_result(arguments.run_dir)
-    facts = _facts(result, arguments.run_dir)
+    facts = facts_of(result, arguments.run_dir)
     if is_held(arguments.run_dir):
         facts["stop_reason"] = RUNNING
     elif result.stop_reason == UNFINISHED:
         facts["stop_reason"] = (
-            f"none: it has stopped; {_how_to_go_on(arguments.run_dir)}"
+            f"none: it has stopped; {how_to_go_on(arguments.run_dir)}"
         )
         if n_running := facts["arms"].pop("running", 0):
             facts["arms"]["interrupted"] = n_running
     _print_result(result, facts, as_json=arguments.json)
 
 
-def _how_to_go_on(run_dir: Path) -> str:
+def how_to_go_on(run_dir: Path) -> str:
+    """Return how a search that has stopped is continued."""
     if _is_of_sweep(run_dir):
         return f"continue with: risingsearch resume {run_dir}"
     return (
@@ -263,19 +264,28 @@ def _reported(
     run_dir: Path,
 ) -> tuple[SearchResult, dict[str, Any], dict[str, str] | None]:
     """Return what a run has found, and its settings and space in words."""
-    from risingsearch.storage.run_directory import is_held, saved_header, understood
+    from risingsearch.storage.run_directory import is_held
 
     result = _saved_result(run_dir)
     if is_held(run_dir):
         result = replace(result, stop_reason=RUNNING)
+    return result, *settings_and_space(run_dir)
+
+
+def settings_and_space(
+    run_dir: Path,
+) -> tuple[dict[str, Any], dict[str, str] | None]:
+    """Return how a run was made, and what it searches in words, where that is known."""
+    from risingsearch.storage.run_directory import saved_header, understood
+
     settings = saved_header(run_dir)["settings"]
-    shown = {name: settings[name] for name in SHOWN if settings[name] is not None}
-    space = None
     with understood(run_dir):
-        if sweep := _sweep_of(run_dir):
-            shown = {"command": shlex.join(sweep["command"]), **shown}
-            space = {name: _searched(p) for name, p in sweep["parameters"].items()}
-    return result, shown, space
+        shown = {name: settings[name] for name in SHOWN if settings[name] is not None}
+        sweep = _sweep_of(run_dir)
+        if sweep is None:
+            return shown, None
+        space = {name: _searched(p) for name, p in sweep["parameters"].items()}
+        return {"command": shlex.join(sweep["command"]), **shown}, space
 
 
 def _sweep_of(run_dir: Path) -> Mapping[str, Any] | None:
@@ -310,9 +320,14 @@ def _searched(parameter: Any) -> str:
 
 def _saved_result(run_dir: Path) -> SearchResult:
     from risingsearch.search.search import RisingSearch
+
+    return as_swept(RisingSearch.saved_result(run_dir), run_dir)
+
+
+def as_swept(result: SearchResult, run_dir: Path) -> SearchResult:
+    """Return the result of a run with what only its sweep knows, if it is one."""
     from risingsearch.storage.run_directory import understood
 
-    result = RisingSearch.saved_result(run_dir)
     with understood(run_dir):
         sweep = _sweep_of(run_dir)
         if sweep is None:
@@ -324,7 +339,8 @@ def _saved_result(run_dir: Path) -> SearchResult:
         return replace(result, metric=_metric_of(sweep), arms=arms)
 
 
-def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:
+def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
+    """Return how far a run has come."""
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,
@@ -335,13 +351,13 @@ def _facts(result: SearchResult, run_dir: Path) -> dict[str, Any]:
         "best_params": result.best_params,
         "arms": dict(Counter(arm.status for arm in result.arms)),
         "failures": len(result.failures),
-        "first_failure": _first_failure(result),
+        "first_failure": first_failure(result),
         "stop_reason": result.stop_reason,
         "left_out": result.left_out,
     }
 
 
-def _first_failure(result: SearchResult) -> str | None:
+def first_failure(result: SearchResult) -> str | None:
     """Return how the first of the arms has failed that have not been mended since."""
     failed = {arm.arm for arm in result.arms if arm.status == "failed"}
     failures = [report for report in result.failures if report.job.arm in failed]

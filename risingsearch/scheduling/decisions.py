@@ -114,12 +114,11 @@ class Decider:
         return self._start(arm, Choice(arm, given))
 
     def _start(self, selected: int, choice: Choice) -> Job:
-        arm, n_epochs, beforehand = choice
+        arm, n_epochs, _ = choice
         try:
             if arm != selected:
                 self._policy.open_instead(selected, arm)
-            reason = OPENED_BEFOREHAND if beforehand else self._reason(arm)
-            why = Decision(self._jobs.rounds + 1, reason, self._index(arm))
+            why = self.why(choice)
             job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
             self._budget.reserve(job)
             self._records.start(arm)
@@ -130,6 +129,11 @@ class Decider:
             self._selected, self._chosen, self.waits = None, None, False
             self._undo.put_back()
             raise
+
+    def why(self, choice: Choice) -> Decision:
+        """Return why this starts."""
+        reason = OPENED_BEFOREHAND if choice.beforehand else self._reason(choice.arm)
+        return Decision(self._jobs.rounds + 1, reason, self._index(choice.arm))
 
     def _index(self, arm: int) -> dict[str, float]:
         """Return the named parts of an arm's index; none before it is opened."""

@@ -81,6 +81,10 @@ class Jobs:
         self.rounds -= result.job.n_epochs - result.charged
         return result, self._decisions.pop(job_id)
 
+    def why(self, job: Job) -> Decision:
+        """Return why a job was started that is not recorded yet."""
+        return self._decisions[self.checked(job).id]
+
     def unrecorded(self) -> Iterator[tuple[int, Decision]]:
         """Yield the arm of every job that is not recorded yet, and why it started."""
         for job_id, why in self._decisions.items():

@@ -277,6 +277,40 @@ class Scheduler(SchedulerView):
         from_epoch = int(self._records.epochs[chosen.arm])
         return Job(chosen.arm, from_epoch, chosen.n_epochs, self.n_asked)
 
+    def why(self, job: Job) -> tuple[str, dict[str, float]]:
+        """Return why a job is in flight, or would be the next one.
+
+        Parameters
+        ----------
+        job : Job
+            From ``ask`` and not yet told, or from ``peek``.
+
+        Returns
+        -------
+        reason : str
+            As ``history`` will have it.
+        parts : dict of str to float
+            The parts of the arm's index when it was chosen.
+
+        Raises
+        ------
+        JobError
+            If the job is neither.
+
+        Examples
+        --------
+        >>> scheduler = Scheduler(n_arms=3, budget=8, max_epochs=5)
+        >>> scheduler.why(scheduler.peek())
+        ('opened', {})
+        """
+        if job == self.peek():
+            chosen = self._decide()
+            assert chosen is not None
+            decision = self._decider.why(chosen)
+        else:
+            decision = self._jobs.why(job)
+        return decision.reason, decision.parts
+
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Give an arm epochs that were decided elsewhere, and reserve them.
 

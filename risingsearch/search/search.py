@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from risingsearch.arms import Budget, Report
 from risingsearch.errors import (
@@ -52,8 +52,10 @@ from risingsearch.search.workers import (
     workers_of,
     workers_to_resume,
 )
+from risingsearch.storage.journal import Recorded, read_on
 from risingsearch.storage.permissions import check_only_own
 from risingsearch.storage.run_directory import (
+    JOURNAL,
     RunDirectory,
     holds_search,
     no_collection,
@@ -380,7 +382,11 @@ class RisingSearch:
         StateError
             If its decisions are made otherwise now.
         """
-        path = Path(run_dir)
+        return cls._replayed(Path(run_dir)).result()
+
+    @classmethod
+    def _replayed(cls, path: Path) -> Replayed:
+        """Return the search of a directory, only to be shown."""
         with no_collection(), understood(path):
             saved = saved_search(path)
             _check_names(saved.header)
@@ -402,17 +408,7 @@ class RisingSearch:
                 )
                 search = cls._shown(arguments | {"proposer": openings})
                 search._record.replay(saved.events, 0, None)
-            result = search.result()
-            metric = saved_metric(saved.header) or result.metric
-        msg = f"the best state is in {path}: RisingSearch.resume gives it"
-        missing = CheckpointError(msg)
-        return replace(
-            result,
-            left_out=left_out,
-            metric=metric,
-            begun=saved.header.get("begun"),
-            _best_checkpoint=missing,
-        )
+        return Replayed(search, path, saved.recorded, left_out)
 
     @classmethod
     def _shown(cls, arguments: Mapping[str, Any]) -> RisingSearch:
@@ -548,6 +544,42 @@ class RisingSearch:
                     f"scored {score} at epoch {epoch}, and error_score is 'raise'"
                 )
                 raise SearchFailedError(msg)
+
+
+class Replayed(NamedTuple):
+    """The search of a directory, brought to where it was, only to be shown."""
+
+    search: RisingSearch
+    path: Path
+    recorded: Recorded
+    left_out: str | None
+
+    def result(self) -> SearchResult:
+        """Return what the search has found."""
+        path, header = self.path, self.recorded.header
+        with no_collection(), understood(path):
+            result = self.search.result()
+            metric = saved_metric(header) or result.metric
+        msg = f"the best state is in {path}: RisingSearch.resume gives it"
+        return replace(
+            result,
+            left_out=self.left_out,
+            metric=metric,
+            begun=header.get("begun"),
+            _best_checkpoint=CheckpointError(msg),
+        )
+
+    def go_on(self) -> Replayed:
+        """Return the search where it is by now; this one is not to be used any more.
+
+        What ``saved_result`` raises, it raises too, and a JournalError where another
+        journal has come in the place of what is known.
+        """
+        n_known = len(self.recorded.events)
+        with no_collection(), understood(self.path):
+            recorded = read_on(self.path / JOURNAL, self.recorded)
+            self.search._record.replay(recorded.events[n_known:], 0, None)
+        return self._replace(recorded=recorded)
 
 
 def _check_metric(metric: Any) -> None:

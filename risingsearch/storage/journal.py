@@ -125,8 +125,7 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
         with open_plain(path) as file:
             content = file.readline() if header_only else file.read()
     except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror}): is this a run directory?"
-        raise JournalError(msg) from error
+        raise _unreadable(path, error) from error
     end = content.find(b"\n") + 1
     header = decoded(content[:end])
     if header is None or header.pop("n", None) != 0:
@@ -143,26 +142,44 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
         )
         raise JournalError(msg)
     recorded = Recorded(header, [], version, end, [checksum(content[:end])])
-    return _with_events(path, content, recorded)
+    return _with_events(path, content[end:], recorded)
 
 
-def _with_events(path: Path, content: bytes, recorded: Recorded) -> Recorded:
-    """Return what is recorded with all events after the header."""
-    header, events, version, begin, checksums = recorded
-    while end := content.find(b"\n", begin) + 1:
-        line = content[begin:end]
+def read_on(path: Path, recorded: Recorded) -> Recorded:
+    """Return what a journal holds by now, of which this was known before.
+
+    A journal that does not go on from there is a JournalError, and so is all that
+    ``read`` refuses. The lists of what was recorded grow.
+    """
+    try:
+        with open_plain(path) as file:
+            file.seek(recorded.n_bytes)
+            rest = file.read()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return _with_events(path, rest, recorded)
+
+
+def _with_events(path: Path, rest: bytes, recorded: Recorded) -> Recorded:
+    """Return what is recorded with all events in the rest of the journal."""
+    header, events, version, n_bytes, checksums = recorded
+    begin = 0
+    while end := rest.find(b"\n", begin) + 1:
+        line = rest[begin:end]
         event = decoded(line)
         if event is None:
-            raise _damaged(path, len(checksums), begin, "its checksum does not fit")
+            raise _damaged(
+                path, len(checksums), n_bytes + begin, "its checksum does not fit"
+            )
         number = event.pop("n", None)
         follows = version < CHAINED or event.pop("after", None) == checksums[-1]
         if number != len(checksums) or not follows:
             how = "it is not the next one: lines are missing, doubled or exchanged"
-            raise _damaged(path, len(checksums), begin, how)
+            raise _damaged(path, len(checksums), n_bytes + begin, how)
         events.append(event)
         checksums.append(checksum(line))
         begin = end
-    return Recorded(header, events, version, begin, checksums)
+    return Recorded(header, events, version, n_bytes + begin, checksums)
 
 
 def _write_all(file: IO[bytes], line: bytes) -> None:
@@ -181,6 +198,12 @@ def _damaged(path: Path, number: int, begin: int, how: str) -> JournalError:
     return JournalError(
         f"{path} is damaged in line {number + 1}, which begins at byte {begin}: {how}; "
         f"restore it from a backup, or keep its first {begin} bytes and lose the rest"
+    )
+
+
+def _unreadable(path: Path, error: OSError) -> JournalError:
+    return JournalError(
+        f"{path} cannot be read ({error.strerror}): is this a run directory?"
     )
 
 

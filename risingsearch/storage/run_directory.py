@@ -40,7 +40,7 @@ from risingsearch.storage.files import (
     open_plain,
     write_whole,
 )
-from risingsearch.storage.journal import Event, Journal, create, read
+from risingsearch.storage.journal import Event, Journal, Recorded, create, read
 from risingsearch.storage.tail import Known
 
 JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
@@ -50,10 +50,19 @@ TAIL = "journal.tail"
 class Saved(NamedTuple):
     """The search in a directory: its journal, and the scheduler some events ago."""
 
-    header: Event
-    events: list[Event]
+    recorded: Recorded
     n_known: int
     state: dict[str, Any] | None  # that knows the first events, None for 0
+
+    @property
+    def header(self) -> Event:
+        """What the search was begun with."""
+        return self.recorded.header
+
+    @property
+    def events(self) -> list[Event]:
+        """What has happened."""
+        return self.recorded.events
 
 
 class RunDirectory:
@@ -127,7 +136,7 @@ class RunDirectory:
         self.checkpoints = DirectoryStore(
             self.path / CHECKPOINTS, self._max_checkpoint_bytes
         )
-        return Saved(recorded.header, recorded.events, n_known, state)
+        return Saved(recorded, n_known, state)
 
     def append(self, event: Event) -> None:
         """Write an event; once this returns, it is on disk."""
@@ -238,7 +247,7 @@ def saved_search(path: Path) -> Saved:
     n_known, state, known = _known(path)
     recorded = read(path / JOURNAL)
     _check_complete(path / JOURNAL, recorded.checksums, known)
-    return Saved(recorded.header, recorded.events, n_known, state)
+    return Saved(recorded, n_known, state)
 
 
 def saved_entropy(path: Path) -> int | None:

@@ -150,11 +150,11 @@ class TestState:
         assert directory.events_since_state == 0
         directory.append({"event": "told"})
         again = RunDirectory(tmp_path)
-        assert again.open(HEADER)[2:] == (1, {"pulls": [1, 2]})
+        assert again.open(HEADER)[1:] == (1, {"pulls": [1, 2]})
         assert again.events_since_state == 1
 
     def test_without_one_nothing_is_known(self, tmp_path):
-        assert RunDirectory(tmp_path).open(HEADER)[2:] == (0, None)
+        assert RunDirectory(tmp_path).open(HEADER)[1:] == (0, None)
 
     def test_a_damaged_one_is_as_good_as_none(self, tmp_path):
         directory = opened(tmp_path)
@@ -169,7 +169,7 @@ class TestState:
         for content in damaged:
             path.write_bytes(content)
             with pytest.warns(RuntimeWarning, match="decisions are made again"):
-                assert RunDirectory(tmp_path).open(HEADER)[2:] == (0, None)
+                assert RunDirectory(tmp_path).open(HEADER)[1:] == (0, None)
 
     def test_when_it_cannot_be_written_the_old_one_stays(self, tmp_path, monkeypatch):
         directory = opened(tmp_path)

@@ -1,0 +1,175 @@
+"""A search as it goes on, seen from outside: whatever process it runs in."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from risingsearch.arms import Arm
+from risingsearch.errors import InvalidParameterError, PolicyError, RisingSearchError
+from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.results import SearchResult
+from risingsearch.search.search import Replayed, RisingSearch
+from risingsearch.storage.run_directory import (
+    JOURNAL,
+    LOCK,
+    STATE,
+    TAIL,
+    holds_search,
+    is_held,
+)
+
+
+class Training(NamedTuple):
+    """What trains now, and why."""
+
+    arm: int
+    epoch: int  # the first one of the job
+    reason: str  # "opened", "opened by prior", "continued" or "revived"
+    parts: dict[str, float]  # of the arm's index when it was chosen
+
+
+class Standing(NamedTuple):
+    """Where a search stands."""
+
+    result: SearchResult
+    is_running: bool
+    is_done: bool  # nothing will start any more, unless the budget is extended
+    training: list[Training]
+    spent: float  # in the unit of the budget
+    budget: float
+    unit: str
+    max_epochs: int | None
+    seconds_left: float  # at the pace so far; NaN where nobody can say
+
+
+class Mark(NamedTuple):
+    """Tells whether there is news in a directory: then it is another one."""
+
+    journal: tuple[int, int, int] | None  # file, bytes, time; None: not there yet
+    is_running: bool
+
+
+class Follower:
+    """Follows the search in a directory, and touches nothing.
+
+    Each look reads what has come to the journal since the last one. Nothing is
+    unpickled or run, whatever the directory holds.
+
+    Parameters
+    ----------
+    run_dir : path
+        The ``run_dir`` of a search, also one that has just been made.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no such directory, or one of something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from risingsearch import Functions
+    >>> trainable = Functions(lambda params, seed: params, lambda state: state["top"])
+    >>> candidates = [{"top": 0.4}, {"top": 0.7}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     follower = Follower(folder)
+    ...     print(follower.look())
+    ...     result = RisingSearch(trainable, candidates, budget=6, run_dir=folder).run()
+    ...     follower.look().result.best_score
+    None
+    0.7
+    """
+
+    def __init__(self, run_dir: str | Path) -> None:
+        self.path = Path(run_dir)
+        self._replayed: Replayed | None = None
+        if not holds_search(self.path) and not _has_just_begun(self.path):
+            what = "holds no search" if self.path.exists() else "does not exist"
+            msg = f"{self.path} {what}: name the run directory of one"
+            raise InvalidParameterError(msg)
+
+    def mark(self) -> Mark:
+        """Return what changes as soon as there is news; that takes next to no time."""
+        try:
+            facts = os.stat(self.path / JOURNAL)
+        except (FileNotFoundError, NotADirectoryError):
+            return Mark(None, False)
+        written = facts.st_ino, facts.st_size, facts.st_mtime_ns
+        return Mark(written, is_held(self.path))
+
+    def look(self) -> Standing | None:
+        """Return where the search stands, None before anything is written.
+
+        Raises
+        ------
+        RisingSearchError
+            As ``RisingSearch.saved_result``, if the directory is damaged or gone.
+        """
+        is_running = self.mark().is_running  # before the journal: its end is then known
+        if self._replayed is None and _has_just_begun(self.path):
+            return None
+        self._replayed = replayed = self._read()
+        search, result = replayed.search, replayed.result()
+        training = _training(search.scheduler) if is_running else []
+        arms = {job.arm for job in training}
+        result = replace(result, arms=[_seen(arm, arms) for arm in result.arms])
+        scheduler = search.scheduler
+        return Standing(
+            result,
+            is_running,
+            is_done=scheduler.stop_reason is not None,
+            training=training,
+            spent=scheduler.spent,
+            budget=scheduler.budget,
+            unit=scheduler.unit,
+            max_epochs=scheduler.max_epochs,
+            seconds_left=self._seconds_left(scheduler, result),
+        )
+
+    def _read(self) -> Replayed:
+        """Return the search with all that is written by now."""
+        known, self._replayed = self._replayed, None
+        if known is not None:
+            try:
+                return known.go_on()
+            except RisingSearchError:
+                pass  # another journal, perhaps, has come in its place
+        return RisingSearch._replayed(self.path)
+
+    def _seconds_left(self, scheduler: Scheduler, result: SearchResult) -> float:
+        """Return how long the rest of the budget takes, at the pace so far."""
+        rest, spent = scheduler.budget - scheduler.spent, scheduler.spent
+        if scheduler.unit != "wall_seconds":
+            rest *= result.wall_seconds / spent if spent > 0.0 else math.nan
+        written = os.stat(self.path / JOURNAL).st_mtime
+        return max(0.0, rest - max(0.0, time.time() - written))
+
+
+def _has_just_begun(path: Path) -> bool:
+    """Return whether a directory is empty, or as it is before the journal is made."""
+    if not path.is_dir():
+        return False
+    names = set(os.listdir(path))
+    return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE, TAIL}))
+
+
+def _training(scheduler: Scheduler) -> list[Training]:
+    """Return what was in training when the journal ended, and what came next."""
+    jobs = list(scheduler.in_flight)
+    with suppress(PolicyError):  # it ends the search, and is raised there
+        if (next_one := scheduler.peek()) is not None:
+            jobs.append(next_one)
+    return [Training(job.arm, job.from_epoch + 1, *scheduler.why(job)) for job in jobs]
+
+
+def _seen(arm: Arm, training: set[int]) -> Arm:
+    """Return an arm as it stands now: the last job is not in the journal."""
+    if arm.arm not in training:
+        return arm
+    return replace(arm, status="running", reason="in training")
