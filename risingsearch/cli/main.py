@@ -23,6 +23,7 @@ from risingsearch.cli.options import (
     one_line,
     plain_warnings,
 )
+from risingsearch.cli.serve import add_serve
 from risingsearch.cli.simulate import add_simulate
 from risingsearch.cli.sweeps import add_commands
 from risingsearch.cli.watch import add_watch
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     add_commands(commands)
     add_import(commands)
     add_watch(commands)
+    add_serve(commands)
     add_history(commands)
     return parser
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from risingsearch.errors import InvalidParameterError
 
+LAST_PORT = 65_535
+
 
 def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
     """Add a command to a parser's, and return its own parser."""
@@ -63,6 +65,15 @@ def folder(text: str) -> Path:
 def seed(text: str) -> int:
     """Return a whole number of at least 0."""
     return _whole(text, 0)
+
+
+def port(text: str) -> int:
+    """Return the number of a port; 0 is any."""
+    number = _whole(text, 0)
+    if number > LAST_PORT:
+        msg = f"must be a port, from 0 to {LAST_PORT}; got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return number
 
 
 def count(text: str) -> int:

@@ -33,4 +33,4 @@ class Pace:
             yield
         finally:
             took = time.process_time() - begun
-            self._due = time.monotonic() + took / self._share
+            self._due = max(self._due, time.monotonic()) + took / self._share

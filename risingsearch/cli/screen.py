@@ -16,9 +16,8 @@ from rich.text import Text
 
 from risingsearch.arms import Arm
 from risingsearch.cli.options import one_line
-from risingsearch.cli.standing import RUNNING, WAITING, state_of, why_ended
+from risingsearch.cli.standing import in_words, state_of, why_ended
 from risingsearch.cli.sweeps import first_failure
-from risingsearch.plotting.html_report import duration
 
 if TYPE_CHECKING:
     from risingsearch.search.following import Standing
@@ -73,15 +72,14 @@ class Screen:
         standing, state = self.standing, state_of(self.standing)
         name = Text(one_line(str(self._run_dir)), style="bold")
         yield _line(name, (f"  {state}", STYLES.get(state, "")))
-        if standing is None or state == WAITING:
-            yield Text("no epoch is recorded yet")
         if standing is None:
+            yield Text(in_words(None))
             return
         result = standing.result
         bar = Table.grid(expand=True)
         bar.add_row(ProgressBar(total=standing.budget, completed=standing.spent))
         yield bar
-        yield _line(self._progress(standing))
+        yield _line(in_words(standing, time.monotonic() - self._made))
         yield _line(*_best(standing))
         yield _line(_counts(standing))
         for job in standing.training[:MOST_TRAINING]:
@@ -97,19 +95,6 @@ class Screen:
             yield _line(("failed  ", STYLES["failed"]), one_line(failure))
         if why := why_ended(standing, self._run_dir):
             yield Text(one_line(why))  # whole: it may hold a command
-
-    def _progress(self, standing: Standing) -> str:
-        """Return what is used of the budget, and the time."""
-        result, since = standing.result, time.monotonic() - self._made
-        parts = [f"{standing.spent:,.6g} of {standing.budget:,.6g} {standing.unit}"]
-        if standing.unit != "epochs":
-            parts.append(f"{result.n_epochs:,} epochs")
-        if math.isfinite(result.wall_seconds):
-            parts.append(f"{duration(result.wall_seconds)} by the clock")
-        left = max(0.0, standing.seconds_left - since)
-        if state_of(standing) == RUNNING and math.isfinite(left):
-            parts.append(f"about {duration(left)} left")
-        return ", ".join(parts)
 
 
 def _line(*parts: Any) -> Text:
@@ -134,7 +119,7 @@ def _short(value: Any) -> str:
 
 def _counts(standing: Standing) -> str:
     arms = standing.result.arms
-    counts = Counter(arm.status for arm in arms)
+    counts = Counter[str](arm.status for arm in arms)
     opened = len(arms) - counts["unopened"]
     statuses = ("running", "paused", "finished", "failed")
     each = ", ".join(f"{counts[status]:,} {status}" for status in statuses)

@@ -109,9 +109,20 @@ def write_report(
         If it cannot be written; then nothing has changed.
     """
     path = Path(path)
-    page = _render(result, title, settings or {}, space or _searched(result.candidates))
+    page = report_page(result, title=title, settings=settings, space=space)
     write_whole(path, [page.encode("utf-8", "replace")])
     return path
+
+
+def report_page(
+    result: Result,
+    *,
+    title: str,
+    settings: Mapping[str, Any] | None = None,
+    space: Mapping[str, str] | None = None,
+) -> str:
+    """Return the page that ``write_report`` writes."""
+    return _render(result, title, settings or {}, space or _searched(result.candidates))
 
 
 def _render(

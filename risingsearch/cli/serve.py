@@ -1,0 +1,68 @@
+"""The command that shows runs in a browser while they go on."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from risingsearch.cli.options import add_command, port
+from risingsearch.errors import InvalidParameterError, missing
+
+HOST = "127.0.0.1"
+
+
+def add_serve(commands: Any) -> None:
+    """Add the command to a parser's."""
+    serve = add_command(
+        commands, "serve", _serve, "show runs in a browser while they go on"
+    )
+    serve.description += (
+        " It prints a URL, which this machine alone can open, and only with the secret "
+        "in it. Ctrl-C ends it, and the searches go on."
+    )
+    serve.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN")
+    serve.add_argument(
+        "--port",
+        type=port,
+        default=0,
+        metavar="N",
+        help="of the URL (default: 0, any that is free)",
+    )
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    try:
+        import uvicorn
+
+        from risingsearch.cli.live_runs import app_of
+    except ModuleNotFoundError as error:
+        raise missing(error.name or "uvicorn", extra="serve") from error
+    token = secrets.token_urlsafe(24)
+    app = app_of(arguments.run_dirs, token)
+    with _listening(arguments.port) as listener:
+        print(f"http://{HOST}:{listener.getsockname()[1]}/{token}/", flush=True)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False
+        )
+        with suppress(KeyboardInterrupt):  # that is how it ends
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listening(number: int) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, number))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        msg = (
+            f"port {number} cannot be used ({error.strerror}): give another --port, or "
+            "0 for any that is free"
+        )
+        raise InvalidParameterError(msg) from error
+    return listener
