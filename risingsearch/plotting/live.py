@@ -45,7 +45,7 @@ class LivePage(Protocol):
         """Its heading."""
 
     def version(self) -> str:
-        """Return what changes with the page; asked for every second."""
+        """Return what changes with the page; asked for again and again."""
 
     def state(self) -> tuple[str, str]:
         """Return how it is doing in a word, and in words for the user."""

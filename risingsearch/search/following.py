@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ from risingsearch.errors import InvalidParameterError, PolicyError, RisingSearch
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import Replayed, RisingSearch
+from risingsearch.storage.journal import Event
 from risingsearch.storage.run_directory import (
     JOURNAL,
     LOCK,
@@ -23,6 +26,9 @@ from risingsearch.storage.run_directory import (
     holds_search,
     is_held,
 )
+
+RECENT = 50
+"""Jobs that the time left is estimated from."""
 
 
 class Training(NamedTuple):
@@ -45,7 +51,7 @@ class Standing(NamedTuple):
     budget: float
     unit: str
     max_epochs: int | None
-    seconds_left: float  # at the pace so far; NaN where nobody can say
+    seconds_left: float  # at the pace of late; NaN where nobody can say
 
 
 class Mark(NamedTuple):
@@ -129,7 +135,7 @@ class Follower:
             budget=scheduler.budget,
             unit=scheduler.unit,
             max_epochs=scheduler.max_epochs,
-            seconds_left=self._seconds_left(scheduler, result),
+            seconds_left=self._seconds_left(replayed),
         )
 
     def _read(self) -> Replayed:
@@ -142,13 +148,15 @@ class Follower:
                 pass  # another journal, perhaps, has come in its place
         return RisingSearch._replayed(self.path)
 
-    def _seconds_left(self, scheduler: Scheduler, result: SearchResult) -> float:
-        """Return how long the rest of the budget takes, at the pace so far."""
-        rest, spent = scheduler.budget - scheduler.spent, scheduler.spent
+    def _seconds_left(self, replayed: Replayed) -> float:
+        """Return how long the rest of the budget takes, at the pace of late."""
+        scheduler = replayed.search.scheduler
+        rest = scheduler.budget - scheduler.spent
         if scheduler.unit != "wall_seconds":
-            rest *= result.wall_seconds / spent if spent > 0.0 else math.nan
+            rest *= _seconds_per(scheduler.unit, replayed.recorded.events)
         written = os.stat(self.path / JOURNAL).st_mtime
-        return max(0.0, rest - max(0.0, time.time() - written))
+        left = rest - max(0.0, time.time() - written)
+        return max(left, 0.0)  # which keeps NaN
 
 
 def _has_just_begun(path: Path) -> bool:
@@ -157,6 +165,26 @@ def _has_just_begun(path: Path) -> bool:
         return False
     names = set(os.listdir(path))
     return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE, TAIL}))
+
+
+def _seconds_per(unit: str, events: Sequence[Event]) -> float:
+    """Return the time by the clock that one unit of the budget has taken of late.
+
+    NaN where nobody has measured it.
+    """
+    told = (event for event in reversed(events) if event["event"] == "told")
+    last = list(islice(told, RECENT + 1))
+    clocks: list[float] = [
+        event.get("clock", event.get("now", math.nan)) for event in last
+    ]
+    if len(last) <= RECENT:  # all of them, and the search began at 0
+        clocks.append(0.0)
+    counted = last[:RECENT]
+    if unit == "epochs":
+        spent = sum(len(event["scores"]) for event in counted)
+    else:
+        spent = math.fsum(event["elapsed"] for event in counted)
+    return (clocks[0] - clocks[-1]) / spent if spent > 0.0 else math.nan
 
 
 def _training(scheduler: Scheduler) -> list[Training]:

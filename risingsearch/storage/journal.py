@@ -153,10 +153,14 @@ def read_on(path: Path, recorded: Recorded) -> Recorded:
     """
     try:
         with open_plain(path) as file:
+            n_bytes = file.seek(0, os.SEEK_END)
             file.seek(recorded.n_bytes)
             rest = file.read()
     except OSError as error:
         raise _unreadable(path, error) from error
+    if n_bytes < recorded.n_bytes:
+        msg = f"{path} is shorter than it was: {recorded.n_bytes} bytes were known"
+        raise JournalError(msg)
     return _with_events(path, rest, recorded)
 
 

@@ -28,6 +28,28 @@ def test_what_is_peeked_at_is_what_is_asked_for():
     assert looked.state_dict() == blind.state_dict()
 
 
+def test_why_a_job_starts_is_what_the_history_will_say():
+    looked, blind = scheduler(), scheduler()
+    while (job := looked.peek()) is not None:
+        reason, parts = looked.why(job)
+        assert looked.ask() == job == blind.ask()
+        assert looked.why(job) == (reason, parts)
+        train(looked, job)
+        train(blind, job)
+        row = looked.history[-job.n_epochs]
+        assert row["reason"] == reason
+        assert {name: row[name] for name in parts} == parts
+    assert looked.state_dict() == blind.state_dict()
+
+
+def test_why_takes_no_job_that_is_over():
+    over = scheduler()
+    job = over.ask()
+    train(over, job)
+    with pytest.raises(JobError, match="was told before"):
+        over.why(job)
+
+
 @pytest.mark.parametrize("policy", ["random", "epsilon-greedy"])
 def test_peeking_draws_nothing(policy):
     looked, blind = scheduler(policy=policy), scheduler(policy=policy)

@@ -11,7 +11,7 @@ import pytest
 
 from risingsearch.errors import JournalError
 from risingsearch.storage import journal
-from risingsearch.storage.journal import Journal, create, read
+from risingsearch.storage.journal import Journal, create, read, read_on
 from risingsearch.storage.lines import encoded
 
 HEADER = {"budget": 9, "name": "naïve"}
@@ -82,6 +82,35 @@ def test_the_header_can_be_read_alone(written):
     with written.open("ab") as file:
         file.write(b"damage\n")
     assert read(written, header_only=True).header == HEADER
+
+
+def test_what_is_new_is_read_on_from_what_was_known(path, written):
+    content = path.read_bytes()
+    whole = read(path)
+    ends = [at + 1 for at, byte in enumerate(content) if byte == ord("\n")]
+    path.write_bytes(content[: ends[0]])
+    known = read(path)
+    for end in ends[1:]:
+        path.write_bytes(content[: end - 1])  # torn
+        known = read_on(path, known)
+        path.write_bytes(content[:end])
+        known = read_on(path, known)
+        assert known.n_bytes == end
+    assert known == whole
+
+
+def test_a_journal_that_has_another_past_is_not_read_on(path, written):
+    known = read(path)
+    write(path, [{"event": "told", "i": i} for i in range(50, 90)])
+    with pytest.raises(JournalError, match="is damaged"):
+        read_on(path, known)
+
+
+def test_a_journal_that_has_lost_its_end_is_not_read_on(path, written):
+    known = read(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(JournalError, match="is shorter than it was"):
+        read_on(path, known)
 
 
 def test_a_journal_goes_on_where_it_ended(written):

@@ -3,7 +3,7 @@
 // Keeps a page up to date. A newer one is loaded behind the one that is seen, made to
 // look alike (what was typed, chosen, unfolded, scrolled to), and takes its place.
 
-const PERIOD = 1000; // milliseconds between two questions
+const PERIOD = 500; // milliseconds between two questions
 const PATIENCE = 800; // after a key or a scroll, before a page takes another's place
 
 const frames = document.getElementById("frames");

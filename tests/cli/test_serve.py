@@ -1,0 +1,219 @@
+"""Runs in a browser: what `risingsearch serve` answers, and how it ends."""
+
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from starlette.testclient import TestClient
+
+from risingsearch import Functions, RisingSearch
+from risingsearch.cli import live_runs
+from risingsearch.cli.live_runs import app_of
+from risingsearch.cli.main import main
+from risingsearch.storage.run_directory import JOURNAL
+
+PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
+
+
+def a_search(run_dir, **options):
+    given = {"budget": 9, "max_epochs": 4, "seed": 0, "slice": 1, **options}
+    trainable = Functions(
+        lambda params, seed: {"epochs": 0, **params}, lambda state: state["top"]
+    )
+    candidates = [{"top": top} for top in (0.3, 0.9, 0.6)]
+    return RisingSearch(trainable, candidates, run_dir=run_dir, **given)
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    a_search(tmp_path / "run").run()
+    return tmp_path / "run"
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    """Let pages be made anew as often as somebody asks."""
+    monkeypatch.setattr(live_runs, "SHARE", float("inf"))
+
+
+def served(*run_dirs):
+    app = app_of(run_dirs, "token")
+    return TestClient(app, base_url="http://127.0.0.1/token/")
+
+
+def epochs_on(client):
+    """Return how many epochs the page draws."""
+    data = re.search(r'id="data">(.*?)</script>', client.get("page").text)
+    return len(json.loads(data[1])["told"]["arm"])
+
+
+def test_the_page_is_the_report_of_the_run(run_dir):
+    client = served(run_dir)
+    page = client.get("page").text
+    assert "<h1>run</h1>" in page
+    assert "Best score <strong>0.9</strong>" in page
+    assert "the budget of 9 epochs is spent" in page
+    assert client.get("version").json()["state"] == "finished"
+
+
+def test_the_version_changes_with_every_epoch_and_the_page_with_it(tmp_path):
+    client, seen = served(tmp_path), []
+
+    def visit(search, report):
+        told = client.get("version").json()
+        assert client.get("version").json()["version"] == told["version"]
+        seen.append((told["version"], told["state"], epochs_on(client)))
+
+    search = a_search(tmp_path)
+    search.callbacks = [visit]
+    search.run()
+    versions, states, epochs = zip(*seen, strict=True)
+    assert len(set(versions)) == 9
+    assert epochs == tuple(range(1, 10))
+    assert states == ("running",) * 8 + ("finished",)
+
+
+def test_while_it_runs_the_page_says_so_and_how_long_it_takes(tmp_path):
+    client, told = served(tmp_path), []
+
+    def visit(search, report):
+        client.get("version")
+        told.append((client.get("version").json()["words"], client.get("page").text))
+
+    search = a_search(tmp_path)
+    search.callbacks = [visit]
+    search.run()
+    words, page = told[3]
+    assert re.match("running: 4 of 9 epochs, about .* left", words)
+    assert "none: it is running" in page
+    assert "in training" in page
+
+
+def test_a_page_is_made_once_for_all_who_look(run_dir, monkeypatch):
+    made = []
+    original = live_runs.report_page
+    monkeypatch.setattr(
+        live_runs, "report_page", lambda *a, **k: made.append(1) or original(*a, **k)
+    )
+    client = served(run_dir)
+    pages = {client.get("page").text for _ in range(5)}
+    assert len(pages) == len(made) == 1
+
+
+def test_an_empty_directory_is_waited_for(tmp_path):
+    client = served(tmp_path)
+    assert client.get("version").json()["state"] == "waiting"
+    assert "no epoch is recorded yet" in client.get("page").text
+    a_search(tmp_path).run()
+    assert client.get("version").json()["state"] == "finished"
+    assert epochs_on(client) == 9
+
+
+def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
+    client = served(run_dir)
+    journal = run_dir / JOURNAL
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-400].replace(b'"told"', b'"t0ld"', 1))
+    told = client.get("version").json()
+    assert told["state"] == "damaged"
+    assert "is damaged in line 2" in told["words"]
+    assert "is damaged in line 2" in client.get("page").text
+    journal.write_bytes(whole)
+    assert client.get("version").json()["state"] == "finished"
+    shutil.rmtree(run_dir)
+    assert "holds no search" in client.get("version").json()["words"]
+
+
+def test_several_runs_have_an_overview_and_a_page_each(tmp_path):
+    a_search(tmp_path / "one").run()
+    a_search(tmp_path / "two", seed=4, budget=7).run()
+    client = served(tmp_path / "one", tmp_path / "two")
+    overview = client.get("page").text
+    assert '<a href="0/" target="_top">one</a>' in overview
+    assert '<a href="1/" target="_top">two</a>' in overview
+    assert client.get("version").json()["words"] == "0 of 2 running"
+    assert "<h1>two</h1>" in client.get("1/page").text
+    before = client.get("version").json()["version"]
+    search = a_search(tmp_path / "two", seed=4, budget=7)
+    search.extend(2)
+    search.run()
+    assert client.get("version").json()["version"] != before
+
+
+class TestCommand:
+    def test_prints_a_url_serves_it_and_ends_with_ctrl_c(self, run_dir):
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "serve", str(run_dir), "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                url = process.stdout.readline().strip()
+                assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", url)
+                opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+                with opener.open(f"{url}page") as answer:
+                    assert b"<h1>run</h1>" in answer.read()
+                with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+                    opener.open(url[:-2] + "/")
+                refused.value.close()
+                process.send_signal(signal.SIGINT)
+                assert process.communicate()[1] == ""
+                assert process.returncode == 0
+            except BaseException:
+                process.kill()
+                raise
+
+    def test_every_start_has_another_token(self, run_dir, monkeypatch, capsys):
+        import uvicorn
+
+        monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
+        for _ in range(2):
+            assert main(["serve", str(run_dir)]) == 0
+        urls = capsys.readouterr().out.splitlines()
+        assert len({url.split("/")[3] for url in urls}) == 2
+
+    def test_a_port_in_use_is_bad_input(self, run_dir, capsys):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            number = taken.getsockname()[1]
+            assert main(["serve", str(run_dir), "--port", str(number)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"port {number} cannot be used" in line
+
+    @pytest.mark.parametrize("number", ["-1", "65536", "http"])
+    def test_what_is_no_port_is_bad_input(self, run_dir, capsys, number):
+        with pytest.raises(SystemExit, match="2"):
+            main(["serve", str(run_dir), "--port", number])
+        assert "argument --port: must be a" in capsys.readouterr().err
+
+    def test_what_is_no_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
+        gone = run_dir.parent / "gone"
+        assert main(["serve", str(run_dir), str(gone)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "gone does not exist: name the run directory" in line
+
+    def test_a_damaged_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
+        journal = run_dir / JOURNAL
+        journal.write_bytes(journal.read_bytes().replace(b'"told"', b'"t0ld"', 1))
+        assert main(["serve", str(run_dir)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "is damaged in line 2" in line
+
+    @pytest.mark.parametrize("package", ["uvicorn", "starlette.applications"])
+    def test_without_its_extra_it_says_what_to_install(
+        self, run_dir, capsys, monkeypatch, package
+    ):
+        for name in ("risingsearch.cli.live_runs", "risingsearch.plotting.live"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.setitem(sys.modules, package, None)
+        assert main(["serve", str(run_dir)]) == 2
+        assert 'pip install "risingsearch[serve]"' in capsys.readouterr().err

@@ -1,0 +1,281 @@
+"""What `risingsearch watch` shows of a run, in a terminal and elsewhere."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+
+import pytest
+from rich.console import Console
+
+from risingsearch import Functions, RisingSearch
+from risingsearch.cli.main import main
+from risingsearch.cli.screen import Screen
+from risingsearch.cli.standing import look
+from risingsearch.search.following import Follower
+from risingsearch.storage.run_directory import JOURNAL
+
+PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
+TOPS = (0.3, 0.9, 0.6, 0.5)
+
+
+def start(params, seed):
+    return {"epochs": 0, **params}
+
+
+def train(state):
+    state["epochs"] += 1
+    if state["top"] == 0.5 and state["epochs"] == 2:
+        raise ValueError("too hot")
+    return state["top"] * (1 - 0.7 ** state["epochs"])
+
+
+def a_search(run_dir, **options):
+    candidates = [{"top": top, "[red]": "\x1b[2J"} for top in TOPS]
+    given = {"budget": 16, "max_epochs": 6, "seed": 0, "slice": 1, **options}
+    trainable = Functions(start, train)
+    return RisingSearch(trainable, candidates, run_dir=run_dir, **given)
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    a_search(tmp_path / "run").run()
+    return tmp_path / "run"
+
+
+def frame(run_dir, width=100, height=40, encoding="utf-8"):
+    """Return the lines that a terminal of a size shows."""
+    console = Console(width=width, height=height, force_terminal=True, no_color=True)
+    options = console.options.update(width=width, height=height)
+    options.encoding = encoding
+    screen = Screen(run_dir, look(Follower(run_dir)))
+    lines = console.render_lines(screen, options, pad=False)
+    return ["".join(segment.text for segment in line) for line in lines]
+
+
+def row_of(lines, arm):
+    (row,) = [line for line in lines if line.split()[:1] == [str(arm)]]
+    return row.split()
+
+
+class TestFrame:
+    def test_says_how_far_it_is_and_what_was_found(self, run_dir):
+        result = RisingSearch.saved_result(run_dir)
+        lines = frame(run_dir)
+        assert lines[0].endswith("run  finished")
+        assert lines[2].startswith("16 of 16 epochs")
+        assert f"best  {result.best_score:.6g}: arm 1, epoch" in lines[3]
+        assert "4 opened of 4: 0 running" in lines[4]
+        assert "1 failed" in lines[4]
+        assert any("arm 3, after epoch 1: too hot" in line for line in lines)
+        assert any("budget of 16 epochs is spent" in line for line in lines)
+
+    def test_has_a_row_for_every_arm_with_its_epochs_and_best_score(self, run_dir):
+        result = RisingSearch.saved_result(run_dir)
+        lines = frame(run_dir)
+        for arm in result.arms:
+            row = row_of(lines, arm.arm)
+            assert row[1:4] == [str(arm.epochs), f"{arm.best_score:.5g}", arm.status]
+
+    def test_the_strip_has_a_block_for_each_epoch_of_an_arm(self, run_dir):
+        result = RisingSearch.saved_result(run_dir)
+        head, *rows = [
+            line for line in frame(run_dir) if "\u2588" in line or "when" in line
+        ]
+        begin = head.index("when")
+        for row in rows:
+            arm = int(row.split()[0])
+            strip = row[begin : begin + 16]
+            trained = [k for k, told in enumerate(result.history) if told["arm"] == arm]
+            assert [k for k, block in enumerate(strip) if block != " "] == trained
+
+    def test_an_arm_that_rises_has_a_curve_that_rises(self, run_dir):
+        curve = row_of(frame(run_dir), 1)[-1]
+        assert len(curve) == RisingSearch.saved_result(run_dir).arms[1].epochs
+        assert list(curve) == sorted(curve)
+        assert curve[-1] == "\u2588"
+
+    @pytest.mark.parametrize("width", [20, 39, 60, 80, 200])
+    def test_fits_the_terminal(self, run_dir, width):
+        assert max(map(len, frame(run_dir, width=width))) <= width
+        assert len(frame(run_dir, width=width, height=14)) <= 20
+
+    def test_in_a_low_terminal_the_best_arm_stays_and_the_rest_are_counted(
+        self, tmp_path
+    ):
+        candidates = [{"top": k / 40} for k in range(40)]
+        RisingSearch(
+            Functions(start, train), candidates, budget=80, seed=0, run_dir=tmp_path
+        ).run()
+        best = RisingSearch.saved_result(tmp_path).best_arm
+        lines = frame(tmp_path, height=18)
+        assert row_of(lines, best)
+        assert any(line.endswith("more") for line in map(str.strip, lines))
+
+    def test_a_terminal_that_knows_ascii_only_gets_ascii(self, run_dir):
+        table = frame(run_dir, encoding="ascii")[-4:]
+        assert all(line.isascii() for line in table)
+
+    def test_what_a_user_wrote_neither_marks_up_nor_moves_the_cursor(self, run_dir):
+        text = "\n".join(frame(run_dir, width=200))
+        assert "[red] ?[2J" in text
+        assert "\x1b" not in text
+
+
+def test_a_run_in_progress_says_what_trains_why_and_for_how_long(tmp_path):
+    frames = []
+    search = a_search(tmp_path, budget=10)
+    search.callbacks = [lambda search, report: frames.append(frame(tmp_path))]
+    result = search.run()
+    for lines, row in zip(frames[:-1], result.history[1:], strict=True):
+        assert lines[0].endswith("running")
+        assert "left" in lines[2]
+        now = f"now  arm {row['arm']}, epoch {row['epoch']}: {row['reason']}"
+        assert any(line.startswith(now) for line in lines)
+    assert frames[-1][0].endswith("finished")
+
+
+class TestCommand:
+    def test_prints_one_frame_where_there_is_no_terminal(self, run_dir, capsys):
+        for arguments in ([], ["--once"]):
+            assert main(["watch", str(run_dir), *arguments]) == 0
+            printed = capsys.readouterr().out
+            assert "finished" in printed
+            assert "\x1b" not in printed
+
+    def test_json_has_what_a_frame_shows(self, run_dir, capsys):
+        assert main(["watch", str(run_dir), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["state"] == "finished"
+        assert (facts["spent"], facts["budget"], facts["unit"]) == (16, 16, "epochs")
+        assert facts["best_arm"] == 1
+        assert facts["arms"]["failed"] == 1
+        assert facts["training"] == []
+        assert facts["seconds_left"] is None
+
+    def test_json_of_a_run_in_progress(self, tmp_path, capsys):
+        printed = []
+
+        def watched(search, report):
+            main(["watch", str(tmp_path), "--json"])
+            printed.append(json.loads(capsys.readouterr().out))
+
+        search = a_search(tmp_path)
+        search.callbacks = [watched]
+        result = search.run()
+        assert {facts["state"] for facts in printed[:-1]} == {"running"}
+        told = [facts["training"][0]["arm"] for facts in printed[:-1]]
+        assert told == result.history["arm"][1:]
+        assert all(facts["seconds_left"] >= 0 for facts in printed[:-1])
+
+    def test_an_empty_directory_is_waited_for(self, tmp_path, capsys):
+        assert main(["watch", str(tmp_path)]) == 0
+        assert "no epoch is recorded yet" in capsys.readouterr().out
+        assert main(["watch", str(tmp_path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["state"] == "waiting"
+
+    def test_a_run_that_has_stopped_says_how_to_go_on(self, tmp_path, capsys):
+        search = a_search(tmp_path)
+        search.callbacks = [lambda search, report: search.stop()]
+        search.run()
+        assert main(["watch", str(tmp_path)]) == 0
+        printed = capsys.readouterr().out
+        assert "stopped" in printed
+        assert "RisingSearch.resume" in printed
+
+    @pytest.mark.parametrize("options", [[], ["--once"], ["--json"]])
+    def test_what_is_no_run_is_bad_input_in_one_sentence(
+        self, tmp_path, capsys, options
+    ):
+        (tmp_path / "file").touch()
+        for path in (tmp_path, tmp_path / "file", tmp_path / "gone"):
+            assert main(["watch", str(path), *options]) == 2
+            printed = capsys.readouterr()
+            assert printed.out == ""
+            (line,) = printed.err.splitlines()
+            assert "name the run directory" in line
+
+    def test_a_damaged_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
+        journal = run_dir / JOURNAL
+        journal.write_bytes(journal.read_bytes().replace(b'"told"', b'"t0ld"', 1))
+        assert main(["watch", str(run_dir)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "is damaged in line 2" in line
+
+    def test_without_rich_it_says_what_to_install(self, run_dir, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, "rich.console", None)
+        assert main(["watch", str(run_dir)]) == 2
+        assert 'pip install "risingsearch[cli]"' in capsys.readouterr().err
+
+
+class Terminal:
+    """A process that believes it is in a terminal, and all that it shows."""
+
+    def __init__(self, *arguments):
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 90, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm-256color"},
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def until(self, *words):
+        """Read until one of the words is shown, or the process has ended."""
+        while not any(word in self.shown for word in words):
+            ready, _, _ = select.select([self._ours], [], [], 60)
+            assert ready, f"nothing new is shown: {self.shown}"
+            try:
+                self.shown += os.read(self._ours, 65536).decode(errors="replace")
+            except OSError:  # it has ended
+                return
+
+    def end(self):
+        self.until("\0")
+        os.close(self._ours)
+        return self.process.wait()
+
+
+class TestInATerminal:
+    def test_it_follows_a_search_and_ends_with_it(self, tmp_path):
+        terminal = Terminal("watch", str(tmp_path))
+        terminal.until("no epoch is recorded yet")
+        seen = threading.Event()
+        search = a_search(tmp_path)
+
+        def wait_until_seen(search, report):
+            if not seen.is_set():
+                terminal.until("running")
+                seen.set()
+
+        search.callbacks = [wait_until_seen]
+        search.run()
+        assert terminal.end() == 0
+        assert "16 of 16 epochs" in terminal.shown
+        assert "the budget of 16 epochs is spent" in terminal.shown
+
+    def test_ctrl_c_leaves_without_an_error(self, tmp_path):
+        terminal = Terminal("watch", str(tmp_path))
+        terminal.until("no epoch is recorded yet")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == 0
+        assert "Traceback" not in terminal.shown
+
+    def test_of_a_run_that_has_stopped_it_shows_a_frame_and_ends(self, tmp_path):
+        search = a_search(tmp_path)
+        search.callbacks = [lambda search, report: search.stop()]
+        search.run()
+        terminal = Terminal("watch", str(tmp_path))
+        assert terminal.end() == 0
+        assert "stopped" in terminal.shown

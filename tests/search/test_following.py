@@ -1,0 +1,185 @@
+"""A search is followed from outside: what is seen is what is on disk, and no more."""
+
+import math
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from kept_search import CANDIDATES, Rising, a_search
+
+from risingsearch.arms import Budget
+from risingsearch.errors import InvalidParameterError, JournalError
+from risingsearch.search.following import Follower
+from risingsearch.search.search import RisingSearch
+from risingsearch.storage.run_directory import JOURNAL, LOCK, TAIL
+
+
+def seen_while_it_runs(folder, trainable=None, **options):
+    """Return a search, and what a follower saw after each of its jobs."""
+    follower, seen = Follower(folder), []
+    search = a_search(folder, trainable, **options)
+    search.callbacks = [lambda search, report: seen.append(follower.look())]
+    return search, search.run(), seen
+
+
+def facts(result):
+    """Return what was found, without what only the searching process has."""
+    return [
+        {name: repr(value) for name, value in row.items()} for row in result.history
+    ], [replace(arm, status="paused", reason="") for arm in result.arms]
+
+
+def test_each_look_shows_what_is_recorded_by_then(tmp_path):
+    _, result, seen = seen_while_it_runs(tmp_path, slice=1)
+    assert [len(one.result.history) for one in seen] == list(range(1, 25))
+    for n_epochs, one in enumerate(seen, 1):
+        rows = [row["score"] for row in result.history[:n_epochs]]
+        assert one.result.history["score"] == rows
+        assert one.is_running
+        assert (one.spent, one.budget, one.unit) == (n_epochs, 24, "epochs")
+        assert one.is_done == (n_epochs == 24)
+    assert facts(seen[-1].result) == facts(RisingSearch.saved_result(tmp_path))
+
+
+def test_what_trains_now_is_what_trains_next_and_why(tmp_path):
+    _, result, seen = seen_while_it_runs(tmp_path, slice=1)
+    for one, row in zip(seen[:-1], result.history[1:], strict=True):
+        (training,) = one.training
+        assert (training.arm, training.epoch) == (row["arm"], row["epoch"])
+        assert training.reason == row["reason"]
+        assert training.parts == {name: row[name] for name in training.parts}
+        (running,) = [arm for arm in one.result.arms if arm.status == "running"]
+        assert (running.arm, running.reason) == (row["arm"], "in training")
+    assert seen[-1].training == []
+
+
+def test_with_several_workers_all_that_train_are_shown(tmp_path):
+    with ThreadPoolExecutor(3) as executor:
+        _, _, seen = seen_while_it_runs(tmp_path, executor=executor, n_jobs=3)
+    assert [len(one.training) for one in seen][:-3] == [3] * (len(seen) - 3)
+    assert seen[-1].is_done
+
+
+def test_a_run_that_has_stopped_trains_nothing(tmp_path):
+    search = a_search(tmp_path)
+    search.callbacks = [lambda search, report: search.stop()]
+    search.run()
+    standing = Follower(tmp_path).look()
+    assert not standing.is_running
+    assert not standing.is_done
+    assert standing.training == []
+
+
+def test_nothing_is_written_yet(tmp_path):
+    follower = Follower(tmp_path)
+    assert follower.look() is None
+    before = follower.mark()
+    search = a_search(tmp_path)
+    assert follower.mark() != before
+    assert follower.look().result.best_arm is None
+    search.run()
+    assert follower.look().result.n_epochs == 24
+
+
+def test_a_folder_in_which_a_search_is_about_to_begin_is_waited_for(tmp_path):
+    (tmp_path / LOCK).touch()
+    assert Follower(tmp_path).look() is None
+
+
+@pytest.mark.parametrize("name", ["notes.txt", TAIL])
+def test_another_folder_is_refused(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(InvalidParameterError, match="holds no search: name the run"):
+        Follower(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InvalidParameterError, match="does not exist: name the run"):
+        Follower(tmp_path / "gone")
+
+
+def test_looking_changes_nothing(tmp_path):
+    search = a_search(tmp_path)
+    search.run()
+    before = {path: path.stat() for path in tmp_path.rglob("*")}
+    follower = Follower(tmp_path)
+    follower.mark(), follower.look(), follower.look()
+    now = {path: path.stat() for path in tmp_path.rglob("*")}
+    assert {path: (one.st_size, one.st_mtime_ns) for path, one in before.items()} == {
+        path: (one.st_size, one.st_mtime_ns) for path, one in now.items()
+    }
+
+
+def test_a_torn_last_line_is_no_epoch_yet(tmp_path):
+    a_search(tmp_path / "whole", slice=1).run()
+    content = (tmp_path / "whole" / JOURNAL).read_bytes()
+    journal = tmp_path / "torn" / JOURNAL
+    journal.parent.mkdir()
+    last = content.rindex(b"\n", 0, -1) + 1
+    follower = Follower(journal.parent)
+    for end in (*range(last - 1, len(content), 40), len(content)):
+        journal.write_bytes(content[:end])
+        n_lines = content[:end].count(b"\n")
+        assert len(follower.look().result.history) == n_lines - 1
+
+
+def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
+    a_search(tmp_path).run()
+    follower = Follower(tmp_path)
+    follower.look()
+    journal = tmp_path / JOURNAL
+    whole = journal.read_bytes()
+    journal.write_bytes(whole.replace(b'"told"', b'"t0ld"', 1))
+    with pytest.raises(JournalError, match="is damaged in line 2"):
+        Follower(tmp_path).look()
+    journal.write_bytes(whole)
+    assert follower.look().result.n_epochs == 24
+
+
+def test_another_search_in_its_place_is_shown_instead(tmp_path):
+    a_search(tmp_path / "one", budget=9).run()
+    a_search(tmp_path / "other", seed=8, budget=20).run()
+    follower = Follower(tmp_path / "one")
+    follower.look()
+    shutil.rmtree(tmp_path / "one")
+    (tmp_path / "other").rename(tmp_path / "one")
+    expected = RisingSearch.saved_result(tmp_path / "one")
+    assert facts(follower.look().result) == facts(expected)
+
+
+def test_a_larger_budget_is_seen(tmp_path):
+    search = a_search(tmp_path)
+    search.run()
+    follower = Follower(tmp_path)
+    assert follower.look().is_done
+    search.extend(6)
+    assert (follower.look().budget, follower.look().is_done) == (30, False)
+
+
+@pytest.mark.parametrize(
+    ("budget", "unit"),
+    [
+        (24, "epochs"),
+        (Budget(seconds=1e3), "seconds"),
+        (Budget(wall_seconds=1e3), "wall_seconds"),
+    ],
+)
+def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, unit):
+    search = a_search(tmp_path, budget=budget, candidates=CANDIDATES, max_epochs=6)
+    follower = Follower(tmp_path)
+    first = follower.look()
+    assert first.unit == unit
+    assert math.isnan(first.seconds_left) == (unit != "wall_seconds")
+    left = []
+    search.callbacks = [
+        lambda search, report: left.append(follower.look().seconds_left)
+    ]
+    search.run()
+    assert all(0.0 <= one < math.inf for one in left)
+
+
+def test_failures_are_seen(tmp_path):
+    trainable = Rising(arm_0_epoch_1=ValueError("too hot"))
+    _, _, seen = seen_while_it_runs(tmp_path, trainable)
+    assert "too hot" in str(seen[-1].result.failures[0].failure)
