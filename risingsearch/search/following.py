@@ -174,17 +174,21 @@ def _seconds_per(unit: str, events: Sequence[Event]) -> float:
     """
     told = (event for event in reversed(events) if event["event"] == "told")
     last = list(islice(told, RECENT + 1))
-    clocks: list[float] = [
-        event.get("clock", event.get("now", math.nan)) for event in last
-    ]
+    clocks = [_clock(event) for event in last]
     if len(last) <= RECENT:  # all of them, and the search began at 0
         clocks.append(0.0)
     counted = last[:RECENT]
-    if unit == "epochs":
-        spent = sum(len(event["scores"]) for event in counted)
-    else:
-        spent = math.fsum(event["elapsed"] for event in counted)
+    of_epochs = unit == "epochs"
+    spent = math.fsum(
+        len(event["scores"]) if of_epochs else event["elapsed"] for event in counted
+    )
     return (clocks[0] - clocks[-1]) / spent if spent > 0.0 else math.nan
+
+
+def _clock(event: Event) -> float:
+    """Return when a job came back, NaN where nobody has measured it."""
+    clock = event.get("clock", event.get("now"))
+    return math.nan if clock is None else float(clock)
 
 
 def _training(scheduler: Scheduler) -> list[Training]:
