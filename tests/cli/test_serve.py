@@ -11,15 +11,30 @@ import urllib.error
 import urllib.request
 
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import SGDClassifier
 from starlette.testclient import TestClient
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli import live_runs
 from risingsearch.cli.live_runs import app_of
 from risingsearch.cli.main import main
+from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.storage.run_directory import JOURNAL
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
+SWEEP = """
+command:
+  - bash
+  - -c
+  - 'echo "{{\\"epoch\\": $RISINGSEARCH_TO_EPOCH, \\"accuracy\\": $0}}"'
+  - "{top}"
+parameters:
+  top: {type: int, low: 1, high: 50}
+metric: accuracy
+budget: 3
+max_epochs: 1
+"""
 
 
 def a_search(run_dir, **options):
@@ -129,6 +144,27 @@ def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
     assert client.get("version").json()["state"] == "finished"
     shutil.rmtree(run_dir)
     assert "holds no search" in client.get("version").json()["words"]
+
+
+def test_of_a_sweep_it_names_the_command_and_of_any_search_the_metric(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    assert main(["run", "sweep.yaml", "--run-dir", "swept"]) == 0
+    X, y = make_classification(60, random_state=0)
+    space = {"alpha": [1e-4, 1e-2]}
+    options = {"budget": 4, "max_epochs": 2, "random_state": 0, "run_dir": "fitted"}
+    RisingSearchCV(SGDClassifier(), space, scoring="f1", **options).fit(X, y)
+    client = served(tmp_path / "swept", tmp_path / "fitted")
+    swept, fitted = (client.get(f"{k}/page").text for k in (0, 1))
+    assert "<dd>bash -c" in swept
+    assert "Best accuracy" in swept
+    assert "Best f1" in fitted
+    capsys.readouterr()
+    for name in ("swept", "fitted"):
+        assert main(["watch", name]) == 0
+        assert "finished" in capsys.readouterr().out
 
 
 def test_several_runs_have_an_overview_and_a_page_each(tmp_path):
