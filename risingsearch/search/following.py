@@ -50,7 +50,6 @@ class Standing(NamedTuple):
     spent: float  # in the unit of the budget
     budget: float
     unit: str
-    max_epochs: int | None
     seconds_left: float  # at the pace of late; NaN where nobody can say
 
 
@@ -134,7 +133,6 @@ class Follower:
             spent=scheduler.spent,
             budget=scheduler.budget,
             unit=scheduler.unit,
-            max_epochs=scheduler.max_epochs,
             seconds_left=self._seconds_left(replayed),
         )
 
@@ -161,9 +159,10 @@ class Follower:
 
 def _has_just_begun(path: Path) -> bool:
     """Return whether a directory is empty, or as it is before the journal is made."""
-    if not path.is_dir():
+    try:
+        names = set(os.listdir(path))
+    except OSError:  # not there, no folder, or not for this user
         return False
-    names = set(os.listdir(path))
     return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE, TAIL}))
 
 

@@ -141,8 +141,7 @@ function pointAgain(page) {
   if (under) under.dispatchEvent(new PointerEvent("pointermove", { ...pointer, bubbles: true }));
 }
 
-// ------------------------------------------------------------------------- one page after
-// the other
+// ------------------------------------------------------------ one page after the other
 
 // Whether the user is at something that a new page would interrupt.
 function isBusy(page) {
