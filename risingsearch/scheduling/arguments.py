@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from risingsearch.arms import Budget, sign_of
 from risingsearch.checks import (
+    checked_arms,
     checked_choice,
     checked_float,
     checked_int,
@@ -19,7 +22,8 @@ from risingsearch.checks import (
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json
 from risingsearch.scheduling.epoch_costs import checked_epoch_costs
-from risingsearch.scheduling.policy_choice import checked_params
+from risingsearch.scheduling.openings import Openings
+from risingsearch.scheduling.policy_choice import budgeted_epochs, checked_params
 
 
 def default_order(budget: int | Budget, n_jobs: int | None) -> str:
@@ -51,6 +55,8 @@ class Arguments:
     max_failures: int
     score_range: tuple[float, float] | None
     opening_order: Any  # an array, once it is checked
+    min_epochs: int
+    enqueue: Any  # a list, once it is checked
     epoch_costs: Any = None  # a tuple of floats, once they are checked
 
     def __post_init__(self) -> None:
@@ -83,9 +89,43 @@ class Arguments:
                 checked_magnitude("score_range", end)
             self.score_range = low, high
         given = self.opening_order
-        self.opening_order = checked_order(
+        order = checked_order(
             "opening_order", range(self.n_arms) if given is None else given, self.n_arms
         )
+        self.min_epochs = checked_int("min_epochs", self.min_epochs, 1)
+        self.enqueue = checked_arms("enqueue", self.enqueue, self.n_arms)
+        self.opening_order = np.array(
+            [*self.enqueue, *(arm for arm in order if arm not in set(self.enqueue))]
+        )
+        self._check_openings()
+
+    def _check_openings(self) -> None:
+        """Raise where what arms are promised is more than they can get."""
+        least, n_first = self.min_epochs, len(self.enqueue)
+        if self.max_epochs is not None and least > self.max_epochs:
+            msg = (
+                f"min_epochs is at most max_epochs, which is {self.max_epochs}; got "
+                f"{least}"
+            )
+            raise InvalidParameterError(msg)
+        epochs = budgeted_epochs(self.budget)
+        if epochs is None:
+            return
+        if least > epochs:
+            msg = f"min_epochs is at most the budget of {epochs} epochs; got {least}"
+            raise InvalidParameterError(msg)
+        if n_first * least > epochs:
+            msg = (
+                f"a budget of {epochs} epochs is less than the {n_first * least} that "
+                f"{n_first} enqueued configurations get, with min_epochs={least} each: "
+                "raise the budget, or enqueue fewer"
+            )
+            raise InvalidParameterError(msg)
+
+    @property
+    def openings(self) -> Openings:
+        """What an arm gets when it is opened, and which come first."""
+        return Openings(self.min_epochs, tuple(self.enqueue))
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -98,8 +138,11 @@ class Arguments:
     def identity(self) -> dict[str, Any]:
         """Return what has to be the same where a saved state is loaded, as JSON."""
         params = self.policy_params or {}
-        costs = {"epoch_costs": list(self.epoch_costs)} if self.epoch_costs else {}
-        return costs | {
+        later = {"min_epochs": self.min_epochs, "enqueue": self.enqueue}
+        given = {k: v for k, v in later.items() if v != NOT_SAVED_BY_DEFAULT[k]}
+        if self.epoch_costs:
+            given["epoch_costs"] = list(self.epoch_costs)
+        return given | {
             "policy_params": {name: repr(value) for name, value in params.items()},
             "n_arms": self.n_arms,
             "max_epochs": self.max_epochs,
@@ -112,3 +155,7 @@ class Arguments:
             "score_range": as_json(self.score_range),
             "opening_order": self.opening_order.tolist(),
         }
+
+
+NOT_SAVED_BY_DEFAULT: dict[str, Any] = {"min_epochs": 1, "enqueue": []}
+"""Arguments that states and older run directories may lack, and what they are then."""

@@ -45,6 +45,7 @@ class ArmRecords:
         self._rows = Rows()
         self._forget_scores()
         self.history: list[dict[str, Any]] = []
+        self.counted_from = 0  # length of the history when the count began anew
 
     def _forget_scores(self) -> None:
         n_arms = len(self.charged)
@@ -53,6 +54,7 @@ class ArmRecords:
         self.best_epoch = np.zeros(n_arms, dtype=np.int64)
         self.worst_reward = math.inf
         self.best_arm: int | None = None  # the first to reach the best score
+        self.news_at = 0  # length of the history at the last new best score
 
     # --------------------------------------------------------------------- recording
 
@@ -99,10 +101,10 @@ class ArmRecords:
             {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
             | facts
         )
-        self._compare(arm, epoch, score)
+        self._compare(arm, epoch, score, len(self.history))
         return self._reward(score)
 
-    def _compare(self, arm: int, epoch: int, score: float) -> None:
+    def _compare(self, arm: int, epoch: int, score: float, n_rows: int) -> None:
         if not math.isfinite(score):
             return
         reward = self.sign * score
@@ -114,6 +116,8 @@ class ArmRecords:
             leader = self.best_arm
             if leader is None or reward > self.sign * self.best[leader]:
                 self.best_arm = arm
+            if self.best_arm == arm:
+                self.news_at = n_rows
 
     def _reward(self, score: float) -> float:
         if math.isfinite(score):
@@ -122,7 +126,16 @@ class ArmRecords:
             return self.sign * self.error_score
         return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
 
+    def begin_count_anew(self) -> None:
+        """Count the epochs without a new best score from here on."""
+        self.counted_from = len(self.history)
+
     # ----------------------------------------------------------------- what is known
+
+    @property
+    def n_without_news(self) -> int:
+        """Epochs charged since there was a new best score."""
+        return len(self.history) - max(self.news_at, self.counted_from)
 
     @property
     def has_provisional_rewards(self) -> bool:
@@ -175,11 +188,13 @@ class ArmRecords:
     def facts(self) -> Any:
         """Return all but the arrays: of the history, which only grows, its length."""
         self._rows.forget()
-        return self.max_epochs, self.worst_reward, self.best_arm, len(self.history)
+        best = self.worst_reward, self.best_arm, self.news_at, self.counted_from
+        return self.max_epochs, best, len(self.history)
 
     def put_back(self, facts: Any) -> None:
         """Restore what ``facts`` returned."""
-        self.max_epochs, self.worst_reward, self.best_arm, n_rows = facts
+        self.max_epochs, best, n_rows = facts
+        self.worst_reward, self.best_arm, self.news_at, self.counted_from = best
         del self.history[n_rows:]
         self._rows.put_back()
 
@@ -191,7 +206,9 @@ class ArmRecords:
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         arrays = {name: getattr(self, name).tolist() for name in _SAVED}
-        return arrays | {"history": [as_json(row) for row in self.history]}
+        history = [as_json(row) for row in self.history]
+        anew = {"counted_from": self.counted_from} if self.counted_from else {}
+        return arrays | {"history": history} | anew
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what ``state_dict`` returned."""
@@ -199,5 +216,6 @@ class ArmRecords:
             getattr(self, name)[:] = state[name]
         self._forget_scores()
         self.history = [from_json(row) for row in state["history"]]
-        for row in self.history:
-            self._compare(row["arm"], row["epoch"], row["score"])
+        for n_rows, row in enumerate(self.history, start=1):
+            self._compare(row["arm"], row["epoch"], row["score"], n_rows)
+        self.counted_from = state.get("counted_from", 0)

@@ -14,6 +14,7 @@ from risingsearch.policies import WAIT
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.jobs import Decision, Jobs
+from risingsearch.scheduling.openings import ENQUEUED, Openings
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
 from risingsearch.scheduling.undo import Undo
@@ -45,6 +46,7 @@ class Decider:
     proposer: Proposer | None
     _rng: np.random.Generator
     _slice: int | None
+    _openings: Openings
     _undo: Undo
     waits: bool = False  # the policy wants another result first
     _selected: int | None = None  # by the policy, for now
@@ -61,7 +63,9 @@ class Decider:
     def _select(self) -> None:
         self._undo.begin()
         try:
-            selected = self._policy.select(self._jobs.rounds + 1)
+            selected = self._owed()
+            if selected is None:
+                selected = self._policy.select(self._jobs.rounds + 1)
             if selected == WAIT:
                 self._undo.put_back()
                 self.waits = True
@@ -70,6 +74,19 @@ class Decider:
         except BaseException:
             self.drop()
             raise
+
+    def owes(self) -> bool:
+        """Whether an arm is due that was promised its epochs."""
+        return self._owed() is not None
+
+    def opens_too_late(self) -> bool:
+        """Whether the budget could train a new arm, but not for its ``min_epochs``."""
+        affordable = self._budget.affordable()
+        late = self._openings.too_late(self._records, affordable)
+        return bool((self._records.live() & late & (affordable > 0)).any())
+
+    def _owed(self) -> int | None:
+        return self._openings.owed(self._records, self._budget.affordable())
 
     def choose(self) -> Choice | None:
         """Return what starts next, the same until it starts or is dropped."""
@@ -150,7 +167,8 @@ class Decider:
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained where one is selected."""
         wanted = self._slice or self._policy.slice_length(selected)
-        return min(wanted, self._most(arm))
+        missing = self._openings.missing(int(self._records.epochs[arm]))
+        return min(max(wanted, missing), self._most(arm))
 
     def _most(self, arm: int) -> int:
         """Return how many epochs an arm and the budget have left for it."""
@@ -159,7 +177,7 @@ class Decider:
 
     def _reason(self, arm: int) -> str:
         if not self._records.charged[arm]:
-            return "opened"
+            return ENQUEUED if arm in self._openings.enqueued else "opened"
         history = self._records.history
         return "continued" if history and history[-1]["arm"] == arm else "revived"
 
@@ -169,7 +187,8 @@ class Decider:
         And whether that is for what was known before the search.
         """
         proposer = self.proposer
-        if proposer is None or self._records.charged[arm]:
+        is_given = self._records.charged[arm] or arm in self._openings.enqueued
+        if proposer is None or is_given:
             return arm, False
         unopened = self._records.unopened()
         if isinstance(proposer, InformedProposer):

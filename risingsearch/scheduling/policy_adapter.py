@@ -33,6 +33,7 @@ from risingsearch.scheduling.budgets import (
     EpochBudget,
     PricedEpochBudget,
 )
+from risingsearch.scheduling.openings import Openings
 from risingsearch.scheduling.undo import Rows
 
 LARGE = 1 << 15
@@ -52,6 +53,7 @@ class PolicyAdapter:
         rng: np.random.Generator,
         records: ArmRecords,
         budget: EpochBudget | CostBudget,
+        openings: Openings,
     ) -> None:
         self._params = params
         self._max_pulls = max_pulls
@@ -60,6 +62,7 @@ class PolicyAdapter:
         self._rng = rng
         self._records = records
         self._budget = budget
+        self._openings = openings
         self.ready_made = not isinstance(given, (str, type)) and hasattr(
             given, "select"
         )
@@ -130,6 +133,8 @@ class PolicyAdapter:
         records, policy, order = self._records, self.policy, self._arm_at
         affordable = self._budget.affordable()
         live = records.live()
+        if self._openings.min_epochs > 1:
+            live &= records.busy | ~self._openings.too_late(records, affordable)
         left = np.where(live, records.max_epochs - records.charged, 0)
         left = self._budget.pulls_left(left, records.busy)
         policy.available[:] = (live & ~records.busy & (affordable > 0))[order]

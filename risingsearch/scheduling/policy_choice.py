@@ -18,6 +18,9 @@ FIRST_AUTO = "first-auto"
 FIRST_RULES = ("screened-damped-slope", "gated-damped-slope")
 """What that chose from; the second where configurations could be proposed."""
 
+SHORTEST_LOOK = "shortest_look"
+"""The parameter of a policy that says how long it looks at a new arm at least."""
+
 
 class PolicyChoice(NamedTuple):
     """The policy of a search, and the number of arms that suits it."""
@@ -48,6 +51,7 @@ def choose_policy(
     *,
     objective: str = "best",
     parameters: Mapping[str, Any] | None = None,
+    min_epochs: int = 1,
     proposals: bool = True,
 ) -> PolicyChoice:
     """Return the policy that a name stands for in a search.
@@ -56,6 +60,7 @@ def choose_policy(
     largest sum of scores and ``trusted-damped-slope`` for the best model, with more
     candidates than the budget opens where configurations can be proposed.
 
+    A policy that plans its first looks at arms takes ``min_epochs`` as their length.
     Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
     whether it can be proposed which configuration is opened.
 
@@ -72,6 +77,8 @@ def choose_policy(
         return _first_auto(horizon, limit, n_arms, given, proposals)
     is_auto = policy in ("auto", FIRST_AUTO)
     name = resolve_policy("auto" if is_auto else policy, objective)
+    if min_epochs > 1 and SHORTEST_LOOK in policy_info(name).parameters:
+        given = {SHORTEST_LOOK: min_epochs} | given
     chosen = _sized(name, horizon, limit, given)
     if not (is_auto and objective == "best" and proposals):
         return chosen
@@ -144,6 +151,7 @@ def recommended_candidates(
     budget: int | Budget,
     max_epochs: int | None,
     policy_params: Mapping[str, Any] | None,
+    min_epochs: int = 1,
 ) -> int | None:
     """Return how many configurations the policy's own rule asks for.
 
@@ -152,7 +160,12 @@ def recommended_candidates(
     if budgeted_epochs(budget) is None or not isinstance(policy, str):
         return None
     chosen = choose_policy(
-        policy, budget, max_epochs, objective=objective, parameters=policy_params
+        policy,
+        budget,
+        max_epochs,
+        objective=objective,
+        parameters=policy_params,
+        min_epochs=min_epochs,
     )
     return chosen.n_candidates
 

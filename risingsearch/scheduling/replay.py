@@ -17,6 +17,9 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
     So many jobs (``n_jobs``) may be in flight from here on.
 ``flushed``
     All results that were waiting were recorded.
+``stopped``
+    Nothing more was started for this ``reason``, though there was budget left; what
+    comes next may have been decided under other rules.
 """
 
 from __future__ import annotations
@@ -73,6 +76,11 @@ def flushed(n_asked: int) -> Event:
     return {"event": "flushed", "asked": n_asked}
 
 
+def stopped(reason: str, n_asked: int) -> Event:
+    """Return the event of a search that has found enough."""
+    return {"event": "stopped", "asked": n_asked, "reason": reason}
+
+
 def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     """Bring a scheduler to where another one was after the last of these events.
 
@@ -92,11 +100,12 @@ def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     >>> again.state_dict() == live.state_dict()
     True
     """
-    for event in events:
-        while scheduler.n_asked < event["asked"]:
-            if scheduler.ask() is None:
-                raise not_reproduced("no job can start")
-        _repeat(scheduler, event)
+    with scheduler.never_stopping():
+        for event in events:
+            while scheduler.n_asked < event["asked"]:
+                if scheduler.ask() is None:
+                    raise not_reproduced("no job can start")
+            _repeat(scheduler, event)
 
 
 def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:

@@ -38,6 +38,7 @@ from risingsearch.scheduling.policy_choice import (
 from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
+from risingsearch.scheduling.stopping import NEVER, Stopping
 from risingsearch.scheduling.undo import Draws, Undo
 from risingsearch.scheduling.view import SchedulerView
 
@@ -112,6 +113,19 @@ class Scheduler(SchedulerView):
         one number above 0 for each of ``max_epochs``. A budget in epochs is charged
         them, and never exceeded; under another an epoch is expected to cost in
         proportion.
+    min_epochs : int, default 1
+        Epochs before an arm is judged, at least 1 and at most ``max_epochs``: the first
+        job of an arm is as long at least, whatever ``slice`` says, and no arm is opened
+        that the rest of the budget cannot train so long.
+    patience : int, optional
+        Epochs of the whole search, failed ones included, without a new best score after
+        which it ends; at least 1. Jobs in flight are still told. It begins anew with
+        ``extend``.
+    target_score : float, optional
+        The search ends once the best score is as good, in the direction of the scores.
+    enqueue : sequence of int, optional
+        Arms that are opened first, in this order, before the policy or the proposer
+        opens another and before the search runs out of patience.
 
     Raises
     ------
@@ -158,12 +172,17 @@ class Scheduler(SchedulerView):
         opening_order: Iterable[int] | None = None,
         proposer: Proposer | None = None,
         epoch_costs: Iterable[float] | None = None,
+        min_epochs: int = 1,
+        patience: int | None = None,
+        target_score: float | None = None,
+        enqueue: Iterable[int] = (),
     ) -> None:
         named = dict(locals())  # the signature is the only list of the arguments
         given = Arguments(
             **{field.name: named[field.name] for field in fields(Arguments)}
         )
         self._arguments = given
+        self._stopping = Stopping(patience, target_score)
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
         self.policy_params, self.objective = given.policy_params, given.objective
         self.direction, self.score_range = given.direction, given.score_range
@@ -197,6 +216,7 @@ class Scheduler(SchedulerView):
             given.n_arms,
             objective=given.objective,
             parameters=given.policy_params,
+            min_epochs=given.min_epochs,
             proposals=proposer is not None,
         )
         self._name = policy
@@ -226,12 +246,13 @@ class Scheduler(SchedulerView):
             self._rng,
             self._records,
             self._budget,
+            given.openings,
         )
         self._policy.build(horizon)
         parts = (self._policy, self._records, self._budget, self._jobs)
         self._undo = Undo((*parts, Draws(self._rng)))
         self._decider = Decider(
-            *parts, self._proposer, self._rng, given.slice, self._undo
+            *parts, self._proposer, self._rng, given.slice, given.openings, self._undo
         )
         self._recorder = Recorder(*parts)
         self._saved = SavedState(*parts, self._decider, self._rng)
@@ -245,14 +266,15 @@ class Scheduler(SchedulerView):
         -------
         Job or None
             None when nothing can start now: all workers or arms are busy, the policy
-            waits for a result, or the search is ``done``.
+            waits for a result, or the search is ``done`` once what is in flight is
+            back.
 
         Raises
         ------
         PolicyError
             If the policy chose an arm that is not available.
         """
-        if self._decide() is None:
+        if self._decide() is None or self.found_enough is not None:
             return None
         job = self._decider.start_chosen()
         self._record_what_may_be_seen()
@@ -272,7 +294,7 @@ class Scheduler(SchedulerView):
             As ``ask``.
         """
         chosen = self._decide()
-        if chosen is None:
+        if chosen is None or self.found_enough is not None:
             return None
         from_epoch = int(self._records.epochs[chosen.arm])
         return Job(chosen.arm, from_epoch, chosen.n_epochs, self.n_asked)
@@ -460,7 +482,9 @@ class Scheduler(SchedulerView):
     @property
     def done(self) -> bool:
         """Whether nothing will ever start again, unless the budget is extended."""
-        return not self.in_flight and self._selected() is None
+        if self.in_flight:
+            return False
+        return self._selected() is None or self.found_enough is not None
 
     def flush(self) -> int:
         """Record all results told so far, in the order of the decisions.
@@ -510,6 +534,7 @@ class Scheduler(SchedulerView):
                 self._records.max_epochs = int(self.budget)
             if replan:
                 self._recorder.replan(self._horizon)
+            self._records.begin_count_anew()
 
     def resize(self, n_jobs: int) -> None:
         """Have at most so many jobs in flight from the next decision on.
@@ -564,16 +589,56 @@ class Scheduler(SchedulerView):
         except PolicyError:  # ``ask`` raises it: what was found can be shown
             return None
         left = self.budget - self.spent
-        if self._decider.waits:
-            return (
-                f"{self.policy_name} stopped by its own rule, "
-                f"{left:g} of {self.budget:g} {self.unit} left"
-            )
-        if self._records.live().any() or left <= 0:
+        if self.found_enough is not None:
+            why = self.found_enough
+        elif self._decider.waits:
+            why = f"{self.policy_name} stopped by its own rule"
+        elif self._decider.opens_too_late():
+            least = self._arguments.min_epochs
+            why = f"what is left trains no new arm for min_epochs={least}"
+        elif self._records.live().any() or left <= 0:
             return f"the budget of {self.budget:g} {self.unit} is spent"
-        return (
-            f"no arm can train any more, {left:g} of {self.budget:g} {self.unit} left"
-        )
+        else:
+            why = "no arm can train any more"
+        return f"{why}, {left:g} of {self.budget:g} {self.unit} left"
+
+    def stop_when(
+        self, patience: int | None = None, target_score: float | None = None
+    ) -> None:
+        """Look further, or no further, by another ``patience`` and ``target_score``.
+
+        Raises
+        ------
+        InvalidParameterError
+            If one is outside its range.
+        """
+        self._stopping = Stopping(patience, target_score)
+
+    @contextmanager
+    def never_stopping(self) -> Iterator[None]:
+        """Decide in a ``with`` block as if there were no ``patience`` and no target.
+
+        For decisions that were made before, perhaps under others.
+        """
+        stopping, self._stopping = self._stopping, NEVER
+        try:
+            yield
+        finally:
+            self._stopping = stopping
+
+    @property
+    def found_enough(self) -> str | None:
+        """Why the search looks no further, in words: ``target_score``, ``patience``.
+
+        None while it does look further.
+        """
+        reached = self._stopping.reached(self._records)
+        if reached is not None:
+            return reached
+        exhausted = self._stopping.exhausted(self._records)
+        if exhausted and (self.spent >= self.budget or self._decider.owes()):
+            return None
+        return exhausted
 
     # ------------------------------------------------------------------ saved states
 

@@ -190,6 +190,8 @@ def arguments(draw: random.Random, policy: str) -> dict[str, Any]:
     if n_arms > 9 and draw.random() < 0.1:
         features = [[arm / n_arms] for arm in range(n_arms)]
         drawn["proposer"] = GaussianProcessProposer(features)
+    if draw.random() < 0.5:
+        drawn |= knobs(draw, drawn)
     if policy == "Moody":
         # In ask order a result is told, and later recorded: two transitions.
         drawn["order"] = "completion"
@@ -198,6 +200,19 @@ def arguments(draw: random.Random, policy: str) -> dict[str, Any]:
         drawn["budget"] = Budget(cost=float(drawn["budget"]))
         drawn["max_epochs"] = drawn["max_epochs"] or 9
     return drawn
+
+
+def knobs(draw: random.Random, drawn: dict[str, Any]) -> dict[str, Any]:
+    """Return what an arm is promised, and when the search ends early."""
+    n_arms, budget = drawn["n_arms"], drawn["budget"]
+    min_epochs = draw.randint(1, min(drawn["max_epochs"] or budget, budget, 4))
+    n_first = draw.randint(0, min(n_arms, budget // min_epochs, 3))
+    return {
+        "min_epochs": min_epochs,
+        "enqueue": draw.sample(range(n_arms), n_first),
+        "patience": draw.choice([None, 3, 8]),
+        "target_score": draw.choice([None, 1.0]),
+    }
 
 
 def a_score(draw: random.Random, arm: int, epoch: int) -> float:

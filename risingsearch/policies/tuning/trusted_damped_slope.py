@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_float, checked_range
+from risingsearch.checks import checked_float, checked_int, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.sums import append_reward, checked_eps, prefix_sums
@@ -39,7 +39,8 @@ class TrustedDampedSlope(NamedTuple):
     r"""Learn from this search what an early score is worth, and look as long as that.
 
     The default for tuning: it wants the best model at the end of the budget. With
-    ``r1 = max(1, R // 50)``, *rungs* are ``r1, 2 r1, 4 r1, ...`` pulls of an arm.
+    ``r1 = max(1, R // 50)``, or ``shortest_look`` if that is more, *rungs* are
+    ``r1, 2 r1, 4 r1, ...`` pulls of an arm.
 
     *Trust.* All arms together tell how much a score is worth: ``c`` is the correlation
     between the normal scores (ranks, as quantiles of the normal distribution) of the
@@ -132,6 +133,7 @@ class TrustedDampedSlope(NamedTuple):
         opening_share: float = 0.4,
         promoted_share: float = 0.33,
         control_share: float = 0.1,
+        shortest_look: int = 1,
         reward_range: tuple[float, float] = (-math.inf, math.inf),
     ) -> TrustedDampedSlope:
         """Return a new policy; for the sizes see ``risingsearch.policies.base``.
@@ -150,6 +152,9 @@ class TrustedDampedSlope(NamedTuple):
             Share of the arms of a rung whose look is doubled, above 0 and at most 1.
         control_share : float, default 0.1
             Share of the budget for controls, from 0 to 1.
+        shortest_look : int, default 1
+            Pulls of the shortest look at least, at least 1; a search takes them from
+            its ``min_epochs``.
         reward_range : (float, float), optional
             Lowest and highest reward possible; no projection exceeds the highest.
         """
@@ -157,7 +162,7 @@ class TrustedDampedSlope(NamedTuple):
             "expected_correlation", expected_correlation, -1.0, 1.0, open_low=False
         )
         limit = horizon if max_pulls is None else max_pulls
-        r1 = screening_pulls(limit)
+        r1 = first_rung(limit, checked_int("shortest_look", shortest_look, 1))
         n_rungs = rung_of(limit, r1) + 1
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
@@ -193,10 +198,15 @@ class TrustedDampedSlope(NamedTuple):
 
     @staticmethod
     def recommended_arms(
-        horizon: int, max_pulls: int, *, opening_share: float = 0.4
+        horizon: int,
+        max_pulls: int,
+        *,
+        opening_share: float = 0.4,
+        shortest_look: int = 1,
     ) -> int:
         """Return how many arms this budget opens while all looks are short."""
-        return max(2, int(opening_share * horizon / screening_pulls(max_pulls)))
+        r1 = first_rung(max_pulls, shortest_look)
+        return max(2, int(opening_share * horizon / r1))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an arm to look at while one is due, a control, or the highest end."""
@@ -263,6 +273,11 @@ class TrustedDampedSlope(NamedTuple):
             "compared_arms": float(n_later),
             "control": float(self.control[arm]),
         }
+
+
+def first_rung(max_pulls: int, shortest_look: int) -> int:
+    """Return the pulls of the shortest look."""
+    return max(screening_pulls(max_pulls), min(shortest_look, max_pulls))
 
 
 def rung_start(rung: int, r1: int) -> int:
