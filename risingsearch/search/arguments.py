@@ -64,8 +64,11 @@ class Arguments:
         self.seed = checked_seed(given["seed"])
         self._given = given
 
-    def scheduler(self, seeds: Seeds) -> Scheduler:
-        """Return the scheduler of the search, before its first decision."""
+    def scheduler(self, seeds: Seeds, **stopping: Any) -> Scheduler:
+        """Return the scheduler of the search, before its first decision.
+
+        It may stop otherwise in each process: by ``patience`` and ``target_score``.
+        """
         passed_on = {
             name: value
             for name, value in self._given.items()
@@ -79,7 +82,7 @@ class Arguments:
         if passed_on.pop("shuffle"):
             rng = np.random.default_rng(seeds.opening_order)
             passed_on["opening_order"] = rng.permutation(n_arms)
-        scheduler = Scheduler(n_arms=n_arms, **passed_on)
+        scheduler = Scheduler(n_arms=n_arms, **passed_on, **stopping)
         if scheduler.unit == "cost":
             budget = self._given["budget"]
             msg = f"a search measures seconds, no other cost; got {budget}"
@@ -128,6 +131,7 @@ class Arguments:
             len(self.candidates),
             objective=given["objective"],
             parameters=given["policy_params"],
+            min_epochs=given["min_epochs"],
         ).proposes
 
     def header(self, seeds: Seeds) -> dict[str, Any]:

@@ -132,7 +132,11 @@ class Loop:
             self.late = self._clock.why_over()
         if self.late or self._failures.are_enough():
             return None
-        return self._next_retried() or self._scheduler.ask()
+        job = self._next_retried() or self._scheduler.ask()
+        if job is None and not self._futures and self._scheduler.holds_back:
+            self._record.flush()  # what waited may be a new best: the search goes on
+            job = self._scheduler.ask()
+        return job
 
     def _next_retried(self) -> Job | None:
         """Start the next arm that is to be tried again, where a worker is free."""

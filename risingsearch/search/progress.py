@@ -69,6 +69,9 @@ class Progress:
                 bar.children[1].bar_style = "success"
         elif self._enabled and self._scheduler.spent > self._spent_then:
             self._print(time.monotonic())
+        ended_early = exception[0] is None and self._scheduler.found_enough is not None
+        if self._enabled and ended_early:
+            print(self._scheduler.stop_reason, file=sys.stderr, flush=True)
 
     def show(self) -> None:
         """Bring the line up to date, or print another one, if it is time to."""

@@ -18,6 +18,7 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.json_values import plain
+from risingsearch.scheduling.arguments import NOT_SAVED_BY_DEFAULT
 from risingsearch.scheduling.replay import (
     Event,
     advanced,
@@ -26,6 +27,7 @@ from risingsearch.scheduling.replay import (
     replay,
     resized,
     started,
+    stopped,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
@@ -72,6 +74,7 @@ class Record:
         self.directory: RunDirectory | None = None
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured
         self._metric, self._begun = metric, begun
+        self._stopped: str | None = None  # why nothing more was started, last of all
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._returned_at: dict[int, float] = {}  # by job, seconds by the clock
         self.reports: dict[int, Report] = {}  # by job
@@ -101,6 +104,7 @@ class Record:
         replay(self.scheduler, events[n_known:])
         trained: dict[int, int] = {}  # epochs by arm
         for event in events:
+            self._stopped = event.get("reason")
             if event["event"] == "told":
                 outcome = outcome_of(event)
                 job = outcome.report.job
@@ -165,6 +169,7 @@ class Record:
         self._enter(job, outcome)
 
     def _enter(self, job: Job, outcome: Outcome) -> None:
+        self._stopped = None
         self.reports[job.id] = outcome.report
         self._n_calls[job.id] = outcome.n_calls
         self._elapsed[job.id] = outcome.elapsed
@@ -204,6 +209,15 @@ class Record:
             if self.directory is not None and self.directory.n_events > n_before:
                 self.scheduler.flush()  # as is written
             raise
+
+    def note_stop(self) -> None:
+        """Write down why the search looks no further, for whoever reads it later."""
+        reason = self.scheduler.stop_reason
+        if self.scheduler.found_enough is None or reason == self._stopped:
+            return
+        if self.directory is not None and reason is not None:
+            self.directory.append(stopped(reason, self.scheduler.n_asked))
+        self._stopped = reason
 
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
@@ -283,7 +297,7 @@ class Record:
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,
             n_calls=sum(self._n_calls.values()),
-            stop_reason=scheduler.stop_reason or UNFINISHED,
+            stop_reason=scheduler.stop_reason or self._stopped or UNFINISHED,
             direction=scheduler.direction,
             failures=[r for r in self.reports.values() if r.failure is not None],
             _trainable=self.trainable,
@@ -345,7 +359,8 @@ def _numeric(reports: Iterable[Report]) -> list[str]:
 
 def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
     path = directory.path
-    differs = first_difference(saved_header(path)["settings"], settings)
+    saved = NOT_SAVED_BY_DEFAULT | saved_header(path)["settings"]
+    differs = first_difference(saved, settings)
     if differs is not None:
         name, was, given = differs
         msg = (

@@ -36,6 +36,7 @@ from risingsearch.search.arguments import (
     shown_arguments,
 )
 from risingsearch.search.callbacks import Callback, Teller, checked_callbacks
+from risingsearch.search.enqueued import with_enqueued
 from risingsearch.search.finished import keep_in_history
 from risingsearch.search.loop import Loop
 from risingsearch.search.playback import RecordedOpenings
@@ -77,6 +78,8 @@ PER_PROCESS = (
     "max_checkpoint_bytes",
     "trust_run_dir",
     "metric",
+    "patience",
+    "target_score",
 )
 """Arguments that are not compared when a search is resumed."""
 
@@ -162,6 +165,19 @@ class RisingSearch:
         those that it was begun with. "history" takes the finished searches of the
         folder that the environment variable ``RISINGSEARCH_HISTORY`` names, as far as
         they share parameters; a path of that name is given as "./history".
+    min_epochs : int, default 1
+        Epochs of an arm before it is judged: one that is opened trains for so many
+        before the policy turns away from it. For curves that bloom late.
+    patience : int, optional
+        Epochs of the whole search without a new best score after which it ends.
+    target_score : float, optional
+        The search ends once its best score is as good. ``stop_reason`` says which of
+        the two ended it, and how much of the budget is left. Both may be others when a
+        search is resumed.
+    enqueue : sequence of dict, optional
+        Known configurations, opened first and in this order; they join the candidates
+        unless they are among them. Their values may be new ones, their parameters not.
+        A number stands for that candidate.
 
     Raises
     ------
@@ -228,9 +244,14 @@ class RisingSearch:
         identity: Mapping[str, Any] | None = None,
         prior: Any = None,
         epoch_costs: Sequence[float] | None = None,
+        min_epochs: int = 1,
+        patience: int | None = None,
+        target_score: float | None = None,
+        enqueue: Iterable[Mapping[str, Any] | int] = (),
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
-        given["candidates"] = candidates = checked_candidates(candidates)
+        candidates, enqueue = with_enqueued(checked_candidates(candidates), enqueue)
+        given |= {"candidates": candidates, "enqueue": enqueue}
         _check_metric(metric)
         begun: str | None = datetime.now().astimezone().isoformat(timespec="seconds")
         given["budget"] = budget_within(budget, timeout)
@@ -256,7 +277,9 @@ class RisingSearch:
         if entropy is None and run_dir is not None:
             entropy = saved_entropy(Path(run_dir))
         self._seeds = Seeds(entropy)
-        self.scheduler = arguments.scheduler(self._seeds)
+        self.scheduler = arguments.scheduler(
+            self._seeds, patience=patience, target_score=target_score
+        )
         self._key = secrets.token_hex(8)  # in the history
         self._record = Record(
             self.trainable,
@@ -303,6 +326,8 @@ class RisingSearch:
         proposer: Proposer | None = None,
         callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
         timeout: float | None = None,
+        patience: int | None = None,
+        target_score: float | None = None,
         progress: bool = False,
         max_checkpoint_bytes: int | None = None,
         trust_run_dir: bool = False,
@@ -325,6 +350,8 @@ class RisingSearch:
             Needed where they were objects; a name is known.
         callbacks, timeout, progress, max_checkpoint_bytes, trust_run_dir
             As for a new search.
+        patience, target_score : optional
+            As for a new search, whatever they were before.
 
         Returns
         -------
@@ -349,6 +376,8 @@ class RisingSearch:
             executor=workers_to_resume(executor, arguments["n_jobs"]),
             callbacks=callbacks,
             timeout=timeout,
+            patience=patience,
+            target_score=target_score,
             progress=progress,
             run_dir=run_dir,
             max_checkpoint_bytes=max_checkpoint_bytes,
@@ -447,6 +476,7 @@ class RisingSearch:
         """
         with self._record.held(), self._teller.telling(self.save_best):
             self._loop.run(self._on_report)
+            self._record.note_stop()
             self._record.save_state()
         if self._loop.interrupted:
             raise KeyboardInterrupt
@@ -489,6 +519,12 @@ class RisingSearch:
     def extend(self, budget: int | Budget) -> None:
         """Add to the budget; ``run`` then goes on, and nothing is retrained."""
         self._record.extend(budget)
+
+    def stop_when(
+        self, patience: int | None = None, target_score: float | None = None
+    ) -> None:
+        """Have ``run`` end by another ``patience`` and ``target_score``."""
+        self.scheduler.stop_when(patience, target_score)
 
     def resize(self, n_jobs: int) -> None:
         """Have so many jobs in flight from here on, for an executor of another size."""
