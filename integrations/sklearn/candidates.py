@@ -32,6 +32,7 @@ def draw_candidates(
     n_epochs: int | None = None,
     *,
     prior: bool = False,
+    n_enqueued: int = 0,
 ) -> list[dict[str, Any]]:
     """Return the configurations: those that are given, and a sample of the spaces.
 
@@ -40,13 +41,14 @@ def draw_candidates(
     configuration if it holds single values; one that holds both is refused.
     ``recommended`` is what ``"auto"`` stands for, and ``n_epochs`` the budget, where
     these are known: there are never more candidates than epochs, unless a ``prior``
-    says which of them are worth one.
+    says which of them are worth one. So many more are enqueued.
     """
     spaces, configurations = _parts(space)
     candidates = [dict(one) for one in configurations]
     if spaces:
         _check_choices(spaces)
-        n = _how_many(spaces, n_candidates, recommended, n_epochs, len(candidates))
+        n_given = len(candidates) + n_enqueued
+        n = _how_many(spaces, n_candidates, recommended, n_epochs, n_given)
         sampler = ParameterSampler(spaces, n, random_state=random_state)
         candidates += as_configurations(sampler)
     if n_epochs is not None and len(candidates) > n_epochs and not prior:

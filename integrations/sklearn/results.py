@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -138,10 +138,11 @@ def warn_of_failures(result: SearchResult) -> None:
     level = 5 + N_FRAMES  # the line that called fit
     if result.failures:
         first = result.failures[0]
+        failed = {report.job.arm for report in result.failures}
         warnings.warn(
-            f"{len(result.failures)} of {len(result.candidates)} configurations failed "
-            f"and were retired; the first, {result.candidates[first.job.arm]}: "
-            f"{first.failure!r}",
+            f"{len(failed)} of {len(result.candidates)} configurations failed and "
+            f"{_were_retired(failed, result)}; the first, "
+            f"{result.candidates[first.job.arm]}: {first.failure!r}",
             FitFailedWarning,
             stacklevel=level,
         )
@@ -155,7 +156,14 @@ def warn_of_failures(result: SearchResult) -> None:
     if not_finite:
         warnings.warn(
             f"one or more of the test scores are not finite, for candidates "
-            f"{not_finite}; they were retired",
+            f"{not_finite}; they {_were_retired(not_finite, result)}",
             UserWarning,
             stacklevel=level,
         )
+
+
+def _were_retired(arms: Collection[int], result: SearchResult) -> str:
+    n_retired = sum(result.arms[arm].status == "failed" for arm in arms)
+    if n_retired == len(arms):
+        return "were retired"
+    return f"were tried again, {len(arms) - n_retired} of {len(arms)} with success"

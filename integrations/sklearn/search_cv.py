@@ -68,6 +68,7 @@ from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
     recommended_candidates,
 )
+from risingsearch.search.enqueued import checked_enqueue, with_enqueued
 from risingsearch.search.results import SearchResult
 
 
@@ -172,6 +173,20 @@ class RisingSearchCV(
     callbacks : list of Callback or callable, optional
         As in ``RisingSearch``: they hear of every epoch, whatever release of
         scikit-learn this is. Clones share them.
+    min_epochs : int, default=1
+        Epochs of a configuration before it is judged: one that is opened trains for so
+        many before the policy turns away from it. For curves that bloom late.
+    patience : int, optional
+        Epochs of the whole search without a new best score after which it ends.
+    target_score : float, optional
+        The search ends once its best score is as good. ``stop_reason_`` says which of
+        the two ended it, and how much of the budget is left.
+    enqueue : list of dict, optional
+        Known configurations, opened first and in this order; they join the candidates
+        unless they are among them. Their values may lie outside the space, their
+        parameters not; what they lack keeps the estimator's value.
+    max_failures : int, default=0
+        Failures after which a configuration is still retried.
 
     Attributes
     ----------
@@ -261,6 +276,11 @@ class RisingSearchCV(
         trust_run_dir: bool = False,
         prior: Any = None,
         callbacks: Any = None,
+        min_epochs: int = 1,
+        patience: int | None = None,
+        target_score: float | None = None,
+        enqueue: Any = (),
+        max_failures: int = 0,
     ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
@@ -286,6 +306,11 @@ class RisingSearchCV(
         self.trust_run_dir = trust_run_dir
         self.prior = prior
         self.callbacks = callbacks
+        self.min_epochs = min_epochs
+        self.patience = patience
+        self.target_score = target_score
+        self.enqueue = enqueue
+        self.max_failures = max_failures
 
     # ----------------------------------------------------------------------- fitting
 
@@ -339,6 +364,8 @@ class RisingSearchCV(
     def continue_search(self, extra_budget: Any) -> RisingSearchCV:
         """Add to the budget and go on; nothing is trained again but the refit.
 
+        ``patience`` is counted anew. It and ``target_score`` may be set before.
+
         Parameters
         ----------
         extra_budget : int or Budget
@@ -363,6 +390,7 @@ class RisingSearchCV(
             raise NotFittedError(msg)
         if not isinstance(extra_budget, Budget):
             extra_budget = checked_int("extra_budget", extra_budget, 1)
+        self._search.stop_when(self.patience, self.target_score)
         self._search.extend(extra_budget)
         folds = self._run.folds
         self._train(FitTasks(self, folds.X, folds.y))
@@ -370,7 +398,7 @@ class RisingSearchCV(
 
     def _begun(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         begin = time.monotonic()
-        folds, candidates, seed = self._prepare(X, y, params)
+        folds, candidates, first, seed = self._prepare(X, y, params)
         keeps = self.run_dir is not None
         return SearchRun(
             folds,
@@ -393,13 +421,18 @@ class RisingSearchCV(
             trust_run_dir=self.trust_run_dir,
             prior=self.prior,
             callbacks=self.callbacks,
+            min_epochs=self.min_epochs,
+            patience=self.patience,
+            target_score=self.target_score,
+            enqueue=first,
+            max_failures=self.max_failures,
             metric=self._metric_name(),
             identity=identity_of(folds, self.random_state) if keeps else None,
         )
 
     def _prepare(
         self, X: Any, y: Any, params: dict[str, Any]
-    ) -> tuple[Folds, list[dict[str, Any]], int]:
+    ) -> tuple[Folds, list[dict[str, Any]], list[int], int]:
         """Check everything before the first epoch is paid for."""
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
@@ -424,7 +457,7 @@ class RisingSearchCV(
             )
             raise InvalidParameterError(msg)
         resource = self._resource(X, y, splits, random)
-        candidates = self._candidates(random, resource)
+        candidates, first = self._candidates(random, resource)
         seed = int(random.randint(2**31 - 1))
         folds = Folds(
             estimator=clone(self.estimator),
@@ -441,7 +474,7 @@ class RisingSearchCV(
             score_params=dict(routed.scorer["score"]),
             resource=resource,
         )
-        return folds, candidates, seed
+        return folds, candidates, first, seed
 
     def _resource(
         self, X: Any, y: Any, splits: list[Any], random: Any
@@ -476,7 +509,10 @@ class RisingSearchCV(
 
     def _candidates(
         self, random: Any, resource: Resource | None
-    ) -> list[dict[str, Any]]:
+    ) -> tuple[list[dict[str, Any]], list[int]]:
+        """Return all of them, and which come first."""
+        enqueue = checked_enqueue(self.enqueue)
+        min_epochs = checked_int("min_epochs", self.min_epochs, 1)
         budget = budget_within(self.budget, self.timeout)
         max_epochs, most = self.max_epochs, budgeted_epochs(budget)
         if resource is not None:  # opening one costs another number than one
@@ -487,6 +523,7 @@ class RisingSearchCV(
             budget,
             max_epochs,
             self.policy_params,
+            min_epochs,
         )
         candidates = draw_candidates(
             self.param_distributions,
@@ -495,9 +532,11 @@ class RisingSearchCV(
             recommended,
             most,
             prior=self.prior is not None,
+            n_enqueued=len(enqueue),
         )
+        candidates, first = with_enqueued(candidates, enqueue)
         check_trainable(self.estimator, candidates, resource)
-        return candidates
+        return candidates, first
 
     def _error_score(self) -> Any:
         given = self.error_score
