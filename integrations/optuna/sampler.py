@@ -21,6 +21,7 @@ from optuna.trial import FrozenTrial, TrialState
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.errors import PriorError
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
+from risingsearch.integrations.optuna.enqueued import EnqueuedArms
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.sqlite_lock import claim
@@ -29,6 +30,7 @@ from risingsearch.integrations.optuna.telling import StudyTeller
 from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
     BY_PRIOR,
+    FIXED,
     GIVEN_UP,
     LAST,
     N_EPOCHS,
@@ -114,7 +116,7 @@ class RisingSampler(BaseSampler):
         Folder for checkpoints; all workers must see it.
     artifact_store : optional
         One of Optuna's artifact stores for checkpoints instead.
-    patience : float, default 60.0
+    give_up_after : float, default 60.0
         Seconds without a report after which a worker that has nothing else to do gives
         a running trial up, at least 0; or the time of ten epochs, if that is more.
     callbacks : sequence of Callback
@@ -127,6 +129,19 @@ class RisingSampler(BaseSampler):
         holds here, and ``base`` all others: the first one, after which the parameters
         are known, and what not every arm has. ``prior_trust`` says how far they are
         trusted. They are read at once; give all processes the same.
+    min_epochs : int, default 1
+        Epochs of an arm before it is judged: one that is opened trains for so many
+        before the policy turns away from it.
+    patience : int, optional
+        Epochs of the whole study, failed ones included, without a new best score after
+        which ``optimize`` stops.
+    target_score : float, optional
+        ``optimize`` stops once the best score is as good, in the study's direction.
+        Another sampler may go on with the study by another patience and target.
+    enqueue : list of dict, optional
+        Known configurations, opened first and in this order, unless the study has them
+        already; as by ``study.enqueue_trial``, which does it too. Processes that begin
+        a study at the same moment may each open them.
 
     Raises
     ------
@@ -182,20 +197,33 @@ class RisingSampler(BaseSampler):
         seed: int | None = None,
         checkpoint_dir: str | PathLike[str] | None = None,
         artifact_store: Any = None,
-        patience: float = 60.0,
+        give_up_after: float = 60.0,
         callbacks: Sequence[Callback] = (),
         prior: Any = None,
+        min_epochs: int = 1,
+        patience: int | None = None,
+        target_score: float | None = None,
+        enqueue: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.budget = checked_int("budget", budget, 1)
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
-        self.patience = checked_float("patience", patience, 0.0, open_low=False)
+        self.give_up_after = checked_float(
+            "give_up_after", give_up_after, 0.0, open_low=False
+        )
+        self._enqueued = EnqueuedArms(enqueue)
         self.callbacks = checked_callbacks(callbacks, functions=False)
         earlier = prior_as_data(prior)
         chosen = choose_policy(
-            policy, self.budget, self.max_epochs, parameters=policy_params
+            policy,
+            self.budget,
+            self.max_epochs,
+            parameters=policy_params,
+            min_epochs=checked_int("min_epochs", min_epochs, 1),
         )
         self._most_arms = None if n_arms is None else checked_int("n_arms", n_arms, 1)
-        self._n_arms = min(chosen.n_opened, self._most_arms or chosen.n_opened)
+        n_arms = max(chosen.n_opened, len(self._enqueued))
+        self._n_arms = min(n_arms, self._most_arms or n_arms)
+        self._enqueued.check_fits(self._n_arms)
         self._policy = chosen
         self._options: dict[str, Any] = {
             "slice": slice,
@@ -203,6 +231,9 @@ class RisingSampler(BaseSampler):
             "max_failures": max_failures,
             "score_range": score_range,
             "seed": seed,
+            "min_epochs": min_epochs,
+            "patience": patience,
+            "target_score": target_score,
         }
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
@@ -225,6 +256,7 @@ class RisingSampler(BaseSampler):
             budget=self.budget,
             max_epochs=self.max_epochs,
             direction=direction,
+            enqueue=range(min(n_arms, len(self._enqueued))),
             **self._options,
         )
 
@@ -261,6 +293,7 @@ class RisingSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
+        self._enqueued.fix(study, trial)
         if self._grant(study, trial) == 0:
             self._wait_for_work(study, trial)
         elif _opens(trial):
@@ -334,8 +367,8 @@ class RisingSampler(BaseSampler):
     def _grant(self, study: Study, trial: FrozenTrial) -> int:
         """Reserve the trial's epochs and return how many."""
         # Long before others could take this trial for one that died undecided.
-        give_up_at = time.monotonic() + self.patience / 4
-        enqueued = "fixed_params" in trial.system_attrs
+        give_up_at = time.monotonic() + self.give_up_after / 4
+        enqueued = FIXED in trial.system_attrs
         waits = pauses()
         while True:
             with self._following(study) as replica:
@@ -355,7 +388,7 @@ class RisingSampler(BaseSampler):
         Otherwise the worker would ask for one trial after the other in vain.
         """
         attrs = trial.system_attrs
-        trial.system_attrs = {key: attrs[key] for key in attrs if key != "fixed_params"}
+        trial.system_attrs = {key: attrs[key] for key in attrs if key != FIXED}
         self._mine.discard(trial.number)
         for pause in pauses():
             fail_stale_trials(study)
@@ -368,7 +401,7 @@ class RisingSampler(BaseSampler):
             time.sleep(pause)
 
     def _give_up(self, study: Study, replica: StudyReplica) -> None:
-        for silent in replica.give_up(self.patience, self._mine):
+        for silent in replica.give_up(self.give_up_after, self._mine):
             with suppress(UpdateFinishedTrialError):
                 # Not ended: should it be alive, Optuna would raise where it is told.
                 study._storage.set_trial_user_attr(silent._trial_id, GIVEN_UP, True)
@@ -389,7 +422,7 @@ class RisingSampler(BaseSampler):
 
         A trial that they raise for is failed here: Optuna would leave it running.
         """
-        if self._prior is None or "fixed_params" in trial.system_attrs:
+        if self._prior is None or FIXED in trial.system_attrs:
             return
         with self._lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)

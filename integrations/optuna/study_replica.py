@@ -17,6 +17,7 @@ from risingsearch.integrations.optuna.open_trials import OpenTrial, OpenTrials
 from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trial_attributes import (
     ARM,
+    FIXED,
     FROM_EPOCH,
     LAST,
     N_EPOCHS,
@@ -137,7 +138,7 @@ class StudyReplica:
         self._tell(opened, scores, state, values, seconds)
         self.scheduler.peek()  # the policy decides as it goes, also in a replay
 
-    def give_up(self, patience: float, mine: set[int]) -> list[FrozenTrial]:
+    def give_up(self, seconds: float, mine: set[int]) -> list[FrozenTrial]:
         """Count trials as failed that are silent for too long: they may be dead.
 
         Their epochs stay charged, and nobody else trains their arms, so a trial that is
@@ -146,7 +147,7 @@ class StudyReplica:
         """
         usual = self._seconds / max(1, self._n_epochs)
         undecided = []
-        for opened in self._open.silent(max(patience, SILENT_EPOCHS * usual), mine):
+        for opened in self._open.silent(max(seconds, SILENT_EPOCHS * usual), mine):
             if opened.is_undecided:
                 undecided.append(opened.trial)
                 continue
@@ -283,7 +284,18 @@ class StudyReplica:
         if self._no_more:
             undecided = {i for i, o in self._open.items() if o.is_undecided}
             return max(1, len(self._index.keys() - undecided))
+        if not self._free and (n_enqueued := self._n_enqueued_unplaced()):
+            return int(max(n_arms, min(n_arms + n_enqueued, self._most_arms)))
         return int(min(2 * n_arms, self._most_arms)) if self._exhausted() else n_arms
+
+    def _n_enqueued_unplaced(self) -> int:
+        """Return for how many enqueued trials the scheduler has no arm."""
+        return sum(
+            opened.is_undecided
+            and FIXED in opened.trial.system_attrs
+            and number not in self._index
+            for number, opened in self._open.items()
+        )
 
     def _exhausted(self) -> bool:
         """Whether epochs are left, and no arm to train, but some could be opened."""

@@ -16,6 +16,7 @@ AGAIN = "rising:again"  # from which epoch a slice trains what was trained befor
 FINAL = "rising:final"
 LAST = "rising:last"  # the sampler that proposes arms has said that there are no more
 BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
+FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
 GIVEN_UP = "rising:given_up"  # by others, who took it for dead before it was decided
 
 

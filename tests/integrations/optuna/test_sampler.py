@@ -177,6 +177,57 @@ def test_enqueued_trials_open_arms(objective, make_study):
     assert objective.trained[0, 0] == objective.trained[1, 0] == 1
 
 
+def test_what_is_enqueued_is_opened_though_the_policy_would_open_fewer(
+    objective, make_study
+):
+    study = make_study(budget=60, min_epochs=4)  # which the policy gives to six
+    known = [{"x": i / 20} for i in range(12)]
+    for params in known:
+        study.enqueue_trial(params)
+    study.optimize(objective)
+    results = rising.arm_results(study)
+    assert [result.params for result in results] == known
+    assert all(result.epochs >= 4 for result in results)
+    assert objective.trained.total() == 60
+
+
+def test_a_sampler_enqueues_what_the_study_has_not(objective, make_study):
+    known = [{"x": 0.25}, {"x": 0.75}, {"x": 2.0}]
+    study = make_study(budget=40, enqueue=known, min_epochs=3)
+    with pytest.warns(UserWarning, match=r"2.0 is out of range"):
+        study.optimize(objective, n_trials=4)
+    study.sampler = rising.RisingSampler(40, 20, enqueue=known, min_epochs=3)
+    study.optimize(objective)
+    results = rising.arm_results(study)
+    assert [result.params for result in results[:3]] == known
+    assert all(result.params["x"] <= 1.0 for result in results[3:])
+    assert all(result.epochs >= 3 for result in results[:3])
+    assert objective.trained.total() == 40
+
+
+def test_a_study_stops_when_nothing_better_is_found_and_can_go_on(
+    objective, make_study
+):
+    study = make_study(budget=60, patience=6)
+    study.optimize(objective)
+    n_epochs = objective.trained.total()
+    assert n_epochs < 60
+    study.optimize(objective)  # nothing is left to do
+    assert objective.trained.total() == n_epochs
+    study.sampler = rising.RisingSampler(60, 20, seed=1)
+    study.optimize(objective)
+    assert objective.trained.total() == 60
+
+
+def test_a_study_stops_at_its_target(objective, make_study):
+    study = make_study(budget=60)
+    study.optimize(objective)
+    best = rising.best_arm(study).best_score
+    again = make_study(budget=60, target_score=best)
+    again.optimize(objective)
+    assert rising.best_arm(again).best_score == best
+
+
 def test_enqueued_trials_beyond_the_budget_train_nothing(objective, make_study):
     study = make_study(budget=5)
     for i in range(8):
@@ -368,30 +419,30 @@ def test_a_retried_slice_stays_the_same(objective, make_study, inherit):
 
 
 def test_a_process_that_died_blocks_nobody(objective, make_study):
-    study = make_study(budget=60, patience=0.05)
+    study = make_study(budget=60, give_up_after=0.05)
     study.optimize(objective, n_trials=12)
     dead = study.ask()  # and nothing more is heard of it
     arm = rising.arm(dead)
-    study.sampler = rising.RisingSampler(60, 20, seed=1, patience=0.05)
+    study.sampler = rising.RisingSampler(60, 20, seed=1, give_up_after=0.05)
     study.optimize(objective)
     assert objective.trained.total() == 60 - arm.n_epochs
     assert set(objective.trained.values()) == {1}
 
 
 def test_a_process_that_died_before_it_began_costs_nothing(objective, make_study):
-    study = make_study(budget=60, patience=0.05)
+    study = make_study(budget=60, give_up_after=0.05)
     study.optimize(objective, n_trials=12)
     for trial in study.get_trials(states=(TrialState.WAITING,)):
         study._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING)
         study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
     study._storage.create_new_trial(study._study_id)
-    study.sampler = rising.RisingSampler(60, 20, seed=1, patience=0.05)
+    study.sampler = rising.RisingSampler(60, 20, seed=1, give_up_after=0.05)
     study.optimize(objective)
     assert objective.trained.total() == 60
 
 
 def test_nothing_is_opened_while_the_undecided_hold_all(make_study):
-    study = make_study(budget=40, slice=4, patience=0.4)
+    study = make_study(budget=40, slice=4, give_up_after=0.4)
     first = study.ask()
     rising.arm(first)
     for _ in range(2):  # each could get 20 epochs
@@ -402,11 +453,11 @@ def test_nothing_is_opened_while_the_undecided_hold_all(make_study):
 
 
 def test_who_was_slow_is_taken_back(objective, make_study):
-    study = make_study(budget=60, patience=0.05)
+    study = make_study(budget=60, give_up_after=0.05)
     study.optimize(objective, n_trials=12)
     slow = study.ask()
     arm = rising.arm(slow)
-    other = rising.RisingSampler(60, 20, seed=1, patience=0.05)
+    other = rising.RisingSampler(60, 20, seed=1, give_up_after=0.05)
     study.sampler = other
     study.optimize(objective)
     before = objective.trained.total()
@@ -452,7 +503,10 @@ def test_another_pruner_is_warned_of(objective, make_study):
         ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
         ({"max_epochs": 1.5}, "max_epochs must be a whole number"),
         ({"slice": 0}, "slice must be a whole number of at least 1"),
-        ({"patience": -1.0}, "patience must be a finite number of at least 0"),
+        (
+            {"give_up_after": -1.0},
+            "give_up_after must be a finite number of at least 0",
+        ),
         (
             {"checkpoint_dir": "here", "artifact_store": object()},
             "give checkpoint_dir or artifact_store, not both",
@@ -495,7 +549,7 @@ def test_optunas_tutorial_runs_with_sampler_and_pruner_changed():
     with pytest.warns(UserWarning, match="did not ask for its arm"):
         study.optimize(objective)
     assert sum(len(trial.intermediate_values) for trial in study.trials) == 800
-    assert study.best_value < 0.2
+    assert study.best_score < 0.2
     assert {trial.state for trial in study.trials} == {
         TrialState.COMPLETE,
         TrialState.PRUNED,

@@ -74,7 +74,7 @@ def main(place, name, seed, folder, stop=""):
         prior = Path(folder, PRIOR)
         options = {
             "seed": int(seed),
-            "patience": PATIENCE,
+            "give_up_after": PATIENCE,
             "prior": prior if prior.exists() else None,
         }
         make = Suspending if stop == "before one" else rising.RisingSampler
