@@ -14,6 +14,7 @@ from risingsearch.json_values import from_json
 from risingsearch.scheduling.replay import (
     Event,
     ended,
+    flushed,
     not_reproduced,
     replay,
     started,
@@ -119,6 +120,11 @@ class Arms:
         self.reports[slice_.job.id] = _report(slice_.job, kept, results)
         self.scheduler.fail(slice_.job, reason, kept)
         self._note(event | {"results": results}, trial_id)
+
+    def flush(self) -> None:
+        """Have all results recorded that wait for a decision."""
+        self._note(flushed(self.scheduler.n_asked))
+        self.scheduler.flush()
 
     def end(self, arms: Iterable[int]) -> None:
         """Tell that arms can train no more; none of them is in training."""

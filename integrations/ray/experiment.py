@@ -31,6 +31,7 @@ from risingsearch.integrations.ray.reported import (
     store_log,
 )
 from risingsearch.json_values import as_json, from_json
+from risingsearch.scheduling.arguments import NOT_SAVED_BY_DEFAULT
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
@@ -230,10 +231,12 @@ class Experiment:
             )
             raise StateError(msg)
         self._record.write_ready()
-        self._teller.epochs()
         self._close_finished()
-        while self._ask_next():
-            pass
+        self._ask_all()
+        if self._is_idle and self.scheduler.holds_back:
+            self.arms.flush()  # what waited may be a new best: the search goes on
+            self._ask_all()
+        self._teller.epochs()
         if self.is_done:
             self._finish()
             return None
@@ -253,6 +256,11 @@ class Experiment:
     @property
     def is_done(self) -> bool:
         """Whether nothing will ever train again."""
+        return self._is_idle and not self.scheduler.holds_back
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nothing trains, and nothing can by what is recorded."""
         return not self.arms.slices and not self._retries and self.scheduler.done
 
     @property
@@ -260,6 +268,10 @@ class Experiment:
         n_jobs = self.scheduler.n_jobs or room_for(next(iter(self.trials.values())))
         room = n_jobs if self._limit is None else min(n_jobs, self._limit)
         return len(self.scheduler.in_flight) < room
+
+    def _ask_all(self) -> None:
+        while self._ask_next():
+            pass
 
     def _ask_next(self) -> bool:
         """Ask for what is due; return whether there may be more."""
@@ -361,7 +373,8 @@ def _reason(trial: Trial) -> str:
 
 
 def _check_same(saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    differs = first_difference(saved, given)
+    then = {k: v for k, v in NOT_SAVED_BY_DEFAULT.items() if k in given}
+    differs = first_difference(then | dict(saved), given)
     if differs is not None:
         name, was, now = differs
         msg = (

@@ -72,6 +72,13 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     callbacks : sequence of Callback
         They hear of every epoch, in the driver's process. That a search ends they hear
         when its budget is spent.
+    min_epochs : int, default 1
+        Epochs of a trial before it is judged: one that is opened trains for so many
+        before the policy turns away from it.
+    patience : int, optional
+        Epochs of the whole experiment without a new best score after which it ends.
+    target_score : float, optional
+        The experiment ends once the best score is as good, as ``mode`` says.
 
     Raises
     ------
@@ -110,6 +117,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         score_range: tuple[float, float] | None = None,
         seed: int | None = None,
         callbacks: Sequence[Callback] = (),
+        min_epochs: int = 1,
+        patience: int | None = None,
+        target_score: float | None = None,
     ) -> None:
         super().__init__()
         self.callbacks = checked_callbacks(callbacks, functions=False)
@@ -129,6 +139,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             "error_score": error_score,
             "score_range": score_range,
             "seed": seed,
+            "min_epochs": min_epochs,
+        }
+        self._stopping: dict[str, Any] = {
+            "patience": patience,
+            "target_score": target_score,
         }
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None
@@ -138,7 +153,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
-        return Scheduler(n_arms=n_arms, direction=direction, **self._options)
+        return Scheduler(
+            n_arms=n_arms, direction=direction, **self._options, **self._stopping
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # As it was made: Tuner.restore begins with that.
@@ -241,6 +258,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         return (
             f"{text}, best {self._metric} {self.best_score:.4g} by "
             f"{self.best_trial_id} at epoch {self.best_epoch}"
+            f"{'' if self.stop_reason is None else f'; {self.stop_reason}'}"
         )
 
     def save(self, checkpoint_path: str) -> None:
@@ -259,6 +277,11 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     def n_epochs(self) -> int:
         """Epochs charged so far, over all trials."""
         return self._scheduler.n_epochs
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the experiment ended, in words; None while it goes on."""
+        return None if self._experiment is None else self._scheduler.stop_reason
 
     @property
     def best_trial_id(self) -> str | None:

@@ -86,6 +86,27 @@ class TestBudget:
         assert tune.run()
         assert len(tune.trained) == 41
 
+    def test_every_trial_gets_its_min_epochs(self, fake_tune):
+        tune = fake_tune(min_epochs=4, slice=1)
+        assert tune.run()
+        assert min(Counter(trial for trial, _ in tune.trained).values()) >= 4
+        assert len(tune.trained) == 40
+
+    @pytest.mark.parametrize("order", ["ask", "completion"])
+    @pytest.mark.parametrize(
+        ("rule", "reason"),
+        [
+            ({"patience": 6}, "the patience of 6 epochs without a new best"),
+            ({"target_score": 0.5}, "the target_score of 0.5 is reached"),
+        ],
+    )
+    def test_it_ends_early_where_that_is_enough(self, fake_tune, order, rule, reason):
+        tune = fake_tune(order=order, **rule)
+        assert tune.run()
+        assert tune.scheduler.n_epochs == len(tune.trained) < 40
+        assert tune.scheduler.stop_reason.startswith(reason)
+        assert tune.scheduler.stop_reason in tune.scheduler.debug_string()
+
     def test_it_ends_when_all_trials_have_all_their_epochs(self, fake_tune):
         tune = fake_tune(500, max_epochs=5)
         assert tune.run()
@@ -389,6 +410,15 @@ class TestRestoring:
             assert newest.metrics["epoch"] >= epoch
             index = int(newest.checkpoint.path[-6:])
             assert trial.storage.current_checkpoint_index == index
+
+    def test_it_goes_on_with_the_patience_that_it_was_begun_with(self, fake_tune):
+        whole = fake_tune(patience=6)
+        assert whole.run()
+        tune = fake_tune(patience=6)
+        assert not tune.run(5)
+        other = tune.restored()
+        assert other.run()
+        assert other.scheduler.n_epochs == whole.scheduler.n_epochs < 40
 
     def test_other_arguments_are_refused(self, fake_tune):
         tune = fake_tune()
