@@ -126,7 +126,12 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         max_epochs=sweep.max_epochs,
         direction=sweep.direction,
         metric=sweep.metric_name,
-        max_failures=sweep.retries,
+        max_failures=sweep.max_failures,
+        min_epochs=sweep.min_epochs,
+        patience=sweep.patience,
+        target_score=sweep.target_score,
+        enqueue=range(len(sweep.enqueue)),  # they come first
+        timeout=sweep.timeout,
         seed=sweep.seed,
         slice=sweep.slice,
         order=sweep.order,
@@ -143,7 +148,7 @@ def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
         "metric": metric if isinstance(metric, str) else metric.pattern,
         "report_file": sweep.report_file,
         "slots": sweep.environment or [{}] * sweep.workers,
-        "timeout": sweep.timeout,
+        "timeout": sweep.epoch_timeout,
         "cwd": cwd,
     }
     if sweep.resume:

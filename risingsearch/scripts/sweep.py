@@ -40,7 +40,7 @@ except ModuleNotFoundError as error:
 
 from risingsearch.scripts.configurations import every_configuration, n_configurations
 from risingsearch.scripts.nesting import check_name, flattened
-from risingsearch.scripts.parameter import Strict, without_nul
+from risingsearch.scripts.parameter import Strict, Value, without_nul
 from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.space import Choice, Fixed, Parameter
 from risingsearch.scripts.trackers import TrackerSetting, as_mapping
@@ -212,9 +212,20 @@ class Sweep(Strict):
         Processes alive at the same time where they are paused; by default four per
         worker.
     timeout : float, optional
+        Seconds by the clock after which ``run`` or ``resume`` ends, if not before.
+    epoch_timeout : float, optional
         Seconds without an epoch after which a script counts as hanging.
-    retries : int
-        How often a configuration may fail and be tried again.
+    max_failures : int
+        Failures after which a configuration is still tried again.
+    min_epochs : int
+        Epochs of a configuration before it is judged.
+    patience : int, optional
+        Epochs of the whole search without a new best score after which it ends.
+    target_score : float, optional
+        The search ends once its best score is as good.
+    enqueue : list of dict
+        Configurations that are opened first, in this order, with a value for each
+        parameter that applies; values may lie outside the ranges.
     slice : int, optional
         Epochs for which a script is started; by default the policy decides.
     seed : int
@@ -254,8 +265,13 @@ class Sweep(Strict):
     resume: bool = True
     max_alive: int | None = Field(default=None, ge=1, le=MOST_ALIVE)
     timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
+    epoch_timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
     slice: Epochs | None = None
-    retries: int = Field(default=0, ge=0, le=MOST_RETRIES)
+    max_failures: int = Field(default=0, ge=0, le=MOST_RETRIES)
+    min_epochs: Epochs = 1
+    patience: Epochs | None = None
+    target_score: float | None = Field(default=None, strict=True)
+    enqueue: list[dict[str, Value]] = Field(default_factory=list)
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     prior: PriorSetting | None = None
     tracker: Annotated[TrackerSetting | None, BeforeValidator(as_mapping)] = None
@@ -284,7 +300,15 @@ class Sweep(Strict):
         return {"searches": value}
 
     @field_validator(
-        "max_epochs", "workers", "max_alive", "slice", "retries", "seed", mode="before"
+        "max_epochs",
+        "workers",
+        "max_alive",
+        "slice",
+        "max_failures",
+        "min_epochs",
+        "patience",
+        "seed",
+        mode="before",
     )
     @classmethod
     def _is_no_text(cls, value: Any) -> Any:
@@ -346,6 +370,11 @@ class Sweep(Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> Sweep:
         _check_names(self.parameters)
+        for i, params in enumerate(self.enqueue):
+            _check_enqueued(f"enqueue[{i}]", params, self.parameters)
+            if params in self.enqueue[:i]:
+                msg = f"enqueue[{i}] was enqueued before: name each configuration once"
+                raise ValueError(msg)
         known = {*self.parameters, *FIELDS}
         for part in self.command:
             for name in _checked_fields(part):
@@ -374,10 +403,10 @@ class Sweep(Strict):
                 f"{str(self.resume).lower()}"
             )
             raise ValueError(msg)
-        if self.retries and not self.resume:
+        if self.max_failures and not self.resume:
             msg = (
                 "a process that has failed cannot be tried again where it is kept "
-                "alive: leave out retries, or have the script resume"
+                "alive: leave out max_failures, or have the script resume"
             )
             raise ValueError(msg)
         metric = self.metric
@@ -401,8 +430,17 @@ class Sweep(Strict):
     def draw(self) -> list[dict[str, Any]]:
         """Return the configurations, each once, the same for the same file.
 
-        There may be fewer than wanted where the parameters have few values.
+        What is enqueued comes before them. There may be fewer than wanted where the
+        parameters have few values.
         """
+        drawn = self._different()
+        if not self.enqueue:
+            return drawn
+        everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
+        return list(everybody.values())
+
+    def _different(self) -> list[dict[str, Any]]:
+        """Return what is drawn, or all configurations that there are."""
         if self.candidates == "all":
             _check_finite(self.parameters)
             return every_configuration(self.parameters)
@@ -430,7 +468,7 @@ class Sweep(Strict):
     def n_candidates(self) -> int:
         """How many configurations are drawn."""
         if self.candidates == "all":
-            return len(self.draw())
+            return len(self._different())
         if self.candidates != "auto":
             return self.candidates
         advised = recommended_candidates(
@@ -439,6 +477,7 @@ class Sweep(Strict):
             self.budget.budget,
             self.max_epochs,
             self.policy_params,
+            self.min_epochs,
         )
         if advised is None:
             msg = (
@@ -549,6 +588,26 @@ def _check_possible(place: str, wanted: Any, parameter: Any) -> None:
     for value in wanted if isinstance(wanted, list) else [wanted]:
         if value not in parameter.possible:
             msg = f"{place}: {value!r} is none of its values, {parameter.possible}"
+            raise ValueError(msg)
+
+
+def _check_enqueued(
+    place: str, params: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    unknown = sorted(params.keys() - parameters.keys())
+    if unknown:
+        msg = (
+            f"{place} names {unknown[0]!r}, which is none of the parameters, "
+            f"{', '.join(parameters)}"
+        )
+        raise ValueError(msg)
+    for name, parameter in parameters.items():
+        if parameter.applies(params) != (name in params):
+            needs = "leaves out" if name not in params else "has"
+            msg = (
+                f"{place} {needs} {name!r}: it gives a value to each parameter that "
+                "applies, by its when, and to no other"
+            )
             raise ValueError(msg)
 
 

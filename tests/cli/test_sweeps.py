@@ -176,6 +176,41 @@ def test_runs_are_compared_on_one_page(folder, capsys):
     assert "runs/one is named twice" in capsys.readouterr().err
 
 
+def test_known_configurations_first_and_an_early_end(folder, capsys):
+    knobs = "min_epochs: 3\npatience: 5\nenqueue: [{top: 60}, {top: 7}]\n"
+    Path("sweep.yaml").write_text(BASH_SWEEP + knobs)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    first = told(capsys)
+    assert first["epochs"] < 24
+    assert first["best_params"] == {"top": 60}
+    assert first["stop_reason"].startswith("the patience of 5 epochs without a new ")
+    result = RisingSearch.saved_result("runs/sweep")
+    opened = list(dict.fromkeys(result.history["arm"]))
+    assert [result.candidates[arm]["top"] for arm in opened[:2]] == [60, 7]
+    assert all(arm.epochs >= 3 for arm in result.arms if arm.epochs)
+    assert main(["status", "runs/sweep"]) == 0
+    assert first["stop_reason"] in capsys.readouterr().out
+    assert main(["report", "runs/sweep"]) == 0
+    assert first["stop_reason"] in Path("runs/sweep/report.html").read_text()
+    capsys.readouterr()
+    Path("sweep.yaml").write_text(BASH_SWEEP + knobs.replace("patience: 5", ""))
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["epochs"] == 24
+    Path("sweep.yaml").write_text(BASH_SWEEP + knobs.replace("{top: 7}", "{top: 8}"))
+    assert main(["run", "sweep.yaml"]) == 2
+    assert "enqueue[1].top is 8 in the sweep" in capsys.readouterr().err
+
+
+def test_a_run_ends_in_time_and_goes_on(folder, capsys):
+    sweep = BASH_SWEEP.replace("24", "4000") + "slice: 1\ncandidates: 50\n"
+    Path("sweep.yaml").write_text(f"{sweep}timeout: 1.5\n")
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    first = told(capsys)
+    assert first["stop_reason"] == "the timeout of 1.5 seconds is over"
+    assert main(["resume", "runs/sweep", "--json"]) == 0
+    assert first["epochs"] < told(capsys)["epochs"] < 400
+
+
 def test_a_pytorch_script(folder, capsys):
     Path("train.py").write_text(TORCH)
     sweep = TORCH_SWEEP.replace("PYTHON", sys.executable)

@@ -31,6 +31,8 @@ SWEEP = {
     "max_epochs": 12,
 }
 
+KNOWN = {"lr": 5.0, "layers": 2, "width": 64, "optimizer": "adam"}
+
 
 def changed(**changes):
     return json.loads(json.dumps(SWEEP)) | changes
@@ -179,6 +181,23 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"report_file": "."}, "report_file: it is a file in the checkpoint director"),
         ({"metric": "epoch"}, "metric: epoch is the key of the epoch in each line"),
         ({"timeout": 1e12}, "timeout must be at most 1000000000; got"),
+        ({"epoch_timeout": 0}, "epoch_timeout must be greater than 0; got"),
+        ({"min_epochs": 0}, "min_epochs must be at least 1; got 0"),
+        ({"patience": "5"}, 'patience must be a whole number; got "5"'),
+        ({"enqueue": {"lr": 1}}, "enqueue must be a list"),
+        (
+            {"enqueue": [{"rl": 0.1}]},
+            "enqueue[0] names 'rl', which is none of the parameters, lr, layers, width",
+        ),
+        (
+            {"enqueue": [KNOWN, dict(KNOWN)]},
+            "enqueue[1] was enqueued before",
+        ),
+        (
+            {"enqueue": [KNOWN | {"optimizer": "sgd"}]},
+            "enqueue[0] leaves out 'momentum': it gives a value to each parameter",
+        ),
+        ({"enqueue": [KNOWN | {"momentum": 1}]}, "enqueue[0] has 'momentum'"),
         ({"command": ["a\0b"]}, "command.0: text cannot contain the character 0; got"),
         ({"command": ["{lr:d}"]}, "write {lr} and nothing else in it"),
         ({"environment": [{"A=B": 1}]}, "'A=B' cannot be a variable of the environ"),
@@ -222,7 +241,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"budget": {"hours": 1e300}}, "budget.hours must be at most"),
         ({"max_epochs": 10**30}, "max_epochs must be at most"),
         ({"slice": 10**30}, "slice must be at most"),
-        ({"retries": 10**9}, "retries must be at most 1000000"),
+        ({"max_failures": 10**9}, "max_failures must be at most 1000000"),
         ({"seed": 10**400}, "seed must be at most"),
         (
             {"metric": {"regex": "("}},
@@ -240,7 +259,10 @@ def test_budgets_in_time_need_a_number_of_configurations():
             "max_alive is at least the number of workers, and needs res",
         ),
         ({"resume": False, "workers": 4, "max_alive": 3}, "got 3 with 4 workers"),
-        ({"resume": False, "retries": 1}, "leave out retries, or have the script res"),
+        (
+            {"resume": False, "max_failures": 1},
+            "leave out max_failures, or have the sc",
+        ),
         ({f"k{i}": "x" * 10**5 for i in range(9)}, "...; and more"),
     ],
 )
@@ -252,6 +274,15 @@ def test_an_error_names_the_place_in_the_file(changes, message):
         checked_sweep(given, "a.yaml")
     assert str(raised.value).startswith("a.yaml: ")
     assert message in str(raised.value)
+
+
+def test_what_is_enqueued_comes_before_what_is_drawn():
+    plain = checked_sweep(SWEEP, "a.yaml")
+    sweep = checked_sweep(SWEEP | {"enqueue": [KNOWN]}, "a.yaml")
+    assert sweep.draw() == [KNOWN, *plain.draw()]
+    few = {"command": ["train"], "parameters": {"n": {"type": "choice", "values": [1]}}}
+    again = checked_sweep(SWEEP | few | {"enqueue": [{"n": 1}]}, "a.yaml")
+    assert again.draw() == [{"n": 1}]
 
 
 def test_numbers_in_the_command_are_text():
