@@ -1,0 +1,116 @@
+"""Scripts of other tools and their ports run, and the page shows and counts them."""
+
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from risingsearch.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "coming-from.md"
+THERE, HERE = PAGE.with_suffix("") / "there", PAGE.with_suffix("") / "here"
+NAMES = sorted(path.name for path in THERE.iterdir())
+MOST_CHANGES = 10
+
+SCRIPTS = {  # small arguments, and between what the score lies that is printed last
+    "halving.py": ("", 0.9, 1.0),
+    "optuna_pytorch.py": ("--trials=3 --epochs=2", 0.05, 1.0),
+    "ray_asha.py": ("--num-samples=2 --max-num-epochs=2", 0.0, 3.0),
+    "dask_hyperband.py": ("", 0.4, 1.0),
+}
+CASES = [(name, *case) for name, case in SCRIPTS.items()]
+
+
+def n_changed(there, here):
+    """Return how many lines are changed, added or removed, each counted once."""
+    matcher = difflib.SequenceMatcher(
+        None, there.splitlines(), here.splitlines(), autojunk=False
+    )
+    return sum(
+        max(i2 - i1, j2 - j1)
+        for what, i1, i2, j1, j2 in matcher.get_opcodes()
+        if what != "equal"
+    )
+
+
+def test_a_changed_line_counts_once():
+    assert n_changed("a\nb\nc\n", "a\nc\n") == 1
+    assert n_changed("a\nb\nc\n", "a\nB\nc\nd\n") == 2
+
+
+def test_every_script_is_there_on_both_sides():
+    assert sorted(path.name for path in HERE.iterdir()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_says_truly_how_few_lines_change(name):
+    counted = n_changed((THERE / name).read_text(), (HERE / name).read_text())
+    row = rf"^\|.*\]\(coming-from/here/{name}\) \| (\d+) \|$"
+    [said] = re.findall(row, PAGE.read_text(), re.MULTILINE)
+    assert int(said) == counted <= MOST_CHANGES
+
+
+def test_the_page_shows_both_sides_of_every_script():
+    shown = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    files = [(side / name).read_text() for name in NAMES for side in (THERE, HERE)]
+    assert sorted(shown) == sorted(files)
+    for there, here in zip(shown[::2], shown[1::2], strict=True):
+        name = next(name for name in NAMES if (THERE / name).read_text() == there)
+        assert (HERE / name).read_text() == here
+
+
+def run(script, arguments, folder, **environment):
+    """Run a script in an empty folder; return what it prints."""
+    own = {"HOME": str(folder), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments.split()],
+        cwd=folder,
+        env=os.environ | own | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def last_score(printed):
+    """Return the number at the end of the last line that has one."""
+    return float(re.findall(r"[ (]([0-9.e+-]+)\)?$", printed, re.MULTILINE)[-1])
+
+
+@pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
+def test_a_script_runs_as_it_was(name, arguments, low, high, tmp_path):
+    if name == "dask_hyperband.py":
+        why = "not installed: dask-ml 2025.1 does not run with distributed 2026.8"
+        pytest.importorskip("dask_ml", reason=why)
+    assert low <= last_score(run(THERE / name, arguments, tmp_path)) <= high
+
+
+@pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
+def test_a_script_runs_with_this_search(name, arguments, low, high, tmp_path):
+    assert low <= last_score(run(HERE / name, arguments, tmp_path)) <= high
+
+
+def test_the_script_of_a_wandb_sweep_runs_as_it_was(tmp_path):
+    pytest.importorskip("wandb", reason="Weights & Biases is not installed")
+    run(THERE / "wandb_train.py", "--epochs=1", tmp_path, WANDB_MODE="disabled")
+
+
+def test_a_wandb_sweep_runs_with_this_search(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    for name in ("wandb_sweep.yaml", "wandb_train.py"):
+        text = (HERE / name).read_text()
+        small = text.replace("budget: 300", "budget: 3")
+        Path(name).write_text(small.replace("max_epochs: 10", "max_epochs: 2"))
+    assert main(["run", "wandb_sweep.yaml", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["epochs"], found["failures"]) == (3, 0)
+    assert set(found["best_params"]) == {"learning_rate", "batch_size", "optimizer"}
