@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from risingsearch.cli.main import main
 
@@ -20,6 +21,7 @@ MOST_CHANGES = 10
 
 SCRIPTS = {  # small arguments, and between what the score lies that is printed last
     "halving.py": ("", 0.9, 1.0),
+    "optuna_search_cv.py": ("", 0.8, 1.0),
     "optuna_pytorch.py": ("--trials=3 --epochs=2", 0.05, 1.0),
     "ray_asha.py": ("--num-samples=2 --max-num-epochs=2", 0.0, 3.0),
     "dask_hyperband.py": ("", 0.4, 1.0),
@@ -57,7 +59,8 @@ def test_the_page_says_truly_how_few_lines_change(name):
 
 
 def test_the_page_shows_both_sides_of_every_script():
-    shown = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    shown = [text for language, text in blocks if not language]
     files = [(side / name).read_text() for name in NAMES for side in (THERE, HERE)]
     assert sorted(shown) == sorted(files)
     for there, here in zip(shown[::2], shown[1::2], strict=True):
@@ -68,6 +71,7 @@ def test_the_page_shows_both_sides_of_every_script():
 def run(script, arguments, folder, **environment):
     """Run a script in an empty folder; return what it prints."""
     own = {"HOME": str(folder), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    own |= {"RAY_ADDRESS": "local"}  # no cluster that happens to be there
     done = subprocess.run(
         [sys.executable, str(script), *arguments.split()],
         cwd=folder,
@@ -103,13 +107,19 @@ def test_the_script_of_a_wandb_sweep_runs_as_it_was(tmp_path):
     run(THERE / "wandb_train.py", "--epochs=1", tmp_path, WANDB_MODE="disabled")
 
 
+def test_import_sweep_writes_the_file_of_a_wandb_sweep(capsys):
+    options = ["--budget", "300", "--max-epochs", "10"]
+    assert main(["import-sweep", str(THERE / "wandb_sweep.yaml"), *options]) == 0
+    written = yaml.safe_load(capsys.readouterr().out)
+    assert written == yaml.safe_load((HERE / "wandb_sweep.yaml").read_text())
+
+
 def test_a_wandb_sweep_runs_with_this_search(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     for name in ("wandb_sweep.yaml", "wandb_train.py"):
         text = (HERE / name).read_text()
-        small = text.replace("budget: 300", "budget: 3")
-        Path(name).write_text(small.replace("max_epochs: 10", "max_epochs: 2"))
+        Path(name).write_text(text.replace("budget: 300", "budget: 3"))
     assert main(["run", "wandb_sweep.yaml", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["epochs"], found["failures"]) == (3, 0)
