@@ -1,20 +1,20 @@
-from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from sklearn.datasets import load_iris
-from sklearn.linear_model import SGDClassifier
+from sklearn.svm import SVC
 
 from risingsearch import RisingSearchCV
 
 X, y = load_iris(return_X_y=True)
 param_distributions = {
-    "alpha": FloatDistribution(1e-6, 1e-1, log=True),
-    "penalty": CategoricalDistribution(["l2", "l1", "elasticnet"]),
+    "C": FloatDistribution(1e-10, 1e10, log=True),
+    "degree": IntDistribution(1, 5),
 }
 
 search = RisingSearchCV(
-    SGDClassifier(random_state=0),
+    SVC(gamma="auto"),
     param_distributions,
-    budget=100,
-    max_epochs=20,
+    budget=100,  # the rows of twenty full trainings
+    resource="n_samples",
     timeout=600,
     random_state=0,
 )

@@ -1,20 +1,18 @@
-from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna_integration import OptunaSearchCV
 from sklearn.datasets import load_iris
-from sklearn.linear_model import SGDClassifier
+from sklearn.svm import SVC
 
 X, y = load_iris(return_X_y=True)
 param_distributions = {
-    "alpha": FloatDistribution(1e-6, 1e-1, log=True),
-    "penalty": CategoricalDistribution(["l2", "l1", "elasticnet"]),
+    "C": FloatDistribution(1e-10, 1e10, log=True),
+    "degree": IntDistribution(1, 5),
 }
 
 search = OptunaSearchCV(
-    SGDClassifier(random_state=0),
+    SVC(gamma="auto"),
     param_distributions,
-    enable_pruning=True,
-    max_iter=20,
-    n_trials=20,
+    n_trials=100,
     timeout=600,
     random_state=0,
 )
