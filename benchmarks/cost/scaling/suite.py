@@ -79,7 +79,7 @@ SCALES = {
         2.0, budget=300, seeds=3, regret_arms=200, clock_workers=(4, 16), lines=100
     ),
     "default": Scale(
-        45.0,
+        15.0,
         budget=1000,
         seeds=10,
         regret_arms=1000,
