@@ -30,7 +30,8 @@ from risingsearch.scripts.sweep import checked_sweep
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
-LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
+LINKING = [*PAGES, *NOTEBOOKS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -159,7 +160,9 @@ def test_every_link_leads_somewhere(page):
 def test_the_index_has_one_line_for_every_page():
     text = (ROOT / "docs" / "index.md").read_text()
     listed = re.findall(r"^- \[[^]]+\]\(([^)]+)\) \S.*$", text, re.MULTILINE)
-    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    pages = {
+        page.relative_to(ROOT / "docs").as_posix() for page in [*PAGES[1:], *NOTEBOOKS]
+    }
     assert sorted(listed) == sorted(pages - {"index.md"})
 
 

@@ -81,8 +81,9 @@ class TestMetadata:
 
     def test_the_extras_exist(self):
         assert set(EXTRAS) == {
-            "all", "bench", "cli", "configspace", "dask", "mlflow", "optuna", "plot",
-            "ray", "serve", "sim", "sklearn", "tensorboard", "test", "torch", "wandb",
+            "all", "bench", "cli", "configspace", "dask", "mlflow", "notebook",
+            "optuna", "plot", "ray", "serve", "sim", "sklearn", "tensorboard", "test",
+            "torch", "wandb",
         }  # fmt: skip
 
     def test_the_tests_pin_torch(self):
