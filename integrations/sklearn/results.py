@@ -135,7 +135,7 @@ def chosen_index(
 
 def warn_of_failures(result: SearchResult) -> None:
     """Warn of configurations that failed or had scores that are not finite."""
-    level = 5 + N_FRAMES  # the line that called fit
+    level = 6 + N_FRAMES  # the line that called fit
     if result.failures:
         first = result.failures[0]
         failed = {report.job.arm for report in result.failures}

@@ -55,7 +55,7 @@ class Loop:
         self._seed_of = seed_of
         self._progress = progress
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
-        self._ends: queue.SimpleQueue[object] = queue.SimpleQueue()  # of futures
+        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
     def run(self, on_report: Callable[[Report], None]) -> None:
         """Train until the scheduler is done, or the loop is stopped.
@@ -187,7 +187,11 @@ class Loop:
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
-        future.add_done_callback(self._ends.put)
+        future.add_done_callback(self._wake)
+
+    def _wake(self, future: object) -> None:
+        if self._news.empty():
+            self._news.put(None)
 
     def _next_done(
         self, progress: Progress
@@ -204,7 +208,7 @@ class Loop:
             # a queue, as what interrupts cannot leave its lock behind; with an end to
             # the wait, as a signal that another thread gets does not end it
             with contextlib.suppress(queue.Empty):
-                self._ends.get(timeout=SIGNAL_DELAY)
+                self._news.get(timeout=SIGNAL_DELAY)
         return min(done, key=lambda future: self._futures[future].id)
 
     def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report:

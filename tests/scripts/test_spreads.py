@@ -58,7 +58,7 @@ def test_multiples_of_a_number_whose_logarithm_is_normal():
     ("kind", "given", "message"),
     [
         (Normal, {"mu": 0, "sigma": 0}, "greater than 0"),
-        (Normal, {"mu": 0, "sigma": 1e307}, "are too large for numbers"),
+        (Normal, {"mu": 0, "sigma": 1e308}, "are too large for numbers"),
         (Normal, {"mu": 0, "sigma": 1, "step": 1e-300}, "step 1e-300 is too fine for"),
         (LogNormal, {"mu": 1000, "sigma": 1}, "are of the logarithm, and |mu|"),
         (LogNormal, {"mu": 1, "sigma": -1}, "greater than 0"),

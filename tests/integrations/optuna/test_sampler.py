@@ -549,7 +549,7 @@ def test_optunas_tutorial_runs_with_sampler_and_pruner_changed():
     with pytest.warns(UserWarning, match="did not ask for its arm"):
         study.optimize(objective)
     assert sum(len(trial.intermediate_values) for trial in study.trials) == 800
-    assert study.best_score < 0.2
+    assert study.best_value < 0.2
     assert {trial.state for trial in study.trials} == {
         TrialState.COMPLETE,
         TrialState.PRUNED,
