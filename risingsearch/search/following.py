@@ -140,10 +140,10 @@ class Follower:
         """Return the search with all that is written by now."""
         known, self._replayed = self._replayed, None
         if known is not None:
-            try:
+            # The journal may be another one by now. Then it is read from its beginning
+            # below, and what is damaged is raised there.
+            with suppress(RisingSearchError):
                 return known.go_on()
-            except RisingSearchError:
-                pass  # another journal, perhaps, has come in its place
         return RisingSearch._replayed(self.path)
 
     def _seconds_left(self, replayed: Replayed) -> float:
