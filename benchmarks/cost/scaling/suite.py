@@ -83,7 +83,7 @@ SCALES = {
         budget=1000,
         seeds=10,
         regret_arms=1000,
-        clock_workers=(4, 16, 100),
+        clock_workers=(4, 16),
         lines=1000,
     ),
     "full": Scale(
