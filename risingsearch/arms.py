@@ -34,39 +34,57 @@ def sign_of(direction: str) -> float:
     return {"maximize": 1.0, "minimize": -1.0}[direction]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Budget:
-    """What a search may spend: exactly one of the four.
+    """What a search may spend: exactly one of these, in which it is then shown too.
 
     Parameters
     ----------
     epochs : int, optional
         Number of training epochs, over all arms; at least 1. Never exceeded.
-    seconds : float, optional
-        Seconds of training time, summed over all workers.
+    seconds, hours : float, optional
+        Training time, summed over all workers: four of them spend it four times as fast
+        as the clock.
     cost : float, optional
-        Any other cost, in the unit in which ``tell`` reports it.
-    wall_seconds : float, optional
-        Seconds by the clock, however many workers train meanwhile. No worker idles to
-        save epochs, since its time passes anyway.
+        Any other cost: the sum of the ``"cost"`` that ``train`` returns with every
+        score, or of what ``Scheduler.tell`` is given.
+    wall_seconds, wall_hours : float, optional
+        Time by the clock, however many workers train meanwhile. No worker idles to save
+        epochs, since its time passes anyway.
+    gpu_hours : float, optional
+        Training time, summed over all workers, times the GPUs that a job of the
+        trainable uses: its ``gpus``, by default 1.
 
     Examples
     --------
-    >>> Budget(seconds=3600)
-    Budget(epochs=None, seconds=3600, cost=None, wall_seconds=None)
+    >>> Budget(hours=1.5)
+    Budget(hours=1.5)
     """
 
     epochs: int | None = None
     seconds: float | None = None
     cost: float | None = None
     wall_seconds: float | None = None
+    hours: float | None = None
+    wall_hours: float | None = None
+    gpu_hours: float | None = None
+
+    def __repr__(self) -> str:
+        """Show what is given."""
+        amounts = (f"{unit}={getattr(self, unit)!r}" for unit in self.units)
+        return f"Budget({', '.join(amounts)})"
+
+    @property
+    def units(self) -> list[str]:
+        """The units in which an amount is given; a search takes exactly one."""
+        return [unit for unit, amount in asdict(self).items() if amount is not None]
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget as JSON values, as it is written to run directories."""
-        written = asdict(self)
-        if self.wall_seconds is None:  # no release wrote it before it could be given
-            del written["wall_seconds"]
-        return written
+        first = ("epochs", "seconds", "cost")  # the first releases wrote all of them
+        given = self.units
+        written = asdict(self).items()
+        return {unit: value for unit, value in written if unit in (*first, *given)}
 
 
 @dataclass(frozen=True, slots=True)

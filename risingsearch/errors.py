@@ -63,7 +63,19 @@ class StorageError(RisingSearchError):
 
 
 class EarlierFailureError(RisingSearchError):
-    """A failure of before the search was resumed: its text is all that is left."""
+    """A failure of before the search was resumed: only what it said is left.
+
+    Parameters
+    ----------
+    message : str
+        What it said.
+    type_name : str
+        What kind of exception it was; "" where an earlier release has not kept that.
+    """
+
+    def __init__(self, message: str, type_name: str = "") -> None:
+        super().__init__(message)
+        self.type_name = type_name
 
 
 class NotTrainableError(RisingSearchError, TypeError):

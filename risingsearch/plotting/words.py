@@ -58,6 +58,8 @@ def spendable(budget: Budget) -> str:
 
     >>> spendable(Budget(epochs=1200)), spendable(Budget(wall_seconds=90.0))
     ('1,200 epochs', '1 min 30 s by the clock')
+    >>> spendable(Budget(hours=8)), spendable(Budget(gpu_hours=20))
+    ('8 h of training', '20 GPU-hours')
     """
     if budget.epochs is not None:
         return f"{budget.epochs:,} epochs"
@@ -65,6 +67,12 @@ def spendable(budget: Budget) -> str:
         return f"a cost of {budget.cost:g}"
     if budget.seconds is not None:
         return f"{duration(budget.seconds)} of training"
+    if budget.gpu_hours is not None:
+        return f"{budget.gpu_hours:g} GPU-hours"
+    if budget.hours is not None:
+        return f"{budget.hours:g} h of training"
+    if budget.wall_hours is not None:
+        return f"{budget.wall_hours:g} h by the clock"
     return f"{duration(budget.wall_seconds or 0.0)} by the clock"
 
 

@@ -24,11 +24,12 @@ from risingsearch.json_values import as_json
 from risingsearch.scheduling.epoch_costs import checked_epoch_costs
 from risingsearch.scheduling.openings import Openings
 from risingsearch.scheduling.policy_choice import budgeted_epochs, checked_params
+from risingsearch.scheduling.units import BY_THE_CLOCK, budget_of
 
 
 def default_order(budget: int | Budget, n_jobs: int | None) -> str:
     """Return the order that repeats a run, unless workers would idle for it in vain."""
-    by_clock = isinstance(budget, Budget) and budget.wall_seconds is not None
+    by_clock = isinstance(budget, Budget) and {*budget.units} & {*BY_THE_CLOCK}
     return "completion" if n_jobs is None or by_clock else "ask"
 
 
@@ -60,11 +61,11 @@ class Arguments:
     epoch_costs: Any = None  # a tuple of floats, once they are checked
 
     def __post_init__(self) -> None:
-        n_arms, budget = self.n_arms, self.budget
+        n_arms, budget = self.n_arms, budget_of(self.budget)
         if n_arms is None or budget is None:
             msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
             raise InvalidParameterError(msg)
-        self.n_arms = checked_int("n_arms", n_arms, 1)
+        self.n_arms, self.budget = checked_int("n_arms", n_arms, 1), budget
         checked_choice("objective", self.objective, ("best", "sum"))
         checked_choice("direction", self.direction, ("maximize", "minimize"))
         if self.order is None:

@@ -14,6 +14,7 @@ from risingsearch.arms import Budget, Job
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.epoch_costs import EpochCosts
+from risingsearch.scheduling.units import BY_THE_CLOCK, budget_of, in_unit
 
 
 class EpochBudget:
@@ -248,14 +249,15 @@ class CostBudget:
             self.epochs[job.arm] += charged
 
     def extend(self, budget: int | Budget) -> None:
-        """Add more of the same unit."""
-        if not isinstance(budget, Budget) or getattr(budget, self.unit) is None:
+        """Add more of the same kind."""
+        added = in_unit(budget, self.unit)
+        if added is None:
             msg = (
                 f"this search has a budget in {self.unit}; extend it by "
                 f"Budget({self.unit}=...), not by {shown(budget)}"
             )
             raise InvalidParameterError(msg)
-        self.total += open_budget(budget, 1).total
+        self.total += open_budget(added, 1).total
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return what the epochs of every arm have cost, and how many they were."""
@@ -291,7 +293,7 @@ class CostBudget:
 
 
 class WallClockBudget(CostBudget):
-    """A budget in seconds by the clock, which pass whether a worker trains or not.
+    """A budget in time by the clock, which passes whether a worker trains or not.
 
     There is no clock here: it stands where the last job came back. An epoch of an arm
     is expected to last as in ``CostBudget``, and no job starts that is expected to end
@@ -306,8 +308,9 @@ class WallClockBudget(CostBudget):
         n_arms: int,
         n_workers: int | None,
         costs: EpochCosts | None = None,
+        unit: str = "wall_seconds",
     ) -> None:
-        super().__init__(total, n_arms, "wall_seconds", costs)
+        super().__init__(total, n_arms, unit, costs)
         self.n_workers = n_workers or 1
         self.now = 0.0
         self.started: dict[int, float] = {}  # by job
@@ -378,7 +381,9 @@ class WallClockBudget(CostBudget):
         self.started = dict(state["started"])
 
 
-def budget_within(budget: int | Budget | None, timeout: float | None) -> int | Budget:
+def budget_within(
+    budget: int | str | Budget | None, timeout: float | None
+) -> int | Budget:
     """Return what a search may spend: its budget, or all the time until the timeout.
 
     Raises
@@ -399,7 +404,7 @@ def budget_within(budget: int | Budget | None, timeout: float | None) -> int | B
         raise InvalidParameterError(msg)
     if timeout is not None:
         timeout = checked_float("timeout", timeout, 0.0, open_low=True)
-    return Budget(wall_seconds=timeout) if budget is None else budget
+    return Budget(wall_seconds=timeout) if budget is None else budget_of(budget)
 
 
 def open_budget(
@@ -413,14 +418,14 @@ def open_budget(
     Raises
     ------
     InvalidParameterError
-        If the budget is none of the four kinds, or not above 0.
+        If the budget is in none of its units, or not above 0.
     """
     costs = None if epoch_costs is None else EpochCosts(epoch_costs)
     if not isinstance(budget, Budget):
         return _in_epochs(budget, n_arms, costs)
-    units = [unit.name for unit in fields(Budget)]
-    given = [unit for unit in units if getattr(budget, unit) is not None]
+    given = budget.units
     if len(given) != 1:
+        units = [unit.name for unit in fields(Budget)]
         kinds = f"{', '.join(units[:-1])} and {units[-1]}"
         each = [f"Budget({unit}={shown(getattr(budget, unit))})" for unit in given]
         advice = f": write {' or '.join(each)}" if given else ""
@@ -430,8 +435,8 @@ def open_budget(
         return _in_epochs(budget.epochs, n_arms, costs)
     [unit] = given
     total = checked_float("budget", getattr(budget, unit), 0.0, open_low=True)
-    if budget.wall_seconds is not None:
-        return WallClockBudget(total, n_arms, n_jobs, costs)
+    if unit in BY_THE_CLOCK:
+        return WallClockBudget(total, n_arms, n_jobs, costs, unit)
     return CostBudget(total, n_arms, unit, costs)
 
 

@@ -3,8 +3,9 @@
 Each event names itself (``event``) and how many jobs had been asked for (``asked``):
 
 ``told``
-    A ``job`` came back with its ``scores``; what it cost (``elapsed``), where that is
-    known; that the arm has ``ended``, or the text of its ``failure``.
+    A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the budget,
+    or else the seconds that it took (``elapsed``), where that is known; that the arm has
+    ``ended``, or the text of its ``failure``.
 ``started``
     A ``job`` began that was decided elsewhere.
 ``ended``
@@ -133,7 +134,7 @@ def _tell_again(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     if job not in scheduler.in_flight:
         raise not_reproduced(f"{job} is not asked for")
-    cost, now = event.get("elapsed"), event.get("now")
+    cost, now = event.get("cost", event.get("elapsed")), event.get("now")
     if "failure" in event:
         scheduler.fail(job, event["failure"], scores, cost, now=now)
     else:

@@ -40,14 +40,15 @@ from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
 from risingsearch.scheduling.stopping import NEVER, Stopping
 from risingsearch.scheduling.undo import Draws, Undo
+from risingsearch.scheduling.units import budget_of
 from risingsearch.scheduling.view import SchedulerView
 
 
 class Scheduler(SchedulerView):
     """Decide which arm gets the next epochs, within a budget.
 
-    A budget in epochs is exact; one in seconds or any cost can be overrun by what the
-    jobs in flight cost above what was expected.
+    A budget in epochs is exact; one in time or any cost can be overrun by what the jobs
+    in flight cost above what was expected.
 
     Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
     jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
@@ -63,10 +64,11 @@ class Scheduler(SchedulerView):
     n_arms : int
         Arms that may be opened, at least 1; more than the budget can try is fine.
     budget : int or Budget
-        Epochs in all, at least 1; or ``Budget(seconds=...)``, ``Budget(cost=...)``:
-        then the horizon of an arm is what is left, divided by the arm's own measured
-        cost per epoch. With ``Budget(wall_seconds=...)`` that is the time left, times
-        ``n_jobs`` (by default, as many as have been in flight at once).
+        Epochs in all, at least 1; or ``Budget(hours=...)``, ``Budget(cost=...)``: then
+        the horizon of an arm is what is left, divided by the arm's own measured cost
+        per epoch. With ``Budget(wall_hours=...)`` that is the time left, times
+        ``n_jobs`` (by default, as many as have been in flight at once). A time may be
+        text, such as "8h"; see ``RisingSearch``.
     max_epochs : int, optional
         Epochs one arm can use at most. By default the whole budget; a budget that is
         not in epochs needs it.
@@ -83,7 +85,7 @@ class Scheduler(SchedulerView):
         Seed of all draws, at least 0.
     order : {"completion", "ask"}, optional
         With several jobs in flight: ``"completion"`` (the default without ``n_jobs``,
-        and under ``wall_seconds``) never lets a worker wait, unless the policy waits
+        and by the clock) never lets a worker wait, unless the policy waits
         for the last results of a rung or a sweep, and the same order of tells gives the
         same run; ``"ask"`` (the default with ``n_jobs``) gives the same run whatever
         finishes first, because decision ``k`` sees exactly the results of decisions
@@ -156,7 +158,7 @@ class Scheduler(SchedulerView):
         self,
         policy: str | Callable[..., Policy] | Policy = "auto",
         n_arms: int | None = None,
-        budget: int | Budget | None = None,
+        budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
         policy_params: dict[str, Any] | None = None,
         objective: str = "best",
@@ -400,15 +402,15 @@ class Scheduler(SchedulerView):
             One score per epoch. Fewer than asked for: the arm ended by itself, and the
             rest of its reservation returns to the budget.
         cost : float, optional
-            What the job has cost; needed under a budget in seconds or any cost. Under
-            one in ``wall_seconds``, the seconds of its training, by default all the
-            time since ``ask`` returned it.
+            What the job has cost, in the unit of the budget; needed under one that is
+            not in epochs. Under one by the clock, the time of its training, by default
+            all the time since ``ask`` returned it.
         ended : bool, default True
             What fewer scores mean: False says that the job was cut short and the arm
             can go on.
         now : float, optional
-            Seconds since the search began, by the clock; needed under a budget in
-            ``wall_seconds``, and refused under any other.
+            Time since the search began, by the clock and in the unit of the budget;
+            needed under one by the clock, and refused under any other.
 
         Raises
         ------
@@ -419,10 +421,11 @@ class Scheduler(SchedulerView):
             If a score is not a number, or the cost or the time is missing. Nothing
             changes.
         """
-        if self.unit == "wall_seconds" and now is None:
+        by_the_clock = isinstance(self._budget, WallClockBudget)
+        if by_the_clock and now is None:
             msg = f"the budget is in {self.unit}: tell needs now, when {job} came back"
             raise InvalidParameterError(msg)
-        if cost is None and self.unit not in ("epochs", "wall_seconds"):
+        if cost is None and self.unit != "epochs" and not by_the_clock:
             msg = f"the budget is in {self.unit}: tell needs the cost of {job}"
             raise InvalidParameterError(msg)
         self._tell(job, scores, cost, now, failure=None, ended=ended)
@@ -504,7 +507,7 @@ class Scheduler(SchedulerView):
                 n_recorded += 1
         return n_recorded
 
-    def extend(self, budget: int | Budget) -> None:
+    def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget, as if the larger one had come later.
 
         Nothing is retrained. A policy that plans the whole horizon ahead plans anew,
@@ -512,14 +515,14 @@ class Scheduler(SchedulerView):
 
         Parameters
         ----------
-        budget : int or Budget
-            What is added, in the unit of the budget.
+        budget : int, str or Budget
+            What is added: epochs to epochs, hours or seconds to either, and so on.
 
         Raises
         ------
         InvalidParameterError
-            If the unit differs, or if the policy was given ready-made: it cannot plan
-            anew.
+            If it is of another kind than the budget, or if the policy was given
+            ready-made: it cannot plan anew.
         """
         replan = self.max_epochs is None or self._policy.plans_rounds
         if replan and self._policy.ready_made:
@@ -529,7 +532,7 @@ class Scheduler(SchedulerView):
             )
             raise InvalidParameterError(msg)
         with self._event():
-            self._budget.extend(budget)
+            self._budget.extend(budget_of(budget))
             if self.max_epochs is None:
                 self._records.max_epochs = int(self.budget)
             if replan:
@@ -561,12 +564,13 @@ class Scheduler(SchedulerView):
         Parameters
         ----------
         now : float
-            Seconds since the search began; the clock never goes back.
+            Time since the search began, in the unit of the budget; the clock never
+            goes back.
 
         Raises
         ------
         InvalidParameterError
-            If that is no time, or the budget is not in ``wall_seconds``.
+            If that is no time, or the budget is not one by the clock.
 
         Examples
         --------
@@ -785,7 +789,7 @@ class Scheduler(SchedulerView):
 
     def _clock(self) -> WallClockBudget:
         if not isinstance(self._budget, WallClockBudget):
-            msg = f"now is for a budget in wall_seconds; this is in {self.unit}"
+            msg = f"now is for a budget by the clock; this is in {self.unit}"
             raise InvalidParameterError(msg)
         return self._budget
 

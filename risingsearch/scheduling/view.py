@@ -48,7 +48,7 @@ class SchedulerView(ABC):
 
     @property
     def unit(self) -> str:
-        """The unit of the budget: "epochs", "seconds", "cost" or "wall_seconds"."""
+        """The unit of the budget, as ``Budget`` names it: "epochs", "hours", ..."""
         return self._budget.unit
 
     @property

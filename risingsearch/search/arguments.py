@@ -82,12 +82,7 @@ class Arguments:
         if passed_on.pop("shuffle"):
             rng = np.random.default_rng(seeds.opening_order)
             passed_on["opening_order"] = rng.permutation(n_arms)
-        scheduler = Scheduler(n_arms=n_arms, **passed_on, **stopping)
-        if scheduler.unit == "cost":
-            budget = self._given["budget"]
-            msg = f"a search measures seconds, no other cost; got {budget}"
-            raise InvalidParameterError(msg)
-        return scheduler
+        return Scheduler(n_arms=n_arms, **passed_on, **stopping)
 
     def _proposer(self) -> Proposer | None:
         """Return the proposer, with what earlier searches say if there are any."""

@@ -28,9 +28,11 @@ def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
         "elapsed": outcome.elapsed,
         "calls": outcome.n_calls,
     }
+    if outcome.cost != outcome.elapsed:
+        event["cost"] = outcome.cost
     if outcome.now is not None:
         event["now"] = outcome.now
-    elif outcome.clock is not None:
+    if outcome.clock not in (None, outcome.now):
         event["clock"] = outcome.clock
     if outcome.ended:
         event["ended"] = True
@@ -38,6 +40,7 @@ def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
         event["best"] = outcome.snapshot[0]
     if report.failure is not None:
         event["failure"] = str(report.failure) or type(report.failure).__name__
+        event["failure_type"] = type(report.failure).__name__
     return event
 
 
@@ -49,7 +52,7 @@ def outcome_of(event: Event) -> Outcome:
         tuple(from_json(event["scores"])),
         tuple(event["seconds"]),
         tuple(from_json(event["metrics"])),
-        None if failure is None else EarlierFailureError(failure),
+        failure and EarlierFailureError(failure, event.get("failure_type", "")),
     )
     best = event.get("best")
     return Outcome(
@@ -59,6 +62,7 @@ def outcome_of(event: Event) -> Outcome:
         snapshot=None if best is None else (best, b""),
         n_calls=event["calls"],
         elapsed=event["elapsed"],
+        cost=event.get("cost", event["elapsed"]),
         now=event.get("now"),
         clock=event.get("clock", event.get("now")),
     )

@@ -12,11 +12,12 @@ from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import ExecutorFailedError, JobError, SetupError
+from risingsearch.search.costs import priced
 from risingsearch.search.first_failures import FirstFailures
 from risingsearch.search.interrupts import finished_first, first_interrupt
 from risingsearch.search.progress import Progress
 from risingsearch.search.record import Record
-from risingsearch.search.trainable import Outcome, Task
+from risingsearch.search.trainable import COST, Outcome, Task, gpus_of
 from risingsearch.search.wall_clock import WallClock
 from risingsearch.search.workers import Workers
 
@@ -175,6 +176,7 @@ class Loop:
             sign=scheduler.sign,
             best_reward=-math.inf if math.isnan(best) else scheduler.sign * best,
             wants_checkpoint=record.directory is not None,
+            wants_cost=scheduler.unit == COST,
             seconds=self._clock.left,
         )
         task = record.retained.resumed(task)
@@ -229,7 +231,8 @@ class Loop:
     ) -> None:
         job = self._futures[future]
         with finished_first():
-            stamped = self._clock.stamped(job, outcome)
+            gpus = gpus_of(self._record.trainable)
+            stamped = priced(self._clock.stamped(job, outcome), self._scheduler.unit, gpus)
             self._record.save(job, stamped, keep_live=self._in_process)
             del self._futures[future]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -100,7 +101,7 @@ class Progress:
 
         scheduler = self._scheduler
         line = tqdm.format_meter(
-            round(scheduler.spent, 1),
+            self._spent_shown(),
             scheduler.budget,
             now - self._begun,
             unit=scheduler.unit,
@@ -109,6 +110,12 @@ class Progress:
             initial=self._spent_before,
         )
         print(line, file=sys.stderr, flush=True)
+
+    def _spent_shown(self) -> float:
+        """Return what is spent, to about a thousandth of the budget."""
+        scheduler = self._scheduler
+        digits = 3 - math.floor(math.log10(scheduler.budget))
+        return round(scheduler.spent, max(1, digits))
 
     def _parts(self) -> list[str]:
         """Return what the line says of the arms, the most important first."""
@@ -125,7 +132,7 @@ class Progress:
 
     def _draw(self) -> None:
         line = self._line
-        line.n = round(self._scheduler.spent, 1)
+        line.n = self._spent_shown()
         shown = ""
         for part in self._parts():  # the last ones may find no room
             line.set_postfix_str(", ".join(filter(None, (shown, part))), refresh=False)

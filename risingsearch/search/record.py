@@ -158,14 +158,14 @@ class Record:
         """Take over what a job brought back; the second time, nothing happens."""
         if keep_live or self.directory is None:
             self.retained.keep_live(job.arm, outcome.resume_from)
-        report, seconds, now = outcome.report, outcome.elapsed, outcome.now
+        report, cost, now = outcome.report, outcome.cost, outcome.now
         if job not in self.scheduler.in_flight:
             pass
         elif report.failure is None:
             ended = outcome.ended
-            self.scheduler.tell(job, report.scores, seconds, ended=ended, now=now)
+            self.scheduler.tell(job, report.scores, cost, ended=ended, now=now)
         else:
-            self.scheduler.fail(job, report.failure, report.scores, seconds, now=now)
+            self.scheduler.fail(job, report.failure, report.scores, cost, now=now)
         self._enter(job, outcome)
 
     def _enter(self, job: Job, outcome: Outcome) -> None:
@@ -308,6 +308,7 @@ class Record:
             metric=self._metric,
             other_metrics=_numeric(self.reports.values()),
             budget=Budget(**budget),
+            spent=scheduler.spent,
             begun=self._begun,
             wall_seconds=self.wall_seconds,
             training_seconds=math.fsum(self._elapsed.values()),
@@ -342,9 +343,10 @@ class Record:
         if not failures:
             return SearchFailedError(f"{msg}, though none has raised an error")
         cause = failures[0]
-        shown = f"{type(cause).__name__}: {cause}"
-        if isinstance(cause, EarlierFailureError):  # the type is not in the journal
-            shown = str(cause)
+        kind = type(cause).__name__
+        if isinstance(cause, EarlierFailureError):
+            kind = cause.type_name
+        shown = f"{kind}: {cause}" if kind else str(cause)
         error = SearchFailedError(f"{msg}; the first failure: {shown}")
         error.__cause__ = cause
         return error
@@ -367,7 +369,7 @@ def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
             f"{path} holds a search with {name}={was}, and it was opened with "
             f"{name}={given}: give the same arguments to go on, or another run_dir"
         )
-        if name == "budget.wall_seconds":
+        if name in ("budget.wall_seconds", "budget.wall_hours"):
             msg += (
                 "; that is the timeout where there is no other budget, and once the "
                 "search is opened with the same, extend(Budget(wall_seconds=...)) adds "

@@ -117,6 +117,8 @@ class SearchResult:
         The columns of ``history`` with the numbers that ``train`` returned besides it.
     budget : Budget, optional
         What the search may spend, with all that was added.
+    spent : float
+        What of it is spent, in its unit.
     begun : str, optional
         Date and time when the search was made, as in ISO 8601.
     wall_seconds : float
@@ -150,6 +152,7 @@ class SearchResult:
     metric: str = "score"
     other_metrics: list[str] = field(default_factory=list)
     budget: Budget | None = None
+    spent: float = math.nan
     begun: str | None = None
     wall_seconds: float = math.nan
     training_seconds: float = 0.0

@@ -26,6 +26,7 @@ from risingsearch.priors import read_prior
 from risingsearch.priors.history import run_key
 from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.proposers import Proposer
+from risingsearch.scheduling.units import budget_of
 from risingsearch.search.arguments import (
     Arguments,
     Seeds,
@@ -103,10 +104,12 @@ class RisingSearch:
         (``GaussianProcessProposer``), with ``policy="auto"`` and where
         ``candidates.encode`` can tell them apart; None keeps the order, and so does
         ``shuffle=False``.
-    budget : int or Budget, optional
-        Epochs over all arms, ``Budget(seconds=...)`` of training time, or
-        ``Budget(wall_seconds=...)`` from the start of ``run`` to its end. It may be
-        left out where there is a ``timeout``.
+    budget : int, str or Budget, optional
+        Epochs over all arms; training time, ``Budget(hours=8)`` or "8h", or GPU-hours,
+        ``Budget(gpu_hours=20)`` or "20gpu-h", summed over all workers; time by the
+        clock, ``Budget(wall_hours=8)`` or "8wall-h", from the start of ``run`` to its
+        end; or any cost that ``train`` returns, ``Budget(cost=50)``. It may be left out
+        where there is a ``timeout``.
     max_epochs : int, optional
         Epochs one arm can use at most; by default the whole budget.
     executor : concurrent.futures.Executor, optional
@@ -220,7 +223,7 @@ class RisingSearch:
         *,
         policy: str | Callable[..., Policy] | Policy = "auto",
         proposer: Proposer | str | None = "auto",
-        budget: int | Budget | None = None,
+        budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
         executor: concurrent.futures.Executor | None = None,
         n_jobs: int | None = None,
@@ -516,9 +519,9 @@ class RisingSearch:
         """End the search once the jobs in flight are back; for callbacks."""
         self._loop.stop()
 
-    def extend(self, budget: int | Budget) -> None:
+    def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget; ``run`` then goes on, and nothing is retrained."""
-        self._record.extend(budget)
+        self._record.extend(budget_of(budget))
 
     def stop_when(
         self, patience: int | None = None, target_score: float | None = None

@@ -14,11 +14,19 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from risingsearch.arms import COLUMNS, Job, Report
-from risingsearch.checks import check_nesting, checked_magnitude, cut, is_number, shown
+from risingsearch.checks import (
+    check_nesting,
+    checked_float,
+    checked_magnitude,
+    cut,
+    is_number,
+    shown,
+)
 from risingsearch.errors import InvalidParameterError, NotTrainableError, SetupError
 from risingsearch.json_values import as_json
 
-RESERVED = frozenset(COLUMNS) - {"cost"}  # a search drops the cost
+COST = "cost"
+RESERVED = frozenset(COLUMNS) - {COST}  # that is what an epoch reports of itself
 
 
 class Trainable(Protocol):
@@ -27,7 +35,8 @@ class Trainable(Protocol):
     ``start(params, seed) -> state`` builds a model that has seen nothing.
     ``train(state) -> score`` trains it one epoch more, in place, and returns its
     validation score: a number, or a mapping with a ``"score"`` and other metrics.
-    Raising ``StopIteration`` says that there is nothing more to train.
+    Raising ``StopIteration`` says that there is nothing more to train. Under a budget
+    in cost the mapping has a ``"cost"`` too, what the epoch has cost.
 
     ``train_epochs(state, n_epochs) -> list`` is optional, for what trains several
     epochs in one call: it returns what ``train`` would return of each, or fewer at the
@@ -37,6 +46,9 @@ class Trainable(Protocol):
     and read one file. Without them states are pickled, at every new best score and
     where they travel to another process; load only what people you trust have saved,
     because unpickling can run any code.
+
+    ``gpus`` is optional: how many GPUs a job of it uses, or what share of one. By
+    default 1; it counts under a budget in GPU-hours alone.
     """
 
     def start(self, params: Mapping[str, Any], seed: int) -> Any:
@@ -94,7 +106,14 @@ def checked_trainable(trainable: Any) -> Trainable:
     if _has(trainable, "save") != _has(trainable, "load"):
         msg = f"{trainable!r} has one of save and load: give both or neither"
         raise NotTrainableError(msg)
+    checked_float("gpus of the trainable", gpus_of(trainable), 0.0, open_low=True)
     return trainable  # type: ignore[no-any-return]
+
+
+def gpus_of(trainable: Any) -> float:
+    """Return how many GPUs a job of a trainable uses."""
+    gpus: float = getattr(trainable, "gpus", 1.0)
+    return gpus
 
 
 def dump(trainable: Any, state: Any) -> bytes:
@@ -142,6 +161,7 @@ class Task(NamedTuple):
     sign: float  # +1 where higher scores are better, else -1
     best_reward: float  # a snapshot is taken of what beats it
     wants_checkpoint: bool = False  # of the last state, to be saved
+    wants_cost: bool = False  # of every epoch, since the budget is one
     epochs_missing: int = 0  # of those before the job: the state has not seen them
     interrupted: Callable[[], bool] = bool  # asked between epochs; bool() says no
     seconds: float = math.inf  # of training, after which no other epoch begins
@@ -157,8 +177,9 @@ class Outcome(NamedTuple):
     n_calls: int  # of train; not those that have only said that the arm has ended
     elapsed: float  # seconds of training, a failed epoch's included
     checkpoint: bytes | None = None  # the state after the last score, to be saved
-    now: float | None = None  # seconds since the search began, if they are its budget
-    clock: float | None = None  # the same, whatever the budget; None: not measured
+    now: float | None = None  # since the search began, if the clock is its budget
+    clock: float | None = None  # the same, in seconds, always; None: not measured
+    cost: float | None = None  # in the unit of the budget; None: not known
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
@@ -249,6 +270,8 @@ class _Run:
         score, metrics = checked_score(result)
         if task.wants_checkpoint:
             check_savable(metrics)
+        if task.wants_cost:
+            check_cost(result, metrics)
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)
         if is_best or task.may_retry or needed:
@@ -333,6 +356,18 @@ def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, A
         )
         raise InvalidParameterError(msg)
     return checked_magnitude("the score that train returns", score), more
+
+
+def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
+    """Raise where an epoch does not say what it has cost."""
+    cost = metrics.get(COST)
+    if not is_number(cost) or not 0.0 <= cost < math.inf:
+        msg = (
+            "the budget is a cost, so train must return a mapping with 'score' and "
+            "'cost', what the epoch has cost, a number of at least 0; got "
+            f"{shown(result)}"
+        )
+        raise InvalidParameterError(msg)
 
 
 def check_savable(metrics: dict[str, Any]) -> None:

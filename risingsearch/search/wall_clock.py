@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from risingsearch.arms import Job
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.units import BY_THE_CLOCK, SECONDS
 from risingsearch.search.trainable import Outcome
 
 
@@ -30,7 +31,8 @@ class WallClock:
         self._seconds_besides = seconds_besides
         self._timeout = math.inf if timeout is None else timeout
         self._run_began = 0.0
-        self._counts = scheduler.unit == "wall_seconds"
+        self._counts = scheduler.unit in BY_THE_CLOCK
+        self._second = 1.0 / SECONDS.get(scheduler.unit, 1.0)  # in its unit
         self._zero = 0.0
         self._returned: dict[int, float] = {}  # by job: said once, whoever asks again
 
@@ -40,20 +42,21 @@ class WallClock:
         That is where the last recorded job came back; NaN where nobody measured it.
         """
         self._run_began = time.monotonic()
-        spent = self._scheduler.spent if self._counts else 0.0
+        spent = self._scheduler.spent / self._second if self._counts else 0.0
         known = recorded if math.isfinite(recorded) else 0.0
         last = max([spent, known, *self._returned.values()])
         self._zero = self._run_began - last
 
     @property
     def now(self) -> float | None:
-        """Seconds since the search has begun; None under another budget."""
-        return self._seconds() if self._counts else None
+        """What the search has used of a budget by the clock; None under another."""
+        return self._seconds() * self._second if self._counts else None
 
     def stamped(self, job: Job, outcome: Outcome) -> Outcome:
         """Return what a job has brought back, with the time when it did."""
         clock = self._returned.setdefault(job.id, self._seconds())
-        return outcome._replace(clock=clock, now=clock if self._counts else None)
+        now = clock * self._second if self._counts else None
+        return outcome._replace(clock=clock, now=now)
 
     @property
     def left(self) -> float:
@@ -66,7 +69,8 @@ class WallClock:
         if self.left > 0.0:
             return None
         if self.ends_search:
-            return f"the budget of {self._scheduler.budget:g} wall_seconds is spent"
+            scheduler = self._scheduler
+            return f"the budget of {scheduler.budget:g} {scheduler.unit} is spent"
         return f"the timeout of {self._timeout:g} seconds is over"
 
     @property
@@ -81,7 +85,9 @@ class WallClock:
     @property
     def _left_of_budget(self) -> float:
         now = self.now
-        return math.inf if now is None else self._scheduler.budget - now
+        if now is None:
+            return math.inf
+        return (self._scheduler.budget - now) / self._second
 
     def _seconds(self) -> float:
         return max(0.0, time.monotonic() - self._zero)
