@@ -71,7 +71,7 @@ class Budget:
 
     def __repr__(self) -> str:
         """Show what is given."""
-        amounts = (f"{unit}={getattr(self, unit)!r}" for unit in self.units)
+        amounts = (f"{unit}={amount!r}" for unit, amount in self.amounts.items())
         return f"Budget({', '.join(amounts)})"
 
     @property
@@ -79,12 +79,15 @@ class Budget:
         """The units in which an amount is given; a search takes exactly one."""
         return [unit for unit, amount in asdict(self).items() if amount is not None]
 
+    @property
+    def amounts(self) -> dict[str, float]:
+        """What is given, by its unit."""
+        return {unit: getattr(self, unit) for unit in self.units}
+
     def to_json(self) -> dict[str, Any]:
         """Return the budget as JSON values, as it is written to run directories."""
         first = ("epochs", "seconds", "cost")  # the first releases wrote all of them
-        given = self.units
-        written = asdict(self).items()
-        return {unit: value for unit, value in written if unit in (*first, *given)}
+        return dict.fromkeys(first) | self.amounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ class RisingSearchCV(
         budget opens, a model of what was seen proposes every second one.
     budget : int or Budget, optional
         Epochs over all configurations, at least one per candidate unless there is a
-        ``prior``; or ``Budget(seconds=...)`` of training. An epoch trains and scores
+        ``prior``; or a time, as text or as a ``Budget``: "8h" of training, "8wall-h" by
+        the clock. An epoch trains and scores
         every fold once. It may be left out where there is a ``timeout``.
     timeout : float, optional
         Seconds by the clock for the whole ``fit``, with the refit, whatever ``n_jobs``.
@@ -361,15 +362,20 @@ class RisingSearchCV(
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def continue_search(self, extra_budget: Any) -> RisingSearchCV:
+    def continue_search(
+        self, extra_budget: Any = None, *, retry_failed: bool = False
+    ) -> RisingSearchCV:
         """Add to the budget and go on; nothing is trained again but the refit.
 
         ``patience`` is counted anew. It and ``target_score`` may be set before.
 
         Parameters
         ----------
-        extra_budget : int or Budget
-            What is added, in the unit of the budget.
+        extra_budget : int, str or Budget, optional
+            What is added, of the kind of the budget: epochs to epochs, time to time.
+        retry_failed : bool, default False
+            First try every configuration again that has failed, once more; what its
+            failures have cost stays charged.
 
         Returns
         -------
@@ -388,10 +394,13 @@ class RisingSearchCV(
                 "or cloned search does not keep them"
             )
             raise NotFittedError(msg)
-        if not isinstance(extra_budget, Budget):
+        if not isinstance(extra_budget, Budget | str | None):
             extra_budget = checked_int("extra_budget", extra_budget, 1)
         self._search.stop_when(self.patience, self.target_score)
-        self._search.extend(extra_budget)
+        if extra_budget is not None:
+            self._search.extend(extra_budget)
+        if retry_failed:
+            self._search.retry_failed()
         folds = self._run.folds
         self._train(FitTasks(self, folds.X, folds.y))
         return self

@@ -8,7 +8,10 @@ import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from risingsearch.arms import Budget
 
 from risingsearch.errors import InvalidParameterError
 
@@ -95,13 +98,26 @@ def distance(text: str) -> float:
     raise argparse.ArgumentTypeError(msg)
 
 
-def increase(text: str) -> float:
-    """Return a finite number above 0 that has a plus sign."""
-    with contextlib.suppress(ValueError):
-        if text.startswith("+") and 0.0 < float(text[1:]) < math.inf:
-            return float(text[1:])
-    msg = f"must say how much is added, such as +100; got {text!r}"
+def amount(text: str, sign: str = "") -> float | Budget:
+    """Return a finite number above 0, in the unit of a sweep's budget, or a time."""
+    from risingsearch.scheduling.units import budget_of
+
+    given = text.removeprefix(sign)
+    if text.startswith(sign):
+        with contextlib.suppress(ValueError):
+            budget: Budget = budget_of(given)
+            return budget
+        with contextlib.suppress(ValueError):
+            if 0.0 < float(given) < math.inf:
+                return float(given)
+    forms = ", ".join(f"{sign}{form}" for form in ("100", "8h", "8wall-h", "20gpu-h"))
+    msg = f"must be an amount such as {forms}; got {text!r}"
     raise argparse.ArgumentTypeError(msg)
+
+
+def increase(text: str) -> float | Budget:
+    """Return an amount that is added, which has a plus sign."""
+    return amount(text, "+")
 
 
 @contextlib.contextmanager

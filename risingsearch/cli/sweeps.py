@@ -19,6 +19,7 @@ from risingsearch.cli.options import (
     add_command,
     add_json,
     add_trust,
+    amount,
     increase,
     one_line,
     writing,
@@ -26,6 +27,7 @@ from risingsearch.cli.options import (
 from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 
 if TYPE_CHECKING:
+    from risingsearch.scripts.sweep import Sweep
     from risingsearch.search.results import SearchResult
 
 SHOWN = ("policy", "max_epochs", "n_jobs", "seed")
@@ -39,9 +41,10 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def add_commands(commands: Any) -> None:
     """Add the commands to a parser's."""
-    _add_sweep(
+    plan = _add_sweep(
         commands, "plan", _plan, "show what a sweep would do, without running it"
     )
+    _add_budget(plan)
     run = _add_sweep(
         commands,
         "run",
@@ -54,19 +57,17 @@ def add_commands(commands: Any) -> None:
         metavar="DIR",
         help="where it is kept (default: runs/ and the file's name)",
     )
+    _add_budget(run)
+    _add_retry(run)
     add_trust(run)
     resume = _add_run(commands, "resume", _resume, "continue a run, or extend it")
     resume.add_argument(
         "--budget",
         type=increase,
         metavar="+N",
-        help="add so many epochs, seconds or hours, whatever the budget is in",
+        help="add so much, in the unit of the budget or as +8h, +8wall-h or +20gpu-h",
     )
-    resume.add_argument(
-        "--retry-failed",
-        action="store_true",
-        help="first try every configuration again that has failed",
-    )
+    _add_retry(resume)
     add_trust(resume)
     add_json(resume)
     status = _add_run(commands, "status", _status, "show how far a run has come")
@@ -109,17 +110,42 @@ def _add_sweep(commands: Any, name: str, run: Any, does: str) -> Any:
     return parser
 
 
+def _add_budget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--budget",
+        type=amount,
+        metavar="N",
+        help="instead of the file's: a number in its unit, or 8h, 8wall-h or 20gpu-h",
+    )
+
+
+def _add_retry(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--retry-failed",
+        action="store_true",
+        help="first try every configuration again that has failed",
+    )
+
+
 def _add_run(commands: Any, name: str, run: Any, does: str) -> Any:
     parser = add_command(commands, name, run, does)
     parser.add_argument("run_dir", type=Path, metavar="RUN")
     return parser
 
 
-def _plan(arguments: argparse.Namespace) -> None:
-    from risingsearch.priors import read_prior
+def _sweep(arguments: argparse.Namespace) -> Sweep:
     from risingsearch.scripts.sweep import read_sweep
 
     sweep = read_sweep(arguments.sweep)
+    if arguments.budget is None:
+        return sweep
+    return sweep.with_budget(arguments.budget)
+
+
+def _plan(arguments: argparse.Namespace) -> None:
+    from risingsearch.priors import read_prior
+
+    sweep = _sweep(arguments)
     candidates = sweep.draw()
     facts: dict[str, Any] = {
         "policy": sweep.policy,
@@ -134,7 +160,10 @@ def _plan(arguments: argparse.Namespace) -> None:
         facts["budget_epochs"] = sweep.budget.epochs
         facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
     else:
-        facts["budget_seconds"] = sweep.budget.in_seconds
+        facts[f"budget_{sweep.budget.unit}"] = getattr(sweep.budget, sweep.budget.unit)
+    if sweep.gpus is not None:
+        placement = sweep.placement()
+        facts |= {"workers": len(placement.variables), "gpus": placement.gpus}
     if sweep.prior is not None:
         searches = read_prior(sweep.earlier(), candidates)
         facts["earlier_searches"] = [search.name for search in searches]
@@ -145,22 +174,31 @@ def _plan(arguments: argparse.Namespace) -> None:
 def _run(arguments: argparse.Namespace) -> None:
     from risingsearch.cli.trackers import made_trackers
     from risingsearch.scripts.run import run_sweep
-    from risingsearch.scripts.sweep import read_sweep
 
-    sweep = read_sweep(arguments.sweep)
+    sweep = _sweep(arguments)
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
     with _advice(run_dir, str(arguments.sweep)):
         result, checkpoint = run_sweep(
-            sweep, run_dir, trust_run_dir=arguments.trust, trackers=made_trackers
+            sweep,
+            run_dir,
+            retry_failed=arguments.retry_failed,
+            trust_run_dir=arguments.trust,
+            trackers=made_trackers,
         )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
 
 def _resume(arguments: argparse.Namespace) -> None:
     from risingsearch.cli.trackers import made_trackers
+    from risingsearch.scripts.identity import FILE
     from risingsearch.scripts.run import resume_sweep
 
     run_dir = arguments.run_dir
+    print(
+        f"risingsearch: {run_dir} goes on as {run_dir / FILE} says, with what run was "
+        "last given; no other file is read",
+        file=sys.stderr,
+    )
     with _advice(run_dir, "SWEEP.yaml"):
         result, checkpoint = resume_sweep(
             run_dir,
@@ -186,9 +224,8 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
     except SearchFailedError as error:
         msg = (
             f"{error}; once that is mended, in the script or in the sweep, "
-            f"risingsearch run {sweep} --run-dir {run_dir} goes on, and then "
-            f"risingsearch resume {run_dir} --retry-failed, which does not read the "
-            "file, tries again what has failed"
+            f"risingsearch run {sweep} --run-dir {run_dir} goes on with others, and "
+            "with --retry-failed tries those again first that have failed"
         )
         raise SearchFailedError(msg) from error
 
@@ -214,7 +251,18 @@ def _status(arguments: argparse.Namespace) -> None:
         )
         if n_running := facts["arms"].pop("running", 0):
             facts["arms"]["interrupted"] = n_running
+    if gpus := _gpus_of(arguments.run_dir):
+        facts["gpus"] = gpus
     _print_result(result, facts, as_json=arguments.json)
+
+
+def _gpus_of(run_dir: Path) -> list[list[str]] | None:
+    """Return which GPUs each worker of a sweep was last given; None for no GPUs."""
+    if not _is_of_sweep(run_dir):
+        return None
+    from risingsearch.scripts.identity import GPUS, last_known
+
+    return (last_known(run_dir) or {}).get(GPUS)
 
 
 def how_to_go_on(run_dir: Path) -> str:
@@ -344,6 +392,8 @@ def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,
+        "budget": result.budget and result.budget.amounts,
+        "spent": result.spent,
         "metric": result.metric,
         "best_score": result.best_score,
         "best_arm": result.best_arm,
@@ -448,7 +498,7 @@ def _print(
 def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     has_none = facts.get("best_arm", 0) is None
     for name, value in facts.items():
-        if name in ("left_out", "first_failure") and value is None:
+        if name == "spent" or (name in ("left_out", "first_failure") and value is None):
             continue
         if has_none and name in OF_THE_BEST:
             continue
@@ -456,6 +506,13 @@ def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             value = "none"
         if name in ("metric", "first_failure"):
             value = one_line(value)
+        if name == "budget":
+            [(unit, total)] = value.items()
+            value = f"{facts['spent']:.6g} of {total:.6g} {unit}"
+        if name == "gpus":
+            from risingsearch.scripts.gpus import in_words
+
+            value = in_words(value)
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         if name == "earlier_searches":

@@ -3,9 +3,9 @@
 Each event names itself (``event``) and how many jobs had been asked for (``asked``):
 
 ``told``
-    A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the budget,
-    or else the seconds that it took (``elapsed``), where that is known; that the arm has
-    ``ended``, or the text of its ``failure``.
+    A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the
+    budget, or else the seconds that it took (``elapsed``), where that is known; that
+    the arm has ``ended``, or the text of its ``failure``.
 ``started``
     A ``job`` began that was decided elsewhere.
 ``ended``

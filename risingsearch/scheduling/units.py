@@ -57,8 +57,8 @@ def budget_of(given: Any) -> Any:
         raise InvalidParameterError(msg)
     amount, in_seconds, in_hours = float(found["amount"]), *_KINDS[found["kind"]]
     if found["size"] == "s" and in_seconds != in_hours:
-        return Budget(**{in_seconds: amount})
-    return Budget(**{in_hours: amount / _PER_HOUR[found["size"]]})
+        return _budget(in_seconds, amount)
+    return _budget(in_hours, amount / _PER_HOUR[found["size"]])
 
 
 def in_unit(budget: Any, unit: str) -> Budget | None:
@@ -76,6 +76,11 @@ def in_unit(budget: Any, unit: str) -> Budget | None:
         return budget
     for kind in (OF_TRAINING, BY_THE_CLOCK):
         if given in kind and unit in kind:
-            amount = checked_float("budget", getattr(budget, given), 0.0)
-            return Budget(**{unit: amount * SECONDS[given] / SECONDS[unit]})
+            amount = checked_float("budget", getattr(budget, given), 0.0, open_low=True)
+            return _budget(unit, amount * SECONDS[given] / SECONDS[unit])
     return None
+
+
+def _budget(unit: str, amount: float) -> Budget:
+    given: dict[str, Any] = {unit: amount}
+    return Budget(**given)

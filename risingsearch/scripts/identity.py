@@ -27,6 +27,7 @@ FILE = "sweep.json"
 MAY_CHANGE = {
     "command",
     "workers",
+    "gpus",
     "max_alive",
     "timeout",
     "epoch_timeout",
@@ -36,6 +37,8 @@ MAY_CHANGE = {
     "tracker",
 }
 """Keys of a sweep that do not define what is searched; neither does the folder."""
+GPUS = "gpus"
+"""In that file: which each worker has had last, where they are given any."""
 ONLY_AT_FIRST = {"prior"}
 """Keys that are read when a run begins, and then kept in it."""
 OF_THE_SCORE = {"metric", "report_file"}
@@ -87,9 +90,10 @@ def _in_names_of_today(identity: Identity) -> Identity:
     return {**identity, "sweep": renamed}
 
 
-def save(run_dir: Path, identity: Identity) -> None:
-    """Write what a run goes on with."""
-    private_files.save(run_dir / FILE, identity)
+def save(run_dir: Path, identity: Identity, gpus: list[list[str]]) -> None:
+    """Write what a run goes on with, and which GPUs each worker has now."""
+    now = {GPUS: gpus} if gpus else {}
+    private_files.save(run_dir / FILE, {**identity, **now})
 
 
 def last(run_dir: Path) -> Identity:

@@ -15,6 +15,7 @@ from risingsearch.arms import Budget, Report
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
+from risingsearch.scripts.gpus import Placement
 from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
@@ -71,14 +72,16 @@ def run_sweep(
         identity.warn_of_changes(run_dir, before, sweep, cwd)
     elif sweep.environment:
         environment.save(run_dir, sweep.environment, salt)  # the journal names it
-    trainable = _trainable(sweep, run_dir / ARMS, cwd)
+    placement = sweep.placement()
+    n_workers = len(placement.variables)
+    trainable = _trainable(sweep, placement, run_dir / ARMS, cwd)
     cleaner = _CheckpointCleaner(trainable)
-    executor = ThreadPoolExecutor(sweep.workers)
+    executor = ThreadPoolExecutor(n_workers)
     search = _search(
         sweep,
         trainable,
         executor=executor,
-        n_jobs=_n_jobs(sweep, run_dir),
+        n_jobs=_n_jobs(run_dir, n_workers),
         callbacks=[
             cleaner,
             *([ResumeCheck()] if sweep.resume else []),
@@ -95,9 +98,9 @@ def run_sweep(
         trainable.end_left_over()
         if sweep.environment:
             environment.save(run_dir, sweep.environment, salt)
-        identity.save(run_dir, now)
-        if search.scheduler.n_jobs != sweep.workers:
-            search.resize(sweep.workers)
+        identity.save(run_dir, now, placement.gpus)
+        if search.scheduler.n_jobs != n_workers:
+            search.resize(n_workers)
         trainable.arms = {
             search.seed_of(arm): arm for arm in range(len(search.candidates))
         }
@@ -141,13 +144,17 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
     )
 
 
-def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
+def _trainable(
+    sweep: Sweep, placement: Placement, folder: Path, cwd: Path
+) -> CommandTrainable:
     """Return what trains the arms of a sweep."""
     metric = sweep.metric
     options: dict[str, Any] = {
         "metric": metric if isinstance(metric, str) else metric.pattern,
         "report_file": sweep.report_file,
-        "slots": sweep.environment or [{}] * sweep.workers,
+        "slots": placement.variables,
+        "cost": sweep.cost_key,
+        "gpus": sweep.gpus or 1.0,
         "timeout": sweep.epoch_timeout,
         "cwd": cwd,
     }
@@ -157,7 +164,7 @@ def _trainable(sweep: Sweep, folder: Path, cwd: Path) -> CommandTrainable:
         sweep.command,
         folder,
         max_epochs=sweep.max_epochs,
-        max_alive=sweep.n_alive,
+        max_alive=sweep.n_alive(len(placement.variables)),
         direction=sweep.direction,
         **options,
     )
@@ -171,13 +178,13 @@ def _copy_best(search: RisingSearch, trainable: CommandTrainable, folder: Path) 
     shutil.copytree(best, folder, dirs_exist_ok=True)
 
 
-def _n_jobs(sweep: Sweep, run_dir: Path) -> int:
+def _n_jobs(run_dir: Path, n_workers: int) -> int:
     """Return how many workers the search has begun with."""
     if holds_search(run_dir):
         header = saved_header(run_dir)
         with understood(run_dir):
             return int(header["settings"]["n_jobs"])
-    return sweep.workers
+    return n_workers
 
 
 def _check_pays(scheduler: Scheduler, run_dir: Path) -> None:
@@ -192,7 +199,7 @@ def _check_pays(scheduler: Scheduler, run_dir: Path) -> None:
 
 def resume_sweep(
     run_dir: Path,
-    added: float | None = None,
+    added: float | Budget | None = None,
     *,
     retry_failed: bool = False,
     trust_run_dir: bool = False,
@@ -200,7 +207,7 @@ def resume_sweep(
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, as it was last run.
 
-    ``added`` extends the budget first: by epochs, seconds or hours, as the sweep says.
+    ``added`` extends the budget first: a number is in its unit.
     """
     saved = identity.last(run_dir)
     described = saved["sweep"] | environment.values_of(run_dir, saved)

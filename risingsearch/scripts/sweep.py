@@ -28,6 +28,7 @@ try:
         PrivateAttr,
         Tag,
         ValidationError,
+        ValidationInfo,
         field_validator,
         model_validator,
     )
@@ -38,16 +39,22 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
+from risingsearch.scripts.budget_setting import (
+    LONGEST,
+    BudgetSetting,
+    Epochs,
+    as_mapping,
+)
 from risingsearch.scripts.configurations import every_configuration, n_configurations
+from risingsearch.scripts.gpus import MASKS, Placement, placed
 from risingsearch.scripts.nesting import check_name, flattened
 from risingsearch.scripts.parameter import Strict, Value, without_nul
 from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.space import Choice, Fixed, Parameter
 from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
+from risingsearch.search.trainable import COST
 
-LONGEST = 1e9  # seconds, some 30 years
-MOST_EPOCHS = 10**12
 MOST_WORKERS = 1000
 MOST_ALIVE = 10_000
 ALIVE_PER_WORKER = 4
@@ -55,54 +62,12 @@ MOST_CANDIDATES = 1_000_000
 MOST_RETRIES = 1_000_000
 LARGEST_SEED = 2**128
 LARGEST_FILE = 1 << 18  # bytes
-TAGGED = {"parameters": 2, "metric": 1, "candidates": 1}
+TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
 TRIES = 20
 """Draws per wanted configuration before giving up on finding new ones."""
 
 Text = Annotated[str, AfterValidator(without_nul)]
-Epochs = Annotated[int, Field(ge=1, le=MOST_EPOCHS)]
-
-
-class BudgetSetting(Strict):
-    """What the sweep may spend: exactly one of the three."""
-
-    epochs: Epochs | None = None
-    seconds: float | None = Field(default=None, gt=0.0, le=LONGEST)
-    hours: float | None = Field(default=None, gt=0.0, le=LONGEST / 3600)
-
-    def more(self, added: float) -> int | Budget:
-        """Return what is added to the budget, in the unit that it is given in."""
-        most = MOST_EPOCHS if self.epochs is not None else LONGEST
-        if not 0 < added <= most:
-            msg = f"a budget grows by more than 0 and at most {most:g}; got {added:g}"
-            raise InvalidParameterError(msg)
-        if self.epochs is None:
-            return Budget(seconds=added * (1.0 if self.seconds else 3600.0))
-        if added != int(added):
-            msg = f"the budget is in epochs, and {added:g} is no whole number of them"
-            raise InvalidParameterError(msg)
-        return int(added)
-
-    @model_validator(mode="after")
-    def _one(self) -> BudgetSetting:
-        given = [name for name, value in self if value is not None]
-        if len(given) != 1:
-            msg = f"give one of epochs, seconds and hours; got {given or 'none'}"
-            raise ValueError(msg)
-        return self
-
-    @property
-    def budget(self) -> int | Budget:
-        """As a search takes it."""
-        if self.epochs is not None:
-            return self.epochs
-        return Budget(seconds=self.in_seconds)
-
-    @property
-    def in_seconds(self) -> float:
-        """A budget in time."""
-        return self.seconds or 3600.0 * (self.hours or 0.0)
 
 
 class EarlierSetting(Strict):
@@ -185,13 +150,18 @@ class Sweep(Strict):
         Program and arguments, with fields such as ``{lr}`` and ``{checkpoint_dir}``.
     parameters : dict
         What is searched, by name; groups of parameters are dicts with ``parameters``.
-    budget : int or dict
-        Epochs, or one of ``epochs``, ``seconds`` and ``hours``.
+    budget : int, str or dict
+        Epochs; a time such as ``8h``, ``8wall-h`` or ``20gpu-h``; or one of ``epochs``,
+        ``seconds``, ``hours``, ``wall_seconds``, ``wall_hours``, ``gpu_hours`` and
+        ``cost``, as in ``Budget``.
     max_epochs : int
         Epochs of a full training.
     metric, direction : str
         Key of the score in the lines that the script reports, or ``{"regex": ...}``,
         which finds it in plain output; which way is better.
+    cost : str, optional
+        Key of what an epoch has cost in the lines that the script reports, for a budget
+        in cost; by default ``cost``.
     report_file : str, optional
         A file in the checkpoint directory to which the script adds its lines; by
         default it prints them.
@@ -200,8 +170,10 @@ class Sweep(Strict):
         many of them it opens.
     policy, policy_params
         Which policy decides what trains next, and its parameters.
-    workers : int
-        Scripts that run at the same time.
+    workers : int or "auto"
+        Scripts that run at the same time; "auto" as many as the GPUs have room for.
+    gpus : float, optional
+        GPUs of each worker: a whole number, or the share of one.
     order : {"ask", "completion"}
         Whether the search depends on the results alone, or also on their order.
     environment : list of dict
@@ -251,6 +223,7 @@ class Sweep(Strict):
         Discriminator(_form_of_metric),
     ] = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
+    cost: Annotated[Text, Field(min_length=1)] | None = None
     report_file: Annotated[Text, Field(min_length=1)] | None = None
     candidates: Annotated[
         Annotated[int, Field(ge=1, le=MOST_CANDIDATES), Tag("number")]
@@ -259,7 +232,12 @@ class Sweep(Strict):
     ] = "auto"
     policy: str = "auto"
     policy_params: dict[str, Any] = Field(default_factory=dict)
-    workers: int = Field(default=1, ge=1, le=MOST_WORKERS)
+    workers: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_WORKERS), Tag("number")]
+        | Annotated[Literal["auto"], Tag("word")],
+        Discriminator(lambda value: "word" if value == "auto" else "number"),
+    ] = 1
+    gpus: float | None = Field(default=None, gt=0.0, le=MOST_WORKERS, strict=True)
     order: Literal["ask", "completion"] = "ask"
     environment: list[dict[str, str]] = Field(default_factory=list)
     resume: bool = True
@@ -311,19 +289,23 @@ class Sweep(Strict):
         mode="before",
     )
     @classmethod
-    def _is_no_text(cls, value: Any) -> Any:
-        if isinstance(value, str):
+    def _is_no_text(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, str) and (info.field_name, value) != ("workers", "auto"):
             raise PydanticKnownError("int_type")
         return value
 
     @field_validator("budget", mode="before")
     @classmethod
     def _epochs(cls, value: Any) -> Any:
-        plain = isinstance(value, int) and not isinstance(value, bool)
-        if not plain and not isinstance(value, dict | BudgetSetting):
-            msg = "it is a number of epochs, or a mapping such as {hours: 1}"
+        return as_mapping(value)
+
+    @field_validator("gpus")
+    @classmethod
+    def _is_whole(cls, value: float | None) -> float | None:
+        if value is not None and value > 1.0 and value % 1.0:
+            msg = "they are a whole number, or less than 1 where workers share one"
             raise ValueError(msg)
-        return {"epochs": value} if plain else value
+        return value
 
     @field_validator("report_file")
     @classmethod
@@ -384,19 +366,59 @@ class Sweep(Strict):
                         f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
                     )
                     raise ValueError(msg)
-        if self.environment and len(self.environment) != self.workers:
+        if self.environment and self.workers not in ("auto", len(self.environment)):
             msg = (
                 f"environment has variables for {len(self.environment)} workers, and "
                 f"there are {self.workers}"
             )
             raise ValueError(msg)
+        self._check_gpus()
+        self._check_cost()
         self._check_processes()
         return self
 
+    def _check_gpus(self) -> None:
+        if self.gpus is None:
+            for what, is_given in (
+                ("workers: auto", self.workers == "auto"),
+                ("a budget in gpu_hours", self.budget.gpu_hours is not None),
+            ):
+                if is_given:
+                    msg = f"{what} needs gpus, those of each worker, such as gpus: 1"
+                    raise ValueError(msg)
+            return
+        named = {name for variables in self.environment for name in variables}
+        if both := sorted(named & {*MASKS}):
+            msg = (
+                f"gpus gives each worker its own, and environment names {both[0]} too: "
+                "leave out one of them"
+            )
+            raise ValueError(msg)
+        if self.workers == "auto" and self.environment:
+            msg = (
+                "environment has variables for each worker, so say how many workers "
+                f"there are; got auto, and variables for {len(self.environment)}"
+            )
+            raise ValueError(msg)
+
+    def _check_cost(self) -> None:
+        if self.budget.cost is None:
+            if self.cost is not None:
+                msg = (
+                    "cost names what a budget in cost is charged, and the budget is "
+                    f"in {self.budget.unit}: leave it out"
+                )
+                raise ValueError(msg)
+        elif isinstance(self.metric, PlainMetric):
+            msg = (
+                "a budget in cost needs lines of JSON with the cost of each epoch, and "
+                "metric.regex reads other lines"
+            )
+            raise ValueError(msg)
+
     def _check_processes(self) -> None:
-        if self.max_alive is not None and (
-            self.resume or self.max_alive < self.workers
-        ):
+        least = 1 if self.workers == "auto" else self.workers
+        if self.max_alive is not None and (self.resume or self.max_alive < least):
             msg = (
                 "max_alive is at least the number of workers, and needs resume: false; "
                 f"got {self.max_alive} with {self.workers} workers and resume: "
@@ -422,10 +444,27 @@ class Sweep(Strict):
             )
             raise ValueError(msg)
 
+    def n_alive(self, n_workers: int) -> int:
+        """Return how many processes may be alive where they are paused."""
+        return self.max_alive or ALIVE_PER_WORKER * n_workers
+
+    def placement(self) -> Placement:
+        """Return how many workers there are on this machine, and what each gets."""
+        most = self.max_alive or MOST_WORKERS
+        return placed(self.workers, self.gpus, self.environment, most)
+
     @property
-    def n_alive(self) -> int:
-        """How many processes may be alive where they are paused."""
-        return self.max_alive or ALIVE_PER_WORKER * self.workers
+    def cost_key(self) -> str | None:
+        """Where a line of a script has the cost of the epoch, if it needs one."""
+        return None if self.budget.cost is None else self.cost or COST
+
+    def with_budget(self, amount: float | Budget) -> Sweep:
+        """Return the sweep with another budget: a number is in the unit of its own."""
+        settings = self.model_dump(mode="json", exclude_defaults=True)
+        budget = self.budget.with_amount(amount).model_dump(exclude_defaults=True)
+        sweep = checked_sweep(settings | {"budget": budget}, "with --budget")
+        sweep._folder = self._folder
+        return sweep
 
     def draw(self) -> list[dict[str, Any]]:
         """Return the configurations, each once, the same for the same file.
@@ -481,8 +520,8 @@ class Sweep(Strict):
         )
         if advised is None:
             msg = (
-                "candidates: with a budget in time say how many configurations are "
-                "drawn; got 'auto'"
+                f"candidates: with a budget in {self.budget.unit} say how many "
+                "configurations are drawn; got 'auto'"
             )
             raise InvalidParameterError(msg)
         if advised > MOST_CANDIDATES:

@@ -8,6 +8,7 @@ epoch: it prints it, or adds it to a file.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from numbers import Real
 from pathlib import Path
 from typing import IO, Any
 
+from risingsearch.checks import is_number
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.lines import ReportFile
 from risingsearch.scripts.markers import end_left_over
@@ -36,7 +38,7 @@ from risingsearch.scripts.plain_files import (
 from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
 from risingsearch.scripts.slots import Slots
-from risingsearch.search.trainable import RESERVED
+from risingsearch.search.trainable import COST, RESERVED
 from risingsearch.storage.files import sync_folder, sync_tree
 
 PREFIX = "RISINGSEARCH_"
@@ -76,7 +78,8 @@ class CommandTrainable:
     In its arguments ``{name}`` stands for a parameter or one of ``FIELDS``, ``{{`` and
     ``}}`` for braces; an argument that names a parameter which the arm does not have is
     left out. As JSON, parameters whose names have dots are in groups. Of ``slots``,
-    variables such as a GPU, each process gets one.
+    variables such as a GPU, each process gets one. ``cost`` is the key of what an epoch
+    has cost, where it has to say so; ``gpus`` are those of a slot.
     """
 
     def __init__(
@@ -89,6 +92,8 @@ class CommandTrainable:
         slots: Sequence[Mapping[str, str]] = ({},),
         timeout: float | None = None,
         cwd: Path | None = None,
+        cost: str | None = None,
+        gpus: float = 1.0,
     ) -> None:
         self.command = list(command)
         self.folder = folder.absolute()
@@ -96,6 +101,8 @@ class CommandTrainable:
         self.report_file = report_file
         self.timeout = timeout
         self.cwd = cwd
+        self.cost = cost
+        self.gpus = gpus
         self.arms: dict[int, int] = {}
         self._metric = metric
         self._slots = Slots(slots)
@@ -330,12 +337,26 @@ class CommandTrainable:
                 f"the script reports {reader.metric}={_cut(score)}, which is no number"
             )
             raise ScriptError(msg)
-        taken = RESERVED | {"score"}
+        cost: dict[str, float] = {}
+        if self.cost is not None:
+            cost = {COST: _checked_cost(self.cost, record.pop(self.cost, None))}
+        taken = RESERVED | {"score"} | cost.keys()
         others = {
             f"reported_{name}" if name in taken else name: value
             for name, value in record.items()
         }
-        return {"score": float(score), **others}
+        return {"score": float(score), **cost, **others}
+
+
+def _checked_cost(key: str, cost: Any) -> float:
+    """Return what an epoch has cost, or raise a ScriptError."""
+    if not is_number(cost) or not 0.0 <= cost < math.inf:
+        msg = (
+            f"the script reports {key}={_cut(cost)}: the budget is a cost, and every "
+            "epoch says with its score what it has cost, a number of at least 0"
+        )
+        raise ScriptError(msg)
+    return float(cost)
 
 
 def _check_epoch(reported: Any, due: int, last: int) -> None:

@@ -23,6 +23,7 @@ from risingsearch.scheduling.candidates import Features, encoded
 from risingsearch.scheduling.policy_choice import FIRST_AUTO, choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.units import in_unit
 from risingsearch.storage.run_directory import understood
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -281,6 +282,18 @@ def _arguments_in_json(
         else:
             arguments[name] = from_json(value)
     return arguments
+
+
+def saved_budget(header: Mapping[str, Any], given: int | Budget) -> int | Budget:
+    """Return the budget as the search in a directory was begun with it, if it is that.
+
+    Two budgets are the same in two units: sweeps of earlier releases wrote seconds.
+    """
+    saved = header["settings"].get("budget")
+    if not isinstance(saved, dict):
+        return given
+    begun = Budget(**saved)
+    return begun if in_unit(given, *begun.units) == begun else given
 
 
 def saved_prior(

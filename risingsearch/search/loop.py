@@ -232,7 +232,9 @@ class Loop:
         job = self._futures[future]
         with finished_first():
             gpus = gpus_of(self._record.trainable)
-            stamped = priced(self._clock.stamped(job, outcome), self._scheduler.unit, gpus)
+            stamped = priced(
+                self._clock.stamped(job, outcome), self._scheduler.unit, gpus
+            )
             self._record.save(job, stamped, keep_live=self._in_process)
             del self._futures[future]
 

@@ -32,6 +32,7 @@ from risingsearch.search.arguments import (
     Seeds,
     arguments_of,
     checked_candidates,
+    saved_budget,
     saved_policy,
     saved_prior,
     shown_arguments,
@@ -264,6 +265,7 @@ class RisingSearch:
             given["prior"] = saved_prior(header, candidates, Path(run_dir))
             with understood(Path(run_dir)):
                 metric, begun = metric or saved_metric(header), header.get("begun")
+                given["budget"] = saved_budget(header, given["budget"])
         else:
             given["prior"] = read_prior(prior, candidates)
         workers = workers_of(executor)

@@ -72,6 +72,8 @@ class Functions:
         ``train(state) -> score``, one epoch more.
     save, load : callable, optional
         ``save(state, path)`` and ``load(path) -> state``.
+    gpus : float, default 1.0
+        How many GPUs a job uses, for a budget in GPU-hours.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Functions:
     train: Callable[[Any], float | Mapping[str, Any]]
     save: Callable[[Any, str], None] | None = None
     load: Callable[[str], Any] | None = None
+    gpus: float = 1.0
 
 
 def checked_trainable(trainable: Any) -> Trainable:
@@ -360,7 +363,7 @@ def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, A
 
 def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
     """Raise where an epoch does not say what it has cost."""
-    cost = metrics.get(COST)
+    cost: Any = metrics.get(COST)
     if not is_number(cost) or not 0.0 <= cost < math.inf:
         msg = (
             "the budget is a cost, so train must return a mapping with 'score' and "

@@ -323,7 +323,63 @@ def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
     before = told(capsys)["epochs"]
     arguments = ["resume", "runs/sweep", "--budget", "+1", "--json"]
     assert main(arguments) == 0
-    assert told(capsys)["epochs"] > before
+    said = capsys.readouterr()
+    assert "goes on as runs/sweep/sweep.json says" in said.err
+    found = json.loads(said.out)
+    assert found["epochs"] > before
+    assert found["budget"] == {"hours": pytest.approx(1e-4)}
+    assert main([*arguments[:3], "+1s"]) == 0
+    assert " of 0.000377778 hours" in capsys.readouterr().out
+
+
+def test_another_budget_than_the_file_says(folder, capsys):
+    assert main(["plan", "sweep.yaml", "--budget", "12", "--json"]) == 0
+    assert told(capsys)["budget_epochs"] == 12
+    assert main(["run", "sweep.yaml", "--budget", "12", "--json"]) == 0
+    assert told(capsys)["epochs"] == 12
+    assert main(["run", "sweep.yaml", "--budget", "1h"]) == 2
+    assert "candidates: with a budget in hours say how" in capsys.readouterr().err
+
+
+def test_a_budget_is_what_the_script_says_it_costs(folder, capsys):
+    script = BASH.replace('\\"epoch\\"', '\\"dollars\\": $1, \\"epoch\\"')
+    Path("train.sh").write_text(script)
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: {cost: 300}\ncandidates: 9")
+    Path("sweep.yaml").write_text(f"{sweep}cost: dollars\n")
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    rows = exported("runs/sweep", capsys)
+    assert found["budget"] == {"cost": 300}
+    assert found["spent"] == sum(row["cost"] for row in rows)
+    assert all(row["cost"] == row["param_top"] for row in rows)
+    Path("train.sh").write_text(BASH)
+    assert main(["run", "sweep.yaml", "--run-dir", "other"]) == 3
+    assert "the script reports dollars=None" in capsys.readouterr().err
+
+
+def test_workers_share_the_gpus_that_there_are(folder, capsys, monkeypatch):
+    Path("train.sh").write_text(
+        BASH.replace('\\"epoch\\"', '\\"gpu\\": $CUDA_VISIBLE_DEVICES, \\"epoch\\"')
+    )
+    sweep = BASH_SWEEP.replace("budget: 24", "budget: 1gpu-h\ncandidates: 9")
+    Path("sweep.yaml").write_text(f"{sweep}workers: auto\ngpus: 0.5\n")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
+    assert main(["plan", "sweep.yaml", "--json"]) == 0
+    plan = told(capsys)
+    assert (plan["workers"], plan["gpus"]) == (4, [["4"], ["6"], ["4"], ["6"]])
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    found = told(capsys)
+    assert {row["gpu"] for row in exported("runs/sweep", capsys)} == {4, 6}
+    seconds = RisingSearch.saved_result("runs/sweep").training_seconds
+    assert found["spent"] == pytest.approx(seconds * 0.5 / 3600)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert main(["resume", "runs/sweep"]) == 0
+    capsys.readouterr()
+    assert main(["status", "runs/sweep"]) == 0
+    assert "worker 1: 1, worker 2: 1\n" in capsys.readouterr().out
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert main(["plan", "sweep.yaml"]) == 2
+    assert "1 worker with gpus: 0.5 have no room" in capsys.readouterr().err
 
 
 def test_a_script_is_started_for_a_slice(folder, capsys):
@@ -527,8 +583,10 @@ def test_scripts_that_all_fail_end_the_search_early(folder, capsys, script, reas
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
     assert reason in said
-    assert "risingsearch run sweep.yaml --run-dir runs/sweep goes on" in said
-    assert "resume runs/sweep --retry-failed, which does not read the file" in said
+    assert (
+        "risingsearch run sweep.yaml --run-dir runs/sweep goes on with others" in said
+    )
+    assert "with --retry-failed tries those again first that have failed" in said
     assert main(["status", "runs/sweep", "--json"]) == 0
     found = told(capsys)
     assert (found["epochs"], found["failures"]) == (10, 10)
@@ -556,6 +614,7 @@ def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys)
     assert main(["status", "runs/sweep"]) == 0
     assert "first failure  arm" in capsys.readouterr().out
     again = ["resume", "runs/sweep", "--retry-failed", "--json"]
+    assert main(["run", "sweep.yaml", "--retry-failed"]) == 2
     assert main(again) == 2
     assert (
         "cannot be tried again: add to it with --budget +N" in capsys.readouterr().err
@@ -648,7 +707,7 @@ def test_values_of_several_kinds_in_a_table(folder, capsys):
 def test_more_budget_is_a_number_with_a_plus(folder, capsys, given):
     with pytest.raises(SystemExit):
         main(["resume", "runs/sweep", f"--budget={given}"])
-    assert "how much is added, such as +100" in capsys.readouterr().err
+    assert "must be an amount such as +100, +8h" in capsys.readouterr().err
 
 
 def helped(command, capsys):

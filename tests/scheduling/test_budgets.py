@@ -66,11 +66,11 @@ def test_other_units_are_measured(unit: str) -> None:
         (Budget(cost="1"), "budget must be a finite number above 0; got '1'"),  # type: ignore[arg-type]
         (
             Budget(),
-            "a Budget has one of epochs, seconds, cost, wall_seconds, hours, wall_hours and ",
+            "a Budget has one of epochs, seconds, cost, wall_seconds, hours, wall_ho",
         ),
         (
             Budget(epochs=3, cost=1),
-            "a Budget has one of epochs, seconds, cost, wall_seconds, hours, wall_hours and ",
+            "a Budget has one of epochs, seconds, cost, wall_seconds, hours, wall_ho",
         ),
     ],
 )
