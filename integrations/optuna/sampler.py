@@ -49,6 +49,7 @@ from risingsearch.integrations.optuna.view import ArmView
 from risingsearch.priors.prior import prior_as_data
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.units import epochs_of
 from risingsearch.search.callbacks import Callback, checked_callbacks
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
@@ -205,7 +206,7 @@ class RisingSampler(BaseSampler):
         target_score: float | None = None,
         enqueue: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self.budget = checked_int("budget", budget, 1)
+        self.budget = epochs_of(budget, instead="study.optimize(timeout=...)")
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.give_up_after = checked_float(
             "give_up_after", give_up_after, 0.0, open_low=False

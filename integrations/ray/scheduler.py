@@ -13,10 +13,11 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.schedulers import TrialScheduler
 
 from risingsearch.arms import Arm
-from risingsearch.checks import checked_choice, checked_int
+from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.units import epochs_of
 from risingsearch.search.arguments import settings_of
 from risingsearch.search.callbacks import Callback, checked_callbacks
 
@@ -123,7 +124,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.callbacks = checked_callbacks(callbacks, functions=False)
-        self.budget = checked_int("budget", budget, 1)
+        self.budget = epochs_of(budget, instead="TuneConfig(time_budget_s=...)")
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))
         self._metric, self._mode, self.time_attr = metric, mode, time_attr

@@ -28,6 +28,7 @@ from risingsearch.arms import Budget
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.integrations.sklearn.arguments import (
+    check_measured,
     check_n_jobs,
     check_rows,
     check_steps,
@@ -99,11 +100,11 @@ class RisingSearchCV(
         Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
         for tuning, ``trusted-damped-slope``; where there are more candidates than the
         budget opens, a model of what was seen proposes every second one.
-    budget : int or Budget, optional
+    budget : int, str or Budget, optional
         Epochs over all configurations, at least one per candidate unless there is a
         ``prior``; or a time, as text or as a ``Budget``: "8h" of training, "8wall-h" by
-        the clock. An epoch trains and scores
-        every fold once. It may be left out where there is a ``timeout``.
+        the clock. An epoch trains and scores every fold once. It may be left out where
+        there is a ``timeout``.
     timeout : float, optional
         Seconds by the clock for the whole ``fit``, with the refit, whatever ``n_jobs``.
         With a ``budget`` too, what is used up first ends the search.
@@ -372,7 +373,8 @@ class RisingSearchCV(
         Parameters
         ----------
         extra_budget : int, str or Budget, optional
-            What is added, of the kind of the budget: epochs to epochs, time to time.
+            What is added, of the kind of the budget: epochs to epochs, time to time. It
+            may be left out to try again what has failed.
         retry_failed : bool, default False
             First try every configuration again that has failed, once more; what its
             failures have cost stays charged.
@@ -394,10 +396,10 @@ class RisingSearchCV(
                 "or cloned search does not keep them"
             )
             raise NotFittedError(msg)
-        if not isinstance(extra_budget, Budget | str | None):
-            extra_budget = checked_int("extra_budget", extra_budget, 1)
         self._search.stop_when(self.patience, self.target_score)
-        if extra_budget is not None:
+        if extra_budget is not None or not retry_failed:
+            if not isinstance(extra_budget, Budget | str):
+                extra_budget = checked_int("extra_budget", extra_budget, 1)
             self._search.extend(extra_budget)
         if retry_failed:
             self._search.retry_failed()
@@ -509,9 +511,11 @@ class RisingSearchCV(
         self, params: dict[str, Any], resource: Resource | None
     ) -> int | None:
         """Return ``max_epochs``, under a budget in time that of a full training."""
+        budget = budget_within(self.budget, self.timeout)
+        check_measured(budget)
         if resource is not None:
             return resource.max_epochs
-        in_time = budgeted_epochs(budget_within(self.budget, self.timeout)) is None
+        in_time = budgeted_epochs(budget) is None
         if self.max_epochs is not None or not in_time:
             return self.max_epochs
         return epochs_in_full(configured(self.estimator, params), self.steps_per_epoch)

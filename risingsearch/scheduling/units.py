@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from risingsearch.arms import Budget
-from risingsearch.checks import checked_float, shown
+from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 
 SECONDS = {
@@ -79,6 +79,25 @@ def in_unit(budget: Any, unit: str) -> Budget | None:
             amount = checked_float("budget", getattr(budget, given), 0.0, open_low=True)
             return _budget(unit, amount * SECONDS[given] / SECONDS[unit])
     return None
+
+
+def epochs_of(budget: Any, instead: str) -> int:
+    """Return a budget that can only be in epochs; ``instead`` limits the time.
+
+    Examples
+    --------
+    >>> epochs_of(Budget(epochs=60), instead="")
+    60
+    """
+    budget = budget_of(budget)
+    if not isinstance(budget, Budget):
+        return checked_int("budget", budget, 1)
+    if budget.units != ["epochs"]:
+        msg = (
+            f"budget is a number of epochs here; got {budget}: limit time by {instead}"
+        )
+        raise InvalidParameterError(msg)
+    return checked_int("budget", budget.epochs, 1)
 
 
 def _budget(unit: str, amount: float) -> Budget:

@@ -327,9 +327,9 @@ def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
     assert "goes on as runs/sweep/sweep.json says" in said.err
     found = json.loads(said.out)
     assert found["epochs"] > before
-    assert found["budget"] == {"hours": pytest.approx(1e-4)}
+    assert found["budget"] == {"hours": 1e-9 + 1e-4}
     assert main([*arguments[:3], "+1s"]) == 0
-    assert " of 0.000377778 hours" in capsys.readouterr().out
+    assert " of 0.000377779 hours" in capsys.readouterr().out
 
 
 def test_another_budget_than_the_file_says(folder, capsys):
@@ -337,7 +337,9 @@ def test_another_budget_than_the_file_says(folder, capsys):
     assert told(capsys)["budget_epochs"] == 12
     assert main(["run", "sweep.yaml", "--budget", "12", "--json"]) == 0
     assert told(capsys)["epochs"] == 12
-    assert main(["run", "sweep.yaml", "--budget", "1h"]) == 2
+    assert main(["run", "sweep.yaml"]) == 2
+    assert "budget.epochs is 24 in the sweep" in capsys.readouterr().err
+    assert main(["plan", "sweep.yaml", "--budget", "1h"]) == 2
     assert "candidates: with a budget in hours say how" in capsys.readouterr().err
 
 

@@ -501,6 +501,7 @@ def test_another_pruner_is_warned_of(objective, make_study):
     ("given", "message"),
     [
         ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
+        ({"budget": "8h"}, "limit time by study.optimize"),
         ({"max_epochs": 1.5}, "max_epochs must be a whole number"),
         ({"slice": 0}, "slice must be a whole number of at least 1"),
         (

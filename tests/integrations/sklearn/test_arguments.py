@@ -65,7 +65,7 @@ def test_steps_per_epoch(steps):
 @pytest.mark.parametrize("extra", [0, -1, 2.5, "5", None])
 def test_extra_budget(extra):
     search = rising().fit(X, Y)
-    with pytest.raises(InvalidParameterError, match="extra_budget must be a whole"):
+    with pytest.raises(InvalidParameterError, match="budget must be a whole"):
         search.continue_search(extra)
     assert search.n_epochs_ == 4
 

@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import SGDClassifier
 
-from risingsearch import RisingSearchCV
+from risingsearch import Budget, RisingSearchCV
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 
 X, Y = np.zeros((40, 2)), np.arange(40) % 2
@@ -191,3 +191,41 @@ def test_a_scorer_that_only_gives_nan_is_named():
     )
     with pytest.raises(SearchFailedError, match="gave no finite number"):
         search.fit(X, y)
+
+
+class Mended(Faulty):
+    """Fails where its fault says so, until that is mended."""
+
+    is_mended = False
+
+    def partial_fit(self, X, y, classes=None):
+        if self.fault == "raises" and not Mended.is_mended:
+            raise ArithmeticError("a driver is missing")
+        self.epochs_ = getattr(self, "epochs_", 0) + 1
+        return self
+
+    def score(self, X, y):
+        return self.quality * (1 - 1 / (self.epochs_ + 1))
+
+
+def test_what_has_failed_is_tried_again(monkeypatch):
+    monkeypatch.setattr(Mended, "is_mended", False)
+    candidates = [*GOOD, {"quality": 0.9, "fault": "raises"}]
+    search = RisingSearchCV(
+        Mended(), [{k: [v] for k, v in one.items()} for one in candidates], budget=16
+    )
+    search.set_params(max_epochs=6, cv=0.25, random_state=0)
+    with pytest.warns(FitFailedWarning, match="a driver is missing"):
+        search.fit(X, Y)
+    assert search.best_params_["quality"] == 0.6
+    Mended.is_mended = True
+    with pytest.warns(FitFailedWarning, match="a driver is missing"):
+        search.continue_search(6, retry_failed=True)
+    assert search.best_params_["quality"] == 0.9
+    assert search.n_epochs_ == 22
+
+
+def test_a_budget_in_cost_is_refused():
+    search = RisingSearchCV(Faulty(), {"quality": [0.1, 0.2]}, budget=Budget(cost=3))
+    with pytest.raises(InvalidParameterError, match="measures no cost"):
+        search.set_params(max_epochs=2).fit(X, Y)
