@@ -74,7 +74,7 @@ class BudgetSetting(Strict):
         return self.with_amount(added).budget
 
 
-def as_mapping(value: Any) -> Any:
+def budget_as_mapping(value: Any) -> Any:
     """Return a budget in a file as a mapping: a number is of epochs, text a time."""
     if isinstance(value, dict | BudgetSetting):
         return value

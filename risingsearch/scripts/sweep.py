@@ -43,7 +43,7 @@ from risingsearch.scripts.budget_setting import (
     LONGEST,
     BudgetSetting,
     Epochs,
-    as_mapping,
+    budget_as_mapping,
 )
 from risingsearch.scripts.configurations import every_configuration, n_configurations
 from risingsearch.scripts.gpus import MASKS, Placement, placed
@@ -297,7 +297,7 @@ class Sweep(Strict):
     @field_validator("budget", mode="before")
     @classmethod
     def _epochs(cls, value: Any) -> Any:
-        return as_mapping(value)
+        return budget_as_mapping(value)
 
     @field_validator("gpus")
     @classmethod
