@@ -321,7 +321,7 @@ def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
     Path("sweep.yaml").write_text(sweep)
     assert main(["run", "sweep.yaml", "--json"]) == 0
     before = told(capsys)["epochs"]
-    arguments = ["resume", "runs/sweep", "--budget", "+1", "--json"]
+    arguments = ["resume", "runs/sweep", "--budget", "+1e-4", "--json"]
     assert main(arguments) == 0
     said = capsys.readouterr()
     assert "goes on as runs/sweep/sweep.json says" in said.err

@@ -198,15 +198,6 @@ def test_what_had_scores_goes_on_from_where_it_was_saved(tmp_path, saved):
     assert again == {(x, epoch) for x in range(3) for epoch in lost}
 
 
-def test_an_earlier_failure_is_told_of_without_a_type(tmp_path):
-    search = a_search(*failing(2), budget=2, run_dir=tmp_path / "run")
-    with pytest.raises(SearchFailedError, match="ValueError: arm"):
-        search.run()
-    again = RisingSearch.resume(tmp_path / "run", search.trainable)
-    with pytest.raises(SearchFailedError, match="the first failure: arm"):
-        again.run()
-
-
 def test_mended_what_has_failed_is_tried_again(tmp_path):
     trainable = Setup()
     search = a_large_search(trainable, run_dir=tmp_path / "run")

@@ -138,7 +138,6 @@ class TestArguments:
         ("option", "message"),
         [
             ({"budget": 0}, "budget must be"),
-            ({"budget": Budget(cost=3.0), "max_epochs": 2}, "measures seconds"),
             ({"budget": Budget(seconds=3.0), "max_epochs": None}, "max_epochs"),
             ({"max_epochs": 0}, "max_epochs must be"),
             ({"seed": -1}, "seed must be"),
