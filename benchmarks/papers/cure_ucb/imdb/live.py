@@ -49,7 +49,7 @@ class Scale(NamedTuple):
 
 
 SCALES = {
-    "quick": Scale(2, 500, 2000),
+    "quick": Scale(2, 500, 1000),
     "default": Scale(3, TIMED, 10_000),
     "full": Scale(5, HORIZON, HORIZON),
 }

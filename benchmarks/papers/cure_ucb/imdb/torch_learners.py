@@ -57,6 +57,7 @@ class ShrinkingSteps(TorchLearner):
 
 def make_torch_learner(arm: Arm, n_words: int, seed: int) -> TorchLearner:
     """Return the model and the optimizer of an arm, with its settings."""
+    torch.set_num_threads(1)  # a step is too small for more, and games fill the cores
     if arm.rule == "network":
         network = _network(n_words, arm.hidden, seed)
         adam = torch.optim.Adam(network.parameters(), arm.step, fused=True)
