@@ -5,12 +5,15 @@ import importlib
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -225,7 +228,7 @@ class TestContributing:
 class TestContinuousIntegration:
     """``.ci/run`` in an empty folder, where every tool only writes down its name."""
 
-    STEPS = (
+    CHECKED = (
         "python3 -m venv .venv",
         "pip install -e .[test]",
         "pytest",
@@ -233,6 +236,10 @@ class TestContinuousIntegration:
         "ruff check",
         "ruff format --check",
         "mypy",
+    )
+    PUBLISHED = (
+        "python3 -m venv BUILT/tools",
+        "pip install build",
         "python -m build --outdir BUILT",
         "pip wheel --no-deps --wheel-dir BUILT/pip .",
         "python3 -m venv .venv",
@@ -251,47 +258,62 @@ class TestContinuousIntegration:
     TOOL = """#!/bin/sh
         call="$(echo $(basename "$0") "$@" | sed "s|$TMPDIR/tmp[^ /]*|BUILT|g")"
         echo "$call" >> "$CALLS"
-        test "$call" != "$BROKEN" || exit 1
+        test "$call" != "$HANGING" || sleep infinity
+        test "$call" != "$BROKEN" || { echo "broken: $call" && exit 1; }
         case "$call" in
         "python3 -m venv "*) mkdir -p "$3/bin" && cp "$TOOLS"/* "$3/bin" ;;
         "python -m build "*) touch "$4/risingsearch-0.whl" && mkdir "$TMPDIR/sdist" &&
             tar -czf "$4/risingsearch-0.tar.gz" -C "$TMPDIR" sdist ;;
         esac
         """
+    POSTGRES = """#!/bin/sh
+        echo "postgres $1" >> "$CALLS"
+        test "$1" != start || { mkdir "$2/data" && touch "$2/data/postmaster.pid"; }
+        """
 
     @pytest.fixture
-    def run(self, tmp_path):
+    def calls(self, tmp_path):
+        """Return a function that tells the calls so far."""
+        (tmp_path / "calls").touch()
+        return lambda: (tmp_path / "calls").read_text().splitlines()
+
+    @pytest.fixture
+    def start(self, tmp_path, calls):
+        """Return a function that starts ``.ci/run``."""
         checkout = tmp_path / "checkout"
         (checkout / ".ci").mkdir(parents=True)
         shutil.copy(ROOT / ".ci" / "run", checkout / ".ci")
         shutil.copy(ROOT / "pyproject.toml", checkout)
+        scripts = {checkout / ".ci" / "postgres": self.POSTGRES}
         for folder in (tmp_path / "tools", checkout / ".venv" / "bin"):
             folder.mkdir(parents=True)
-            for tool in {step.partition(" ")[0] for step in self.STEPS}:
-                (folder / tool).write_text(self.TOOL)
-                (folder / tool).chmod(0o755)
+            for tool in {call.partition(" ")[0] for call in self.CHECKED}:
+                scripts[folder / tool] = self.TOOL
+            for tool in {call.partition(" ")[0] for call in self.PUBLISHED}:
+                scripts[folder / tool] = self.TOOL
+        for path, text in scripts.items():
+            path.write_text(text)
+            path.chmod(0o755)
+        (tmp_path / "tmp").mkdir()
 
-        def run(broken=""):
-            calls = tmp_path / "calls"
-            calls.write_text("")
-            (tmp_path / "tmp").mkdir()
-            done = subprocess.run(
+        def start(broken="", hanging=""):
+            return subprocess.Popen(
                 [checkout / ".ci" / "run"],
                 cwd=tmp_path,
                 env={
                     "PATH": f"{tmp_path / 'tools'}:/usr/bin:/bin",
                     "TMPDIR": str(tmp_path / "tmp"),
                     "TOOLS": str(tmp_path / "tools"),
-                    "CALLS": str(calls),
+                    "CALLS": str(tmp_path / "calls"),
                     "BROKEN": broken,
+                    "HANGING": hanging,
                 },
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 text=True,
-                check=False,
             )
-            return done, tuple(calls.read_text().splitlines())
 
-        return run
+        return start
 
     def test_is_executable(self):
         assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
@@ -301,16 +323,54 @@ class TestContinuousIntegration:
         lines = (ROOT / ".ci" / "run").read_text().splitlines()
         assert command in [line.strip() for line in lines]
 
-    def test_runs_every_step_in_order_beside_an_older_environment(self, run):
-        done, calls = run()
-        assert done.returncode == 0, done.stderr
-        assert calls == self.STEPS
+    @staticmethod
+    def in_order(steps, calls):
+        """Return whether the steps are among the calls, in their order."""
+        following = iter(calls)
+        return all(step in following for step in steps)
 
-    @pytest.mark.parametrize("step", dict.fromkeys(STEPS))
-    def test_stops_at_the_first_failure(self, run, step):
-        done, calls = run(broken=step)
-        assert done.returncode != 0
-        assert calls == self.STEPS[: self.STEPS.index(step) + 1]
+    def test_runs_both_lanes_in_order_beside_an_older_environment(
+        self, start, calls, tmp_path
+    ):
+        run = start()
+        said, _ = run.communicate()
+        assert run.returncode == 0, said
+        first, *made, last = calls()
+        assert (first, last) == ("postgres start", "postgres stop")
+        assert Counter(made) == Counter(self.CHECKED + self.PUBLISHED)
+        assert self.in_order(self.CHECKED, made)
+        assert self.in_order(self.PUBLISHED, made)
+        assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["sdist"]
+
+    @pytest.mark.parametrize("step", dict.fromkeys(CHECKED + PUBLISHED))
+    def test_a_failure_ends_its_lane_and_is_shown(self, start, calls, step):
+        run = start(broken=step)
+        said, _ = run.communicate()
+        assert run.returncode == 1, said
+        assert f"broken: {step}\n" in said
+        ended = [
+            lane[: lane.index(step) + 1] if step in lane else lane
+            for lane in (self.CHECKED, self.PUBLISHED)
+        ]
+        first, *made, last = calls()
+        assert (first, last) == ("postgres start", "postgres stop")
+        assert self.in_order(ended[step not in self.CHECKED], made)
+        assert Counter(made) <= Counter(ended[0] + ended[1])
+
+    @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("step", ["pytest", "risingsearch demo"])
+    def test_a_signal_leaves_nothing_behind(self, start, calls, number, step, tmp_path):
+        run = start(hanging=step)
+        while step not in calls():
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.send_signal(number)
+        run.communicate()  # returns when no process holds its output any more
+        assert run.returncode == 128 + number
+        assert calls()[-1] == "postgres stop"
+        assert not [
+            path for path in (tmp_path / "tmp").iterdir() if path.name != "sdist"
+        ]
 
 
 class TestRooms:
