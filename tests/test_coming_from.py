@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import logging
 import os
 import re
 import subprocess
@@ -68,10 +69,36 @@ def test_the_page_shows_both_sides_of_every_script():
         assert (HERE / name).read_text() == here
 
 
+@pytest.fixture(scope="module")
+def ray_address():
+    """Start Ray once for all scripts that use it; return where it is."""
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
+    yield ray.get_runtime_context().gcs_address
+    ray.shutdown()
+
+
+@pytest.fixture
+def environment(name, request):
+    """Return what a script needs in its environment."""
+    if not name.startswith("ray"):
+        return {}
+    return {
+        "RAY_ADDRESS": request.getfixturevalue("ray_address"),
+        "RAY_AUTH_TOKEN_PATH": str(Path.home() / ".ray" / "auth_token"),
+    }
+
+
 def run(script, arguments, folder, **environment):
     """Run a script in an empty folder; return what it prints."""
     own = {"HOME": str(folder), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    own |= {"RAY_ADDRESS": "local"}  # no cluster that happens to be there
     done = subprocess.run(
         [sys.executable, str(script), *arguments.split()],
         cwd=folder,
@@ -90,16 +117,20 @@ def last_score(printed):
 
 
 @pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
-def test_a_script_runs_as_it_was(name, arguments, low, high, tmp_path):
+def test_a_script_runs_as_it_was(name, arguments, low, high, environment, tmp_path):
     if name == "dask_hyperband.py":
         why = "not installed: dask-ml 2025.1 does not run with distributed 2026.8"
         pytest.importorskip("dask_ml", reason=why)
-    assert low <= last_score(run(THERE / name, arguments, tmp_path)) <= high
+    printed = run(THERE / name, arguments, tmp_path, **environment)
+    assert low <= last_score(printed) <= high
 
 
 @pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
-def test_a_script_runs_with_this_search(name, arguments, low, high, tmp_path):
-    assert low <= last_score(run(HERE / name, arguments, tmp_path)) <= high
+def test_a_script_runs_with_this_search(
+    name, arguments, low, high, environment, tmp_path
+):
+    printed = run(HERE / name, arguments, tmp_path, **environment)
+    assert low <= last_score(printed) <= high
 
 
 def test_the_script_of_a_wandb_sweep_runs_as_it_was(tmp_path):
