@@ -17,7 +17,7 @@ import risingsearch.integrations.optuna as rising
 
 WORKER = Path(__file__).with_name("worker.py")
 POSTGRES = os.environ.get("RISINGSEARCH_TEST_POSTGRES")
-BUDGET = 300
+BUDGET = 120
 
 
 @pytest.fixture(params=["journal", *(["postgres"] if POSTGRES else [])])
@@ -70,7 +70,7 @@ class Worker:
 
     def finish(self, code=0):
         """Wait for the process to end as it should."""
-        ended = self.process.wait(timeout=240)
+        ended = self.process.wait()
         assert ended == code, self.said.read_text()
         assert not self.said.read_text()
 

@@ -17,8 +17,8 @@ import optuna
 
 import risingsearch.integrations.optuna as rising
 
-BUDGET, MAX_EPOCHS, PATIENCE = 300, 50, 4.0
-STOP_AT = 20  # epochs, or trials
+BUDGET, MAX_EPOCHS, PATIENCE = 120, 30, 4.0
+STOP_AT = 12  # epochs, or trials
 PRIOR = "prior.csv"
 
 
