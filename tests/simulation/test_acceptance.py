@@ -126,7 +126,7 @@ def test_the_raven_experiment_against_the_static_reference():
     found = {
         "raven-ucb": regret("raven-ucb", variance="table4"),
         "ccb": regret("ccb"),
-        "thompson-beta": regret("thompson-beta", fractional=True, **capped),
+        "thompson-beta": regret("thompson-beta", n_runs=20, fractional=True, **capped),
         "epsilon-greedy": regret("epsilon-greedy"),
         "ucb1": regret("ucb1", **as_in_script),
         "ucb-v": regret("ucb-v", variance="table4", zeta=1.0, **as_in_script),
