@@ -246,7 +246,7 @@ def test_killed_its_scripts_are_ended_by_the_next_run(folder, capsys):
     Path("train.sh").write_text(BASH)
     assert main(["run", "sweep.yaml", "--json"]) == 0
     assert told(capsys)["epochs"] == 24
-    psutil.wait_procs([script], timeout=10)
+    psutil.wait_procs([script])
     assert not script.is_running()
 
 
@@ -416,7 +416,7 @@ def test_a_terminated_sweep_leaves_no_script_behind(folder, capsys, number):
         assert not re.search("nan|best arm|best params", said)
         script = psutil.Process(int(Path("pid").read_text()))
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate()
     assert process.returncode == 130
     assert "continue with: risingsearch resume" in said
     assert not script.is_running()
@@ -430,7 +430,7 @@ def test_ctrl_c_and_a_request_to_terminate_at_once_are_one_interrupt(folder):
         script = psutil.Process(int(Path("pid").read_text()))
         for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
             process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in said
     assert "continue with: risingsearch resume" in said
@@ -443,7 +443,7 @@ def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
     with started("run", "sweep.yaml") as process:
         wait_for("runs/sweep", 3)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate()
     assert process.returncode == 130
     assert "continue with: risingsearch resume runs/sweep" in said
     assert said.count("interrupted") == 1
@@ -527,7 +527,7 @@ def test_what_has_changed_is_said_without_the_source(folder):
     sweep = BASH_SWEEP.replace("train.sh", "script.sh")
     Path("sweep.yaml").write_text(sweep)
     with started("run", "sweep.yaml") as process:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate()
     assert said == (
         "risingsearch: runs/sweep goes on with the command ['bash', 'script.sh', "
         "'{top}'], before ['bash', 'train.sh', '{top}']\n"

@@ -169,7 +169,7 @@ class TestFailures:
         def start(params, seed):
             if params["arm"] == 1:
                 raise OSError("first to come back")
-            assert release.wait(timeout=10)
+            assert release.wait(timeout=3600)
             raise OSError("first to be asked for")
 
         search = a_search(

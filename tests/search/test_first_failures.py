@@ -107,7 +107,7 @@ def test_a_score_that_waits_for_its_decision_counts(threads):
     class InTurn(OnlyOneTrains):
         def start(self, params, seed):
             if params["arm"] == slow:
-                assert trained.wait(timeout=10)
+                assert trained.wait(timeout=3600)
             return super().start(params, seed)
 
     def note(search, report):
@@ -131,7 +131,7 @@ class OnlyOneTrains(Recorded):
     def start(self, params, seed):
         if params["arm"] != self.arm:
             raise LookupError(f"not arm {params['arm']}")
-        assert self.wait(timeout=10)
+        assert self.wait(timeout=3600)
         return super().start(params, seed)
 
 

@@ -329,9 +329,9 @@ class TestExecutors:
         def train(state):
             busy["now"] += 1
             most["now"] = max(most["now"], busy["now"])
-            meet.wait(timeout=10)  # all of them at once, or never
+            meet.wait(timeout=3600)  # all of them at once, or never
             busy["now"] -= 1
-            meet.wait(timeout=10)
+            meet.wait(timeout=3600)
             return 0.5
 
         search = a_search(
@@ -384,7 +384,7 @@ class TestExecutors:
         release = threading.Event()
 
         def start(params, seed):
-            assert params["arm"] == 1 or release.wait(timeout=10)
+            assert params["arm"] == 1 or release.wait(timeout=3600)
             return State(params["curve"], seed)
 
         def note(search, report):

@@ -40,7 +40,6 @@ def in_another_process(storage):
         [sys.executable, "-W", "ignore", "-c", OTHER, storage],
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
 

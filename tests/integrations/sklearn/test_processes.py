@@ -72,7 +72,7 @@ def is_alive(pid):
 
 
 def all_gone(workers):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 3600
     while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not any(map(is_alive, workers))
