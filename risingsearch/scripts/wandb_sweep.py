@@ -183,18 +183,22 @@ def _metric(metric: Any, regex: str | None, note: Note) -> dict[str, Any]:
     goal = metric.get("goal", "minimize")
     if "goal" not in metric:
         note("metric.goal: minimize, W&B's default")
-    for name in ("target", "impute", "impute_while_running"):
+    for name in ("impute", "impute_while_running"):
         if name in metric:
             note(f"metric.{name}: left out, it has no equal here")
+    target = {}
+    if "target" in metric:
+        target["target_score"] = metric["target"]
+        note("metric.target: target_score, the search ends once an epoch is as good")
     name = metric["name"]
     if regex is not None:
         note(f"metric: {name} is what the pattern finds in the output, epoch by epoch")
-        return {"metric": {"regex": regex}, "direction": goal}
+        return {"metric": {"regex": regex}, "direction": goal, **target}
     note(
         f'metric: the script has to print a line such as {{"epoch": 1, "{name}": 0.5}} '
         "after every epoch; where it prints other text, give --regex PATTERN"
     )
-    return {"metric": name, "direction": goal}
+    return {"metric": name, "direction": goal, **target}
 
 
 def _candidates(method: Any, run_cap: Any, note: Note) -> dict[str, Any]:

@@ -93,6 +93,14 @@ def test_the_goal_of_wandb_is_to_minimize():
     assert said(notes, "metric.impute: left out")
 
 
+@pytest.mark.parametrize("regex", [None, "loss ([0-9.]+)"])
+def test_a_target_ends_the_run(regex):
+    metric = {"name": "acc", "goal": "maximize", "target": 0.9}
+    found, notes = sweep_of(GIVEN | {"metric": metric}, regex=regex)
+    assert found["target_score"] == 0.9
+    assert said(notes, "metric.target: target_score")
+
+
 def test_a_pattern_finds_the_score():
     found, notes = sweep_of(GIVEN, regex="loss ([0-9.]+)")
     assert found["metric"] == {"regex": "loss ([0-9.]+)"}
@@ -163,6 +171,7 @@ def test_a_command_that_passes_nothing():
         ({"metric": None}, "metric must have a name, which the search needs"),
         ({"metric": {"name": "a", "gaol": 1}}, "metric.gaol is no key of W&B"),
         ({"metric": {"name": "a", "goal": "max"}}, "direction must be 'maximize' or"),
+        ({"metric": {"name": "a", "target": "best"}}, "target_score must be a number"),
         ({"parameters": None}, "parameters must be a mapping, and not empty"),
         ({"run_cap": 0}, "candidates must be at least 1"),
         (
