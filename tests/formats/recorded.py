@@ -2,7 +2,9 @@
 
 ``python tests/formats/recorded.py FOLDER`` writes such directories with the release
 that is installed, for a format that changes. Those that are here stay as they are:
-``flat_layout`` is from before the modules of the package moved into folders.
+``flat_layout`` is from before the modules of the package moved into folders, and
+``first_keys`` a sweep, with ``timeout`` and ``retries`` besides, from before these were
+called ``epoch_timeout`` and ``max_failures``.
 """
 
 import json

@@ -15,6 +15,7 @@ from risingsearch.cli.main import main
 from risingsearch.policies import UCB1, ThompsonGaussian
 from risingsearch.priors.history import SETTING, history_of, read_history
 from risingsearch.scheduling.policy_choice import FIRST_AUTO
+from risingsearch.scripts.identity import last
 
 HERE = Path(__file__).parent
 LAYOUTS = sorted(path.name for path in HERE.iterdir() if (path / "auto").is_dir())
@@ -139,6 +140,33 @@ def test_a_sweep_is_resumed(layout, tmp_path, monkeypatch, capsys):
     result = RisingSearch.saved_result(run_dir)
     assert recorded.outcome_of(result) == expected
     assert "24" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("with_sweep", [True, False])
+def test_a_sweep_with_the_first_names_of_its_keys_is_resumed(
+    with_sweep, tmp_path, monkeypatch
+):
+    run_dir, expected = copied(HERE / "first_keys" / "sweep", tmp_path)
+    assert '"timeout": 600.0, "retries": 1' in (run_dir / "sweep.json").read_text()
+    if not with_sweep:
+        (run_dir / "sweep.json").unlink()
+    shutil.copy(HERE / "train.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["resume", str(run_dir)]) == 0
+    assert recorded.outcome_of(RisingSearch.saved_result(run_dir)) == expected
+    sweep = last(run_dir)["sweep"]
+    assert (sweep["epoch_timeout"], sweep["max_failures"]) == (600, 1)
+    assert sweep.keys().isdisjoint({"timeout", "retries"})
+
+
+def test_the_same_sweep_goes_on_with_its_keys_of_today(tmp_path, monkeypatch):
+    run_dir, expected = copied(HERE / "first_keys" / "sweep", tmp_path)
+    shutil.copy(HERE / "train.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    today = {**recorded.SWEEP, "epoch_timeout": 600, "max_failures": 1}
+    (tmp_path / "sweep.yaml").write_text(json.dumps(today))
+    assert main(["run", "sweep.yaml", "--run-dir", str(run_dir)]) == 0
+    assert recorded.outcome_of(RisingSearch.saved_result(run_dir)) == expected
 
 
 def test_a_history_is_read_and_learnt_from(monkeypatch):
