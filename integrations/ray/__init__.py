@@ -1,7 +1,8 @@
 """Ray Tune: trials that pause and come back, within an exact budget of epochs.
 
 ``RisingScheduler`` takes the place of ``ASHAScheduler`` in ``tune.TuneConfig``;
-``results`` reads what trials have reported from the folder of an experiment.
+``results`` reads what trials have reported from the folder of an experiment, and
+``TrialState`` saves what a function trainable of PyTorch has to keep.
 """
 
 from risingsearch.errors import missing
@@ -15,5 +16,6 @@ except ModuleNotFoundError as error:
 
 from risingsearch.integrations.ray.reported import results
 from risingsearch.integrations.ray.scheduler import RisingScheduler
+from risingsearch.integrations.ray.trial_state import TrialState
 
-__all__ = ["RisingScheduler", "results"]
+__all__ = ["RisingScheduler", "TrialState", "results"]

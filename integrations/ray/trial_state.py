@@ -1,0 +1,111 @@
+"""What a function trainable keeps while its trial is paused."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from risingsearch.errors import CheckpointError, InvalidParameterError
+
+try:
+    from ray.tune import Checkpoint, get_checkpoint, report
+except ImportError:  # where Tune has none of its own yet
+    from ray.train import Checkpoint, get_checkpoint, report
+
+FILE = "states.pt"
+
+
+class TrialState:
+    """Saves models and optimizers with each report, and brings them back.
+
+    For a function trainable of PyTorch that saves no checkpoints: make one as soon as
+    all objects are built, begin with its ``epochs``, and call its ``report`` in place
+    of ``tune.report``.
+
+    All else begins anew after a pause, such as local variables and random states.
+
+    Parameters
+    ----------
+    *objects : object
+        What has ``state_dict`` and ``load_state_dict``: modules, optimizers,
+        learning-rate schedulers. Always the same ones, in the same order.
+
+    Attributes
+    ----------
+    epochs : int
+        Reports that the trial has behind it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If an object has no such state, or there is no object.
+    CheckpointError
+        If the trial's checkpoint has another number of states.
+
+    Examples
+    --------
+    >>> from torch import nn, ones, optim
+    >>> def train(config):
+    ...     net = nn.Linear(4, 1)
+    ...     optimizer = optim.SGD(net.parameters(), lr=config["lr"])
+    ...     state = TrialState(net, optimizer)
+    ...     for epoch in range(state.epochs, 10):
+    ...         optimizer.zero_grad()
+    ...         loss = net(ones(8, 4)).square().mean()
+    ...         loss.backward()
+    ...         optimizer.step()
+    ...         state.report({"loss": loss.item()})
+    >>> from ray import tune
+    >>> tuner = tune.Tuner(train, param_space={"lr": tune.loguniform(1e-4, 1e-1)})
+    """
+
+    def __init__(self, *objects: Any) -> None:
+        for held in objects or (None,):
+            if not hasattr(held, "state_dict") or not hasattr(held, "load_state_dict"):
+                msg = (
+                    "TrialState keeps what has state_dict and load_state_dict, such as "
+                    f"modules and optimizers of PyTorch; got {held!r:.100}"
+                )
+                raise InvalidParameterError(msg)
+        self._objects = objects
+        self.epochs = 0
+        checkpoint = get_checkpoint()
+        if checkpoint is not None:
+            self._load(checkpoint)
+
+    def _load(self, checkpoint: Any) -> None:
+        import torch
+
+        with checkpoint.as_directory() as folder:
+            saved = torch.load(
+                Path(folder, FILE), map_location="cpu", weights_only=True
+            )
+        states = saved["states"]
+        if len(states) != len(self._objects):
+            msg = (
+                f"the checkpoint has {len(states)} states, and TrialState was given "
+                f"{len(self._objects)} objects: give it those that were saved"
+            )
+            raise CheckpointError(msg)
+        for held, state in zip(self._objects, states, strict=True):
+            held.load_state_dict(state)
+        self.epochs = saved["epochs"]
+
+    def report(self, metrics: Mapping[str, Any]) -> None:
+        """Report an epoch, with its number as ``epoch`` and all states as checkpoint.
+
+        Parameters
+        ----------
+        metrics : mapping
+            As for ``tune.report``.
+        """
+        import torch
+
+        self.epochs += 1
+        states = [held.state_dict() for held in self._objects]
+        with tempfile.TemporaryDirectory() as folder:
+            torch.save({"epochs": self.epochs, "states": states}, Path(folder, FILE))
+            checkpoint = Checkpoint.from_directory(folder)
+            report({"epoch": self.epochs, **metrics}, checkpoint=checkpoint)
