@@ -51,6 +51,29 @@ def quiet_optuna():
 
 
 @pytest.fixture
+def tensorboard_curves():
+    """Return a function: all scores by step, by arm, of the one search in a folder.
+
+    A step that was logged twice has two scores.
+    """
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def curves(folder, metric="score"):
+        [search] = folder.iterdir()
+        found = {}
+        for run in search.glob("arm-*"):
+            accumulator = EventAccumulator(str(run), purge_orphaned_data=False)
+            accumulator.Reload()
+            steps = found[int(run.name.removeprefix("arm-"))] = {}
+            scored = metric in accumulator.Tags()["scalars"]  # not all epochs are lost
+            for one in accumulator.Scalars(metric) if scored else ():
+                steps.setdefault(one.step, []).append(one.value)
+        return {arm: steps for arm, steps in found.items() if steps}
+
+    return curves
+
+
+@pytest.fixture
 def interpreted(monkeypatch):
     """Simulate without compiling: sooner where the runs are few, and the same bits."""
     monkeypatch.setattr(plan, "loop_for", lambda *_: engine.play)
