@@ -18,7 +18,7 @@ def train_digits(config):
         net.parameters(), lr=config["lr"], momentum=config["momentum"]
     )
     state = TrialState(net, optimizer)
-    for epoch in range(state.epochs, 10):
+    for _ in range(state.epochs, 10):
         for X_batch, y_batch in loader:
             optimizer.zero_grad()
             nn.functional.cross_entropy(net(X_batch), y_batch).backward()

@@ -16,7 +16,7 @@ def train_digits(config):
     optimizer = torch.optim.SGD(
         net.parameters(), lr=config["lr"], momentum=config["momentum"]
     )
-    for epoch in range(10):
+    for _ in range(10):
         for X_batch, y_batch in loader:
             optimizer.zero_grad()
             nn.functional.cross_entropy(net(X_batch), y_batch).backward()

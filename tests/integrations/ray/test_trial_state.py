@@ -11,7 +11,7 @@ from risingsearch.errors import CheckpointError, InvalidParameterError
 from risingsearch.integrations.ray import TrialState, trial_state
 
 
-class Paused(Exception):
+class PausedError(Exception):
     """The end of a slice, as Ray ends it."""
 
 
@@ -33,7 +33,7 @@ class Session:
         shutil.copytree(checkpoint.path, kept)
         self.checkpoint = Checkpoint.from_directory(kept)
         if len(self.reports) in self.pauses_after:
-            raise Paused
+            raise PausedError
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_paused_trial_ends_as_if_it_had_not_been(session):
     paused = session("paused")
     paused.pauses_after = (2, 3)
     for _ in paused.pauses_after:
-        with pytest.raises(Paused):
+        with pytest.raises(PausedError):
             train()
     train()
     assert paused.reports == whole.reports
