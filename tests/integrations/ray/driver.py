@@ -12,6 +12,7 @@ from ray import tune
 from ray.tune.logger import JsonLoggerCallback
 
 from risingsearch.integrations.ray import RisingScheduler
+from risingsearch.integrations.trackers import TensorBoardTracker
 
 
 class Trainable(tune.Trainable):
@@ -49,6 +50,7 @@ if __name__ == "__main__":
     if tune.Tuner.can_restore(path):
         tuner = tune.Tuner.restore(path, trainable=Trainable)
     else:
+        tracker = TensorBoardTracker(FOLDER / "runs")
         tuner = tune.Tuner(
             Trainable,
             param_space={"top": tune.uniform(0.0, 1.0)},
@@ -57,7 +59,9 @@ if __name__ == "__main__":
                 metric="score",
                 mode="max",
                 reuse_actors=True,
-                scheduler=RisingScheduler(60, 12, n_jobs=2, seed=0),
+                scheduler=RisingScheduler(
+                    60, 12, n_jobs=2, seed=0, callbacks=[tracker]
+                ),
             ),
             run_config=tune.RunConfig(
                 name="experiment",

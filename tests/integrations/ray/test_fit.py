@@ -169,7 +169,9 @@ def test_a_function_without_checkpoints_is_refused(fit):
         fit(train, tops, scheduler)
 
 
-def test_killed_and_restored_it_trains_nothing_told_again(tmp_path):
+def test_killed_and_restored_it_trains_and_logs_nothing_told_again(
+    tmp_path, tensorboard_curves
+):
     address = ray.get_runtime_context().gcs_address
 
     def start():
@@ -207,6 +209,15 @@ def test_killed_and_restored_it_trains_nothing_told_again(tmp_path):
     assert found["epochs"] == {
         id_: list(range(1, len(told) + 1)) for id_, told in scores.items()
     }
+    logged = [
+        [score for _, told in sorted(curve.items()) for score in told]
+        for curve in tensorboard_curves(tmp_path / "runs").values()
+    ]
+    assert rounded(logged) == rounded(scores.values())
+
+
+def rounded(curves):
+    return sorted([round(score, 5) for score in curve] for curve in curves)
 
 
 def told(folder):
