@@ -33,7 +33,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
 from risingsearch.search.events import as_event, outcome_of
 from risingsearch.search.interrupts import finished_first
-from risingsearch.search.results import UNFINISHED, SearchResult, full_history
+from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.trainable import Outcome, Trainable, restore
 from risingsearch.storage.checkpoints import Key, MemoryStore
@@ -78,6 +78,7 @@ class Record:
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._returned_at: dict[int, float] = {}  # by job, seconds by the clock
         self.reports: dict[int, Report] = {}  # by job
+        self._rows = RowsTold()
         self._n_calls: dict[int, int] = {}  # by job
         self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
         self._returned: set[int] = set()  # arms whose results may not be recorded yet
@@ -292,7 +293,7 @@ class Record:
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
-            history=full_history(scheduler.history, self.reports),
+            history=self._rows.history(scheduler.history, self.reports),
             candidates=self.candidates,
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,23 +54,41 @@ class History(list[dict[str, Any]]):
         return pd.DataFrame(list(self))
 
 
-def full_history(
-    told: Iterable[Mapping[str, Any]], reports: Mapping[int, Report]
-) -> History:
-    """Return the scheduler's history with the seconds and metrics of the reports."""
-    history = History()
-    n_rows: Counter[int] = Counter()
-    for row in told:
-        report = reports[row["job"]]
-        k = n_rows[row["job"]]
-        n_rows[row["job"]] += 1
+class RowsTold:
+    """The scheduler's history with the seconds and metrics of the reports.
+
+    It grows with the search: each row is made once, however often it is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._rows = History()
+        self._last: Mapping[str, Any] | None = None  # of the scheduler's rows
+        self._n_of_job: Counter[int] = Counter()
+
+    def history(
+        self, told: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
+    ) -> History:
+        """Return the rows of all that the scheduler has been told."""
+        known = told[: len(self._rows)]
+        if known and known[-1] is not self._last:  # a saved state was loaded
+            self._forget()
+        for row in told[len(self._rows) :]:
+            self._rows.append(self._full(row, reports[row["job"]]))
+            self._last = row
+        return History(self._rows)
+
+    def _full(self, row: Mapping[str, Any], report: Report) -> dict[str, Any]:
+        k = self._n_of_job[row["job"]]
+        self._n_of_job[row["job"]] += 1
         trained = k < len(report.scores)
         facts = {name: fact for name, fact in row.items() if name != "cost"}
         first = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
         seconds = {"seconds": report.seconds[k] if trained else math.nan}
         metrics = report.metrics[k] if trained else {}
-        history.append(first | seconds | facts | metrics)
-    return history
+        return first | seconds | facts | metrics
 
 
 @dataclass(frozen=True)
