@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from risingsearch.arms import Arm
+from risingsearch.arms import Arm, Job
 from risingsearch.errors import InvalidParameterError, PolicyError, RisingSearchError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
@@ -151,7 +151,7 @@ class Follower:
         scheduler = replayed.search.scheduler
         rest = scheduler.budget - scheduler.spent
         if scheduler.unit != "wall_seconds":
-            rest *= _seconds_per(scheduler.unit, replayed.recorded.events)
+            rest *= _seconds_per(scheduler, replayed.recorded.events)
         written = os.stat(self.path / JOURNAL).st_mtime
         left = rest - max(0.0, time.time() - written)
         return max(left, 0.0)  # which keeps NaN
@@ -166,7 +166,7 @@ def _has_just_begun(path: Path) -> bool:
     return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE, TAIL}))
 
 
-def _seconds_per(unit: str, events: Sequence[Event]) -> float:
+def _seconds_per(scheduler: Scheduler, events: Sequence[Event]) -> float:
     """Return the time by the clock that one unit of the budget has taken of late.
 
     NaN where nobody has measured it.
@@ -176,12 +176,19 @@ def _seconds_per(unit: str, events: Sequence[Event]) -> float:
     clocks = [_clock(event) for event in last]
     if len(last) <= RECENT:  # all of them, and the search began at 0
         clocks.append(0.0)
-    counted = last[:RECENT]
-    of_epochs = unit == "epochs"
-    spent = math.fsum(
-        len(event["scores"]) if of_epochs else event["elapsed"] for event in counted
-    )
+    spent = math.fsum(_spent(scheduler, event) for event in last[:RECENT])
     return (clocks[0] - clocks[-1]) / spent if spent > 0.0 else math.nan
+
+
+def _spent(scheduler: Scheduler, event: Event) -> float:
+    """Return what a job has taken of the budget."""
+    if scheduler.unit != "epochs":
+        return float(event["elapsed"])
+    n_epochs, costs = len(event["scores"]), scheduler.epoch_costs
+    if costs is None:
+        return n_epochs
+    first = Job(*event["job"]).from_epoch
+    return math.fsum(costs[first : first + n_epochs])
 
 
 def _clock(event: Event) -> float:

@@ -1,7 +1,9 @@
 """A search is followed from outside: what is seen is what is on disk, and no more."""
 
 import math
+import os
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -177,6 +179,26 @@ def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, uni
     ]
     search.run()
     assert all(0.0 <= one < math.inf for one in left)
+
+
+def test_the_time_left_counts_what_the_epochs_cost(tmp_path):
+    costs = [1.0, 1.0, 4.0, 4.0, 10.0, 10.0]
+    options = {"budget": 60, "max_epochs": 6, "epoch_costs": costs}
+    search = a_search(tmp_path, candidates=CANDIDATES[:2], **options)
+
+    def stop(search, report):
+        if len(search.result().history) > 7:
+            search.stop()
+
+    search.callbacks = [stop]
+    search.run()
+    ahead = time.time() + 1e6  # so that no time has passed since
+    os.utime(tmp_path / JOURNAL, (ahead, ahead))
+    standing = Follower(tmp_path).look()
+    history, clock = standing.result.history, standing.result.wall_seconds
+    spent = sum(costs[row["epoch"] - 1] for row in history)
+    assert standing.spent == spent > len(history)
+    assert standing.seconds_left == pytest.approx(clock * (60 - spent) / spent)
 
 
 def test_failures_are_seen(tmp_path):
