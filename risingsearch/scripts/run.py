@@ -28,6 +28,7 @@ from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.permissions import check_only_own
 from risingsearch.storage.run_directory import (
+    RunDirectory,
     holds_search,
     saved_header,
     understood,
@@ -71,7 +72,8 @@ def run_sweep(
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
     elif sweep.environment:
-        environment.save(run_dir, sweep.environment, salt)  # the journal names it
+        with RunDirectory(run_dir).held():  # whoever looks sees that a search begins
+            environment.save(run_dir, sweep.environment, salt)  # the journal names it
     placement = sweep.placement()
     n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir / ARMS, cwd)

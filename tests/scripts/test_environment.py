@@ -11,6 +11,7 @@ from risingsearch.cli.main import main
 from risingsearch.errors import RunDirError
 from risingsearch.scripts import environment, identity
 from risingsearch.scripts.environment import digest_of, load, save
+from risingsearch.search.following import Follower
 
 TRAIN = """
 import json, os
@@ -53,6 +54,22 @@ def test_values_stand_in_no_file_that_others_can_read(sweep):
     assert b"secret-1" not in Path("run", "journal.jsonl").read_bytes()
     assert b"API_KEY" in Path("run", "journal.jsonl").read_bytes()
     assert Path("run", "environment.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_who_looks_while_the_values_are_saved_sees_a_search_that_begins(
+    sweep, monkeypatch
+):
+    seen = []
+
+    def look_around(run_dir, *values):
+        seen.append(Follower(run_dir).look())
+        save(run_dir, *values)
+        seen.append(Follower(run_dir).look())
+
+    monkeypatch.setattr(environment, "save", look_around)
+    assert sweep() == 0
+    assert seen[:2] == [None, None]
+    assert not any(standing.result.history for standing in seen[2:])
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o002, 0])
