@@ -155,6 +155,10 @@ def _plan(arguments: argparse.Namespace) -> None:
         "workers": sweep.workers,
         "first_configurations": candidates[:3],
     }
+    if sweep.min_epochs > 1:
+        facts["epochs_each_before_it_is_judged"] = sweep.min_epochs
+    if sweep.enqueue:
+        facts["opened_first"] = sweep.enqueue
     if sweep.budget.epochs is not None:
         full = facts["epochs_to_train_all_in_full"]
         facts["budget_epochs"] = sweep.budget.epochs

@@ -153,7 +153,7 @@ class Sweep(Strict):
     budget : int, str or dict
         Epochs; a time such as ``8h``, ``8wall-h`` or ``20gpu-h``; or one of ``epochs``,
         ``seconds``, ``hours``, ``wall_seconds``, ``wall_hours``, ``gpu_hours`` and
-        ``cost``, as in ``Budget``.
+        ``cost``, as in ``Budget``. May be left out where there is a ``timeout``.
     max_epochs : int
         Epochs of a full training.
     metric, direction : str
@@ -184,7 +184,8 @@ class Sweep(Strict):
         Processes alive at the same time where they are paused; by default four per
         worker.
     timeout : float, optional
-        Seconds by the clock after which ``run`` or ``resume`` ends, if not before.
+        Seconds by the clock after which ``run`` or ``resume`` ends, if not before;
+        without a budget, this is one, in ``wall_seconds``.
     epoch_timeout : float, optional
         Seconds without an epoch after which a script counts as hanging.
     max_failures : int
@@ -254,6 +255,22 @@ class Sweep(Strict):
     prior: PriorSetting | None = None
     tracker: Annotated[TrackerSetting | None, BeforeValidator(as_mapping)] = None
     _folder: Path = PrivateAttr(default_factory=Path)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_the_time(cls, value: Any) -> Any:
+        """Let a timeout alone be the budget."""
+        if not isinstance(value, dict) or "budget" in value:
+            return value
+        timeout = value.get("timeout")
+        if timeout is None:
+            msg = (
+                "say when the search ends: budget: 300 for 300 epochs in all, or "
+                "timeout: 600 for 600 seconds by the clock"
+            )
+            raise ValueError(msg)
+        rest = {name: each for name, each in value.items() if name != "timeout"}
+        return rest | {"budget": {"wall_seconds": timeout}}
 
     @field_validator("command", mode="before")
     @classmethod

@@ -122,6 +122,34 @@ def wait_for(run_dir, n_events):
     raise AssertionError(f"{run_dir} has not come to {n_events} events")
 
 
+def test_a_plan_says_what_is_opened_first_and_when_arms_are_judged(folder, capsys):
+    assert main(["plan", "sweep.yaml", "--json"]) == 0
+    assert not {"opened_first", "epochs_each_before_it_is_judged"} & told(capsys).keys()
+    asked = "min_epochs: 3\nenqueue: [{top: 77}]\n"
+    Path("sweep.yaml").write_text(BASH_SWEEP + asked)
+    assert main(["plan", "sweep.yaml", "--json"]) == 0
+    plan = told(capsys)
+    assert plan["opened_first"] == [{"top": 77}]
+    assert plan["epochs_each_before_it_is_judged"] == 3
+
+
+def test_a_timeout_alone_is_the_budget(folder, capsys):
+    by_the_clock = BASH_SWEEP.replace("budget: 24", "timeout: 0.2\ncandidates: 3")
+    Path("sweep.yaml").write_text(by_the_clock)
+    assert main(["plan", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["budget_wall_seconds"] == 0.2
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert told(capsys)["stop_reason"] == "the budget of 0.2 wall_seconds is spent"
+    Path("sweep.yaml").write_text(by_the_clock.replace("0.2", "0.5"))
+    assert main(["run", "sweep.yaml"]) == 2
+    assert "resume runs/sweep --budget +0.3" in capsys.readouterr().err
+    assert main(["resume", "runs/sweep", "--budget", "+0.1", "--json"]) == 0
+    told(capsys)
+    events = read(Path("runs", "sweep", "journal.jsonl")).events
+    (added,) = [event["budget"] for event in events if "budget" in event]
+    assert added["wall_seconds"] == 0.1
+
+
 def test_a_bash_script_from_plan_to_export(folder, capsys):
     assert main(["plan", "sweep.yaml", "--json"]) == 0
     plan = told(capsys)

@@ -132,6 +132,17 @@ def test_the_number_of_configurations_is_the_policys_rule():
     assert halving.n_candidates < 60
 
 
+def test_a_timeout_is_the_budget_only_where_there_is_no_other():
+    both = checked_sweep(changed(timeout=600), "a.yaml")
+    assert (both.budget.budget, both.timeout) == (60, 600)
+    alone = {name: value for name, value in SWEEP.items() if name != "budget"}
+    sweep = checked_sweep(alone | {"timeout": 600}, "a.yaml")
+    assert (sweep.budget.budget, sweep.timeout) == (Budget(wall_seconds=600), None)
+    assert sweep.budget.more(5.0) == Budget(wall_seconds=5.0)
+    with pytest.raises(InvalidParameterError, match=r"timeout: 600 for 600 seconds"):
+        checked_sweep(alone, "a.yaml")
+
+
 def test_budgets_in_time_need_a_number_of_configurations():
     sweep = checked_sweep(changed(budget={"hours": 0.5}), "a.yaml")
     assert sweep.budget.budget == Budget(hours=0.5)
