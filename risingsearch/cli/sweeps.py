@@ -296,6 +296,15 @@ def _report(arguments: argparse.Namespace) -> None:
 def _compare(run_dirs: Sequence[Path], out: Path) -> None:
     from risingsearch.plotting.comparison import write_comparison
 
+    reported = {name: _reported(path) for name, path in named(run_dirs).items()}
+    results = {name: result for name, (result, _, _) in reported.items()}
+    settings = {name: shown for name, (_, shown, _) in reported.items()}
+    with writing(out):
+        print(write_comparison(results, out, settings=settings))
+
+
+def named(run_dirs: Sequence[Path]) -> dict[str, Path]:
+    """Return runs by the names of their directories, or by paths if two are alike."""
     names = [run_dir.resolve().name for run_dir in run_dirs]
     if len(set(names)) < len(names):
         names = [str(run_dir) for run_dir in run_dirs]
@@ -303,13 +312,7 @@ def _compare(run_dirs: Sequence[Path], out: Path) -> None:
         twice = next(name for name in names if names.count(name) > 1)
         msg = f"{twice} is named twice: compare different runs"
         raise InvalidParameterError(msg)
-    reported = {
-        name: _reported(path) for name, path in zip(names, run_dirs, strict=True)
-    }
-    results = {name: result for name, (result, _, _) in reported.items()}
-    settings = {name: shown for name, (_, shown, _) in reported.items()}
-    with writing(out):
-        print(write_comparison(results, out, settings=settings))
+    return dict(zip(names, run_dirs, strict=True))
 
 
 def _reported(

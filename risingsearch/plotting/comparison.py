@@ -9,15 +9,14 @@ import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from risingsearch.checks import on_one_line
 from risingsearch.errors import InvalidParameterError
 from risingsearch.plotting.notebook import result_html
-from risingsearch.plotting.parts import hash_of, part
+from risingsearch.plotting.parts import own_page, part
 from risingsearch.plotting.sections import progress_charts, table
-from risingsearch.plotting.spending import best_so_far
+from risingsearch.plotting.spending import spending_of
 from risingsearch.plotting.words import (
     LONGEST_NAME,
     NOTHING,
@@ -71,11 +70,23 @@ def write_comparison(
     if len(results) < 2:
         msg = f"a comparison needs at least two searches; got {len(results)}"
         raise InvalidParameterError(msg)
-    path, style = Path(path), part("page.css")
-    page = Template(part("comparison.html")).substitute(
-        allowed=f"style-src {hash_of(style)}",
-        title=escaped(title),
-        style=style,
+    page = comparison_page(results, title=title, settings=settings)
+    path = Path(path)
+    write_whole(path, [page.encode("utf-8", "replace")])
+    return path
+
+
+def comparison_page(
+    results: Mapping[str, Any],
+    *,
+    title: str,
+    settings: Mapping[str, Mapping[str, Any]] | None,
+) -> str:
+    """Return the page that ``write_comparison`` writes."""
+    return own_page(
+        "comparison.html",
+        as_text(title),
+        part("page.css"),
         facts=_side_by_side(results, [*_facts(results), *_given(results, settings)]),
         winners=_winners(results),
         progress=_progress(results),
@@ -84,8 +95,6 @@ def write_comparison(
             for name, result in results.items()
         ),
     )
-    write_whole(path, [page.encode("utf-8", "replace")])
-    return path
 
 
 def _name(name: str) -> str:
@@ -156,7 +165,7 @@ def _progress(results: Mapping[str, Any]) -> str:
     """Return the best scores so far over each other, for each metric by itself."""
     groups: dict[tuple[str, str], list[tuple[str, Any, Any]]] = {}
     for name, result in results.items():
-        progress = best_so_far(result)
+        progress = spending_of(result).progress()
         if progress.by_epochs:
             run = on_one_line(name, LONGEST_NAME), result, progress
             groups.setdefault((result.metric, result.direction), []).append(run)

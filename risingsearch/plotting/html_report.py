@@ -12,17 +12,15 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from risingsearch.arms import sign_of
 from risingsearch.checks import on_one_line
+from risingsearch.plotting.digest import Digest, Lost, column
 from risingsearch.plotting.importance import Importances, parameter_importance
-from risingsearch.plotting.parts import hash_of, part
-from risingsearch.plotting.scales import is_logarithmic
+from risingsearch.plotting.parts import own_page, part
 from risingsearch.plotting.sections import (
     cost_section,
     importance_section,
@@ -34,10 +32,7 @@ from risingsearch.plotting.words import (
     as_text,
     described,
     duration,
-    escaped,
     number,
-    plain,
-    short,
     shown_metric,
     spendable,
 )
@@ -52,12 +47,7 @@ PROGRAM = (
     "table.js",
     "page.js",
 )
-LONGEST_FAILURE = 2000  # characters of a failure's text
 MOST_FAILURES = 500  # of which the page holds the texts
-MOST_VALUES = 500_000  # of the other metrics, over all epochs
-FEW = 8  # values that are listed; of more, the page says how many
-MARKS = {"opened": 1, "opened by prior": 8, "revived": 2}  # of a job's first epoch
-FAILED = 4  # added to the mark of an epoch without a score
 
 
 Result = Any
@@ -109,47 +99,49 @@ def write_report(
         If it cannot be written; then nothing has changed.
     """
     path = Path(path)
-    page = report_page(result, title=title, settings=settings, space=space)
+    page = report_page(
+        result,
+        Digest(result),
+        parameter_importance(result),
+        title=title,
+        settings=settings or {},
+        space=space,
+    )
     write_whole(path, [page.encode("utf-8", "replace")])
     return path
 
 
 def report_page(
     result: Result,
+    digest: Digest,
+    importances: Importances,
     *,
     title: str,
-    settings: Mapping[str, Any] | None = None,
-    space: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any],
+    space: Mapping[str, str] | None,
 ) -> str:
-    """Return the page that ``write_report`` writes."""
-    return _render(result, title, settings or {}, space or _searched(result.candidates))
-
-
-def _render(
-    result: Result, title: str, settings: Mapping[str, Any], space: Mapping[str, str]
-) -> str:
+    """Return the page that ``write_report`` writes, from all that is known."""
     style, program = part("page.css"), "\n".join(part(name) for name in PROGRAM)
-    most, importances = _most_epochs(result, settings), parameter_importance(result)
-    lost = _lost(result)
+    most, lost = _most_epochs(result, settings), digest.all_lost(result)
     best = html.escape(_why_nothing(result, lost))
     if result.best_arm is not None:
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
         metric = html.escape(shown_metric(result.metric))
         best = f"Best {metric} <strong>{result.best_score:.6g}</strong>: {at}"
-    return Template(part("page.html")).substitute(
-        allowed=f"style-src {hash_of(style)}; script-src {hash_of(program)}",
-        title=escaped(title),
+    return own_page(
+        "page.html",
+        as_text(title),
+        style,
+        program,
         best=best,
         facts=described(_facts(result, settings)),
         params=described(result.best_params.items()),
-        space=described(space.items()),
-        cost=cost_section(costs(result, most), most),
-        progress=progress_section(result),
+        space=described((space or digest.space).items()),
+        cost=cost_section(costs(result, digest.spending, most), most),
+        progress=progress_section(result, digest.spending.progress()),
         importance=importance_section(importances),
         failures=_failures(lost),
-        data=_embedded(_data(result, most, importances)),
-        style=style,
-        program=program,
+        data=_embedded(_data(result, digest, most, importances)),
     )
 
 
@@ -184,7 +176,7 @@ def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, A
     yield from settings.items()
 
 
-def _why_nothing(result: Result, lost: Sequence[tuple[int, str, str]]) -> str:
+def _why_nothing(result: Result, lost: Sequence[Lost]) -> str:
     """Say why a search has no best epoch."""
     if not lost:
         return f"No epoch has been recorded: {result.stop_reason}."
@@ -192,33 +184,6 @@ def _why_nothing(result: Result, lost: Sequence[tuple[int, str, str]]) -> str:
     which = "The failure" if len(lost) == 1 else f"The first of {len(lost):,} failures"
     nothing = f"No epoch has had a finite {shown_metric(result.metric)}."
     return f"{nothing} {which}: {as_text(first)}"
-
-
-def _searched(candidates: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return in words which values the candidates have, by parameter."""
-    names = dict.fromkeys(name for params in candidates for name in params)
-    return {
-        name: _in_words([plain(p[name]) for p in candidates if name in p])
-        for name in names
-    }
-
-
-def _in_words(values: Iterable[float | str]) -> str:
-    """Return a few values one by one, and of more numbers how far they reach.
-
-    >>> _in_words(["sgd", "adam", "sgd"]), _in_words(k / 100 for k in range(30))
-    ('sgd, adam', '0 to 0.29, 30 values')
-    """
-    distinct = list(dict.fromkeys(values))
-    numbers = [value for value in distinct if not isinstance(value, str)]
-    if len(distinct) > FEW:
-        n = f"{len(distinct):,} values"
-        if len(numbers) < len(distinct):
-            return n
-        return f"{min(numbers):.6g} to {max(numbers):.6g}, {n}"
-    if len(numbers) == len(distinct):
-        distinct = sorted(numbers)
-    return ", ".join(v if isinstance(v, str) else f"{v:.6g}" for v in distinct)
 
 
 def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
@@ -234,7 +199,7 @@ def prior_facts(result: Result) -> Iterator[tuple[str, str]]:
         yield "arms opened by prior", f"{len(arms)}{numbers}"
 
 
-def _failures(lost: Sequence[tuple[int, str, str]]) -> str:
+def _failures(lost: Sequence[Lost]) -> str:
     rows = "\n".join(
         f"<tr><td>{arm}</td><td>{epochs}</td><td><pre>{html.escape(text)}</pre></td></tr>"
         for arm, epochs, text in lost[:MOST_FAILURES]
@@ -245,106 +210,36 @@ def _failures(lost: Sequence[tuple[int, str, str]]) -> str:
     return rows or '<tr><td colspan="3">None.</td></tr>'
 
 
-def _lost(result: Result) -> list[tuple[int, str, str]]:
-    """Return arm, epochs and text of every job with a failure or without a score."""
-    reports = {report.job.id: report for report in result.failures}
-    lost = []
-    for rows in _jobs(result):
-        bad = [row for row in rows if _is_lost(row)]
-        if bad:
-            no_score = f"the {shown_metric(result.metric)} is {bad[-1]['score']}"
-            text = bad[-1].get("failure", no_score)
-            if report := reports.pop(rows[0]["job"], None):
-                text = _raised(report.failure)
-            epochs = {str(row["epoch"]): None for row in (bad[0], bad[-1])}
-            lost.append((bad[0]["arm"], " to ".join(epochs), text))
-    for report in reports.values():  # that are not recorded yet
-        epoch = report.job.from_epoch + len(report.scores) + 1
-        lost.append((report.job.arm, str(epoch), _raised(report.failure)))
-    return [(arm, epochs, short(text, LONGEST_FAILURE)) for arm, epochs, text in lost]
-
-
-def _raised(failure: BaseException | None) -> str:
-    return f"{type(failure).__name__}: {failure}".removesuffix(": ")
-
-
-def _jobs(result: Result) -> list[list[dict[str, Any]]]:
-    """Return the rows of every job, in the order told."""
-    return [list(rows) for _, rows in groupby(result.history, lambda row: row["job"])]
-
-
-def _is_lost(row: dict[str, Any]) -> bool:
-    return "failure" in row or not math.isfinite(row["score"])
-
-
-def _data(result: Result, most: int, importances: Importances) -> dict[str, Any]:
+def _data(
+    result: Result, digest: Digest, most: int, importances: Importances
+) -> dict[str, Any]:
     """Return what the page draws: columns, because they are short."""
-    arms, history, others = result.arms, result.history, _others(result)
-    names = dict.fromkeys(name for params in result.candidates for name in params)
-    marks = (
-        MARKS.get(row["reason"], 0) * (k == 0) + FAILED * _is_lost(row)
-        for rows in _jobs(result)
-        for k, row in enumerate(rows)
-    )
+    arms, others = result.arms, list(digest.others())
     return {
         "maximize": sign_of(result.direction) > 0.0,
         "metric": shown_metric(result.metric),
         "bestArm": result.best_arm,
         "hasPrior": bool(result.trust_in_prior),
         "arms": {
-            "status": _column(arm.status for arm in arms),
-            "why": _column(as_text(arm.reason) for arm in arms),
+            "status": column(arm.status for arm in arms),
+            "why": column(as_text(arm.reason) for arm in arms),
             "epochs": [arm.epochs for arm in arms],
             "best": [number(arm.best_score) for arm in arms],
             "bestEpoch": [arm.best_epoch or None for arm in arms],
         },
-        "params": [
-            {"name": as_text(name)}
-            | _column(plain(p[name]) if name in p else None for p in result.candidates)
-            for name in names
-        ],
-        "scales": [
-            _scale([plain(p[name]) for p in result.candidates if name in p])
-            for name in names
-        ],
+        "params": digest.params,
+        "scales": digest.scales,
         "mattering": [parameter.name for parameter in importances.parameters],
         "told": {
-            "arm": [row["arm"] for row in history],
-            "epoch": [row["epoch"] for row in history],
-            "score": [number(row["score"]) for row in history],
-            "marks": "".join(f"{mark:x}" for mark in marks),
+            "arm": digest.arm,
+            "epoch": digest.epoch,
+            "score": digest.score,
+            "marks": "".join(digest.marks),
         },
         "others": others,
         "othersLeftOut": len(result.other_metrics) - len(others),
-        "projections": _projections(result, most),
+        "projections": _projections(result, digest, most),
     }
-
-
-def _others(result: Result) -> list[dict[str, Any]]:
-    """Return the metrics that can be drawn in the place of the score."""
-    most = MOST_VALUES // max(1, len(result.history))
-    return [
-        {
-            "name": shown_metric(name),
-            "values": [number(row.get(name), 6) for row in result.history],
-        }
-        for name in result.other_metrics[:most]
-    ]
-
-
-def _column(values: Iterable[Any]) -> dict[str, Any]:
-    """Return the distinct values, and which of them stands where."""
-    place: dict[Any, int] = {}
-    at = [place.setdefault(value, len(place)) for value in values]
-    return {"distinct": list(place), "at": at}
-
-
-def _scale(values: Sequence[float | str]) -> str:
-    """Return how an axis of these values is spread."""
-    numbers = [value for value in values if not isinstance(value, str)]
-    if len(numbers) < len(values):
-        return "categories"
-    return "log" if is_logarithmic(numbers) else "linear"
 
 
 def _most_epochs(result: Result, settings: Mapping[str, Any]) -> int:
@@ -353,21 +248,17 @@ def _most_epochs(result: Result, settings: Mapping[str, Any]) -> int:
     return given or max((arm.charged for arm in result.arms), default=0)
 
 
-def _projections(result: Result, limit: int) -> list[list[Any]]:
+def _projections(result: Result, digest: Digest, limit: int) -> list[list[Any]]:
     """Return arm, epoch, level, last epoch and end of every arm's last projection."""
     sign = sign_of(result.direction)
     epochs = None if result.budget is None else result.budget.epochs
     budget = max(result.n_epochs, epochs or 0)
-    last = {}
-    for row, *_ in _jobs(result):
-        parts = row.get("recent_average"), row.get("expected_gain")
-        level, gain = (float(p) if isinstance(p, Real) else math.nan for p in parts)
-        if math.isfinite(level + gain):
-            epoch = row["epoch"] - 1
-            left = max(0, min(limit - epoch, budget - row["round"] + 1))
-            ends = [sign * level, epoch + left, sign * (level + gain)]
-            last[row["arm"]] = [row["arm"], epoch, *ends]
-    return list(last.values())
+    ends = []
+    for arm, (epoch, round_, level, gain) in digest.projections.items():
+        left = max(0, min(limit - epoch, budget - round_ + 1))
+        expected = sign * (level + gain)
+        ends.append([arm, epoch, sign * level, epoch + left, expected])
+    return ends
 
 
 def _whole(value: Any) -> int:

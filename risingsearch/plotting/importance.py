@@ -86,7 +86,8 @@ def parameter_importance(result: Any) -> Importances:
     a True
     b False
     """
-    arms = sorted(result.curves)
+    curves = result.curves
+    arms = sorted(curves)
     if len(arms) > MOST_ARMS:
         arms = [arms[k] for k in np.linspace(0, len(arms) - 1, MOST_ARMS).astype(int)]
     params = [result.candidates[arm] for arm in arms]
@@ -97,21 +98,21 @@ def parameter_importance(result: Any) -> Importances:
     found: list[Importance] = []
     predicted = 0.0
     if len(arms) >= FEWEST_ARMS and kernels:
-        worth = _worth(result, arms)
+        worth = _worth(result, [curves[arm] for arm in arms], arms)
         if np.ptp(worth) > 0.0:
             found, predicted = _importances(kernels, worth)
     found.sort(key=lambda importance: -importance.share)
-    return Importances(found, unjudged, predicted, len(arms), len(result.curves))
+    return Importances(found, unjudged, predicted, len(arms), len(curves))
 
 
-def _worth(result: Any, arms: Sequence[int]) -> Floats:
+def _worth(
+    result: Any, curves: Sequence[Sequence[float]], arms: Sequence[int]
+) -> Floats:
     """Return the share of the others that each arm beats, equal ones counted as half.
 
     An arm that has failed loses against all that have not.
     """
     sign = sign_of(result.direction)
-    all_curves = result.curves
-    curves = [all_curves[arm] for arm in arms]
     lengths = np.array([len(curve) for curve in curves])
     best = np.full((len(arms), lengths.max()), -np.inf)
     for row, arm, curve in zip(best, arms, curves, strict=True):

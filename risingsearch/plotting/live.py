@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping
 from string import Template
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from risingsearch.plotting.parts import hash_of, part
+from risingsearch.plotting.parts import hash_of, part, whole_page
 
 HOSTS = ["127.0.0.1", "localhost"]
 HEADERS = {
@@ -54,36 +54,32 @@ class LivePage(Protocol):
         """Return the page as it is now, a whole HTML file with its own policy."""
 
 
-def live_app(
-    token: str, pages: Sequence[LivePage], overview: LivePage | None = None
-) -> ASGIApp:
+def live_app(token: str, pages: Mapping[str, LivePage]) -> ASGIApp:
     """Return the application that serves pages below ``/TOKEN/``.
 
     Parameters
     ----------
     token : str
         The secret in the URL.
-    pages : sequence of LivePage
-        Number k is at ``/TOKEN/k/``.
-    overview : LivePage, optional
-        At ``/TOKEN/``; by default the first page is there.
+    pages : dict of str to LivePage
+        The page called ``name`` is at ``/TOKEN/name/`` and leads to the one at the top,
+        at ``/TOKEN/``, which is called ``""``.
     """
-    by_name = {str(k): page for k, page in enumerate(pages)}
-    by_name[""] = pages[0] if overview is None else overview
+
+    def name_in(request: Request) -> str:
+        return str(request.path_params.get("name", ""))
 
     def found(request: Request) -> LivePage:
         given = request.path_params["token"].encode()
         if not secrets.compare_digest(given, token.encode()):
             raise HTTPException(403, "This page needs the whole URL, with its token.")
-        name = request.path_params.get("name", "")
-        if name not in by_name:
+        if (name := name_in(request)) not in pages:
             raise HTTPException(404)
-        return by_name[name]
+        return pages[name]
 
     async def shell(request: Request) -> Response:
         page = found(request)
-        below = overview is not None and page is not overview
-        return _shell(page.title, up="../" if below else None)
+        return _shell(page.title, up="../" if name_in(request) else None)
 
     async def content(request: Request) -> Response:
         headers = {"Content-Security-Policy": IN_FRAME}
@@ -119,12 +115,10 @@ def _shell(title: str, up: str | None) -> Response:
         f"style-src {hash_of(style)}; script-src {hash_of(program)}; "
         "connect-src 'self'; frame-src 'self'; frame-ancestors 'none'"
     )
-    content = Template(part("live.html")).substitute(
-        title=html.escape(title),
-        up="" if up is None else f'<a href="{up}">All runs</a>',
-        style=style,
-        program=program,
+    body = Template(part("live.html")).substitute(
+        up="" if up is None else f'<a href="{up}">All runs</a>', program=program
     )
+    content = whole_page(html.escape(title), style, body)
     headers = {"Content-Security-Policy": f"{NOTHING}; {allowed}"}
     return HTMLResponse(content, headers=headers)
 

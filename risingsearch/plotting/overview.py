@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Sequence
-from string import Template
 from typing import Any, NamedTuple
 
-from risingsearch.arms import sign_of
-from risingsearch.plotting.parts import hash_of, part
-from risingsearch.plotting.words import escaped, shown_metric
+from risingsearch.plotting.charts import Point, steps, thinned
+from risingsearch.plotting.parts import own_page, part
+from risingsearch.plotting.words import as_text, escaped, shown_metric
 
 WIDTH, HEIGHT, LABELS = 320, 110, 14
 """Of the drawing of a run, in its own units, and of its lines of text."""
-MOST_POINTS = 160
+MOST_POINTS = 300
 
 
 class Row(NamedTuple):
@@ -26,22 +24,24 @@ class Row(NamedTuple):
     words: str  # how it is doing
     share: float  # of the budget that is spent
     result: Any  # SearchResult; None while nothing is written
+    curve: Sequence[Point]  # the best score so far against the epochs told
 
 
-def overview_page(title: str, rows: Sequence[Row]) -> str:
-    """Return a page about several runs.
+def overview_page(title: str, rows: Sequence[Row], comparison: str) -> str:
+    """Return a page about several runs, with a link to their comparison.
 
     Where all have the same metric and direction, they are drawn on one scale.
     """
-    curves = [_best_so_far(row.result) for row in rows]
     scores = {(r.metric, r.direction) for row in rows if (r := row.result) is not None}
-    common = [score for curve in curves for score in curve if math.isfinite(score)]
-    longest = max(map(len, curves), default=0)
-    shared = (longest, common) if len(scores) == 1 else None
-    cards = [_card(row, curve, shared) for row, curve in zip(rows, curves, strict=True)]
+    common = [point for row in rows for point in row.curve]
+    alike = len(scores) == 1
+    cards = [_card(row, common if alike else row.curve) for row in rows]
     note = "Best score so far against the epochs spent"
-    note += ", all on one scale." if shared else ", each on a scale of its own."
-    content = f'<p class="note">{note}</p>\n<div class="runs">{"".join(cards)}</div>'
+    note += ", all on one scale." if alike else ", each on a scale of its own."
+    link = f'<a href="{html.escape(comparison)}" target="_top">Compare the runs</a>'
+    content = f"""<p class="note">{note}</p>
+<p>{link}: what each has found, what that took, and in what the best arms differ.</p>
+<div class="runs">{"".join(cards)}</div>"""
     return _page(title, content)
 
 
@@ -52,25 +52,18 @@ def note_page(title: str, note: str) -> str:
 
 def _page(title: str, content: str) -> str:
     style = part("page.css") + part("overview.css")
-    return Template(part("overview.html")).substitute(
-        allowed=f"style-src {hash_of(style)}",
-        title=escaped(title),
-        style=style,
-        content=content,
-    )
+    return own_page("overview.html", as_text(title), style, content=content)
 
 
-def _card(
-    row: Row, curve: Sequence[float], shared: tuple[int, list[float]] | None
-) -> str:
+def _card(row: Row, scale: Sequence[Point]) -> str:
+    """Return what is shown of a run; its drawing has room for all points of a scale."""
     link = f'<a href="{html.escape(row.link)}" target="_top">{escaped(row.title)}</a>'
     result, best, drawing = row.result, "", ""
     if result is not None and result.best_arm is not None:
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
         metric = html.escape(shown_metric(result.metric))
         best = f"Best {metric} <strong>{result.best_score:.6g}</strong>: {at}"
-        n_epochs, scores = shared or (len(curve), [s for s in curve if s == s])
-        drawing = _drawing(curve, n_epochs, min(scores), max(scores))
+        drawing = _drawing(row.curve, scale)
     return (
         f'<section class="run" data-state="{row.state}"><h2>{link}</h2>'
         f'<p class="best">{best}</p>{drawing}'
@@ -80,29 +73,16 @@ def _card(
     )
 
 
-def _best_so_far(result: Any) -> list[float]:
-    """Return the best score after every epoch of a search, NaN before the first."""
-    if result is None:
-        return []
-    sign, best, curve = sign_of(result.direction), math.nan, []
-    for score in result.history["score"] if result.history else ():
-        if math.isfinite(score) and not sign * score <= sign * best:
-            best = score
-        curve.append(best)
-    return curve
-
-
-def _drawing(curve: Sequence[float], n_epochs: int, low: float, high: float) -> str:
+def _drawing(curve: Sequence[Point], scale: Sequence[Point]) -> str:
     """Return the best score so far as a drawing."""
+    n_epochs = int(max(told for told, _ in scale))
+    low, high = min(best for _, best in scale), max(best for _, best in scale)
     top, bottom = LABELS + 2, HEIGHT - LABELS - 2
-    wide = WIDTH / max(1, n_epochs)
+    wide = WIDTH / n_epochs
     tall = (bottom - top - 4) / (high - low) if high > low else 0.0
-    last = len(curve) - 1
-    every = max(1, len(curve) // MOST_POINTS)
     points = " ".join(
-        f"{(k + 1) * wide:.1f},{bottom - 2 - (score - low) * tall:.1f}"
-        for k, score in enumerate(curve)
-        if score == score and (k % every == 0 or k == last)
+        f"{told * wide:.1f},{bottom - 2 - (best - low) * tall:.1f}"
+        for told, best in thinned(steps(curve), MOST_POINTS)
     )
     end = f"{n_epochs:,} epochs"
     return (

@@ -15,7 +15,7 @@ from risingsearch.plotting.importance import (
     Importance,
     Importances,
 )
-from risingsearch.plotting.spending import Cost, Progress, best_so_far
+from risingsearch.plotting.spending import Cost, Progress
 from risingsearch.plotting.words import NOTHING, duration, escaped, shown_metric
 
 UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
@@ -63,9 +63,8 @@ def _time(seconds: float) -> str:
     return NOTHING if math.isnan(seconds) else duration(seconds)
 
 
-def progress_section(result: Any) -> str:
+def progress_section(result: Any, progress: Progress) -> str:
     """Return the best score so far against epochs and time, if there is a score."""
-    progress = best_so_far(result)
     return progress_charts([("", result, progress)]) if progress.by_epochs else ""
 
 

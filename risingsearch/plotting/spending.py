@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from risingsearch.arms import sign_of
@@ -31,62 +31,85 @@ class Cost(NamedTuple):
     wall_seconds: float
 
 
-def best_so_far(result: Any) -> Progress:
-    """Return how the best score has risen with what was spent.
+class Spending:
+    """What the epochs told have taken, and what they bought; it grows with them."""
+
+    def __init__(self, direction: str) -> None:
+        self.seconds: dict[int, list[float]] = {}
+        """By arm, of those of its epochs that were measured."""
+        self._sign = sign_of(direction)
+        self._best = -math.inf
+        self._at = (0, 0.0, 0.0)  # epochs, seconds by the clock and of training
+        self._all_clocked = True
+        self._rises = Progress([], [], [])
+
+    def add(self, row: Mapping[str, Any], clock: float | None) -> None:
+        """Take in a row, whose job came back at that time, if that is known."""
+        seconds = row["seconds"] if math.isfinite(row["seconds"]) else None
+        measured = self.seconds.setdefault(row["arm"], [])
+        if seconds is not None:
+            measured.append(seconds)
+        told, now, trained = self._at
+        self._at = told + 1, max(now, clock or 0.0), trained + (seconds or 0.0)
+        self._all_clocked &= clock is not None
+        if math.isfinite(row["score"]) and self._sign * row["score"] > self._best:
+            self._best = self._sign * row["score"]
+            self._reach(self._rises)
+
+    def progress(self) -> Progress:
+        """Return how the best score has risen."""
+        progress = Progress(*(list(points) for points in self._rises))
+        if self._best > -math.inf and self._rises.by_epochs[-1][0] < self._at[0]:
+            self._reach(progress)
+        return progress if self._all_clocked else progress._replace(by_clock=[])
+
+    def _reach(self, progress: Progress) -> None:
+        for points, x in zip(progress, self._at, strict=True):
+            points.append((x, self._sign * self._best))
+
+
+def spending_of(result: Any) -> Spending:
+    """Return what all epochs of a search have taken and bought.
 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> rows = [{"job": k, "score": s, "seconds": 1800.0} for k, s in enumerate("132")]
-    >>> for row in rows:
-    ...     row["score"] = float(row["score"])
+    >>> rows = [{"arm": 0, "job": k, "score": s, "seconds": 1800.0}
+    ...         for k, s in enumerate([1.0, 3.0, 2.0])]
     >>> result = SimpleNamespace(history=rows, direction="maximize", returned_at={})
-    >>> best_so_far(result).by_training
+    >>> spending_of(result).progress().by_training
     [(1800.0, 1.0), (3600.0, 3.0), (5400.0, 3.0)]
     """
-    sign = sign_of(result.direction)
-    clock = result.returned_at
-    best, trained, now = -math.inf, 0.0, 0.0
-    progress = Progress([], [], [])
-    last = len(result.history)
-    for k, row in enumerate(result.history, 1):
-        trained += row["seconds"] if math.isfinite(row["seconds"]) else 0.0
-        now = max(now, clock.get(row["job"], 0.0))
-        rises = math.isfinite(row["score"]) and sign * row["score"] > best
-        if rises:
-            best = sign * row["score"]
-        if rises or (k == last and best > -math.inf):
-            for points, x in zip(progress, (k, now, trained), strict=True):
-                points.append((x, sign * best))
-    known = all(row["job"] in clock for row in result.history)
-    return progress if known else progress._replace(by_clock=[])
+    spending = Spending(result.direction)
+    for row in result.history:
+        spending.add(row, result.returned_at.get(row["job"]))
+    return spending
 
 
-def costs(result: Any, most: int) -> list[Cost]:
+def costs(result: Any, spending: Spending, most: int) -> list[Cost]:
     """Return what was spent, and what training every arm in full would have cost.
 
     An arm trains at most ``most`` epochs, and fewer if it has ended by itself; each as
     long as its own epochs have taken, one never opened as long as those of the others
     on average. The clock runs as fast, beside the training, as it did in the search.
     """
-    opened = _full(result, most, list(result.curves))
+    measured = spending.seconds
+    pace = {arm: math.fsum(took) / len(took) for arm, took in measured.items() if took}
     spent = Cost(
         "this search", result.n_epochs, result.training_seconds, result.wall_seconds
     )
+    opened = _full(result, most, list(measured), pace)
     rows = [spent, _timed("every arm that was opened, in full", *opened, spent)]
-    if len(result.curves) < len(result.candidates):
-        every = _full(result, most, range(len(result.candidates)))
+    if len(measured) < len(result.candidates):
+        every = _full(result, most, range(len(result.candidates)), pace)
         rows.append(_timed("every candidate, in full", *every, spent))
     return rows
 
 
-def _full(result: Any, most: int, arms: Sequence[int]) -> tuple[int, float]:
+def _full(
+    result: Any, most: int, arms: Sequence[int], pace: Mapping[int, float]
+) -> tuple[int, float]:
     """Return the epochs and seconds of training arms in full."""
-    seconds: dict[int, list[float]] = {}
-    for row in result.history:
-        if math.isfinite(row["seconds"]):
-            seconds.setdefault(row["arm"], []).append(row["seconds"])
-    pace = {arm: math.fsum(times) / len(times) for arm, times in seconds.items()}
     typical = math.fsum(pace.values()) / len(pace) if pace else math.nan
     epochs = {}
     for arm in arms:

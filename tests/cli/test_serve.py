@@ -19,6 +19,7 @@ from risingsearch import Functions, RisingSearch
 from risingsearch.cli import live_runs
 from risingsearch.cli.live_runs import app_of
 from risingsearch.cli.main import main
+from risingsearch.cli.pace import Pace
 from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.storage.run_directory import JOURNAL
 
@@ -37,12 +38,14 @@ max_epochs: 1
 """
 
 
-def a_search(run_dir, **options):
+CANDIDATES = [{"top": top} for top in (0.3, 0.9, 0.6)]
+
+
+def a_search(run_dir, candidates=CANDIDATES, **options):
     given = {"budget": 9, "max_epochs": 4, "seed": 0, "slice": 1, **options}
     trainable = Functions(
         lambda params, seed: {"epochs": 0, **params}, lambda state: state["top"]
     )
-    candidates = [{"top": top} for top in (0.3, 0.9, 0.6)]
     return RisingSearch(trainable, candidates, run_dir=run_dir, **given)
 
 
@@ -55,7 +58,8 @@ def run_dir(tmp_path):
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch):
     """Let pages be made anew as often as somebody asks."""
-    monkeypatch.setattr(live_runs, "SHARE", float("inf"))
+    for share in ("SHARE", "JUDGING"):
+        monkeypatch.setattr(live_runs, share, float("inf"))
 
 
 def served(*run_dirs):
@@ -183,6 +187,65 @@ def test_several_runs_have_an_overview_and_a_page_each(tmp_path):
     assert client.get("version").json()["version"] != before
 
 
+def test_several_runs_are_compared_as_they_are_now(tmp_path):
+    a_search(tmp_path / "one").run()
+    (tmp_path / "two").mkdir()
+    client = served(tmp_path / "one", tmp_path / "two")
+    assert '<a href="comparison/" target="_top">' in client.get("page").text
+    assert "before two runs have an epoch" in client.get("comparison/page").text
+    before = client.get("comparison/version").json()["version"]
+    a_search(tmp_path / "two", seed=4, budget=7).run()
+    assert client.get("comparison/version").json()["version"] != before
+    page = client.get("comparison/page").text
+    assert "<h1>Comparison of the runs</h1>" in page
+    assert '<th scope="col">one</th><th scope="col">two</th>' in page
+    assert "the budget of 7 epochs is spent" in page
+    assert '<a href="../">All runs</a>' in client.get("comparison/").text
+
+
+def test_runs_of_one_name_are_told_apart_by_their_paths(tmp_path):
+    runs = [tmp_path / folder / "run" for folder in "ab"]
+    for run in runs:
+        a_search(run).run()
+    client = served(*runs)
+    assert [
+        f"<title>{run}</title>" in client.get(f"{k}/").text
+        for k, run in enumerate(runs)
+    ] == [True, True]
+
+
+def test_which_parameters_matter_waits_for_its_share_and_is_then_of_all_arms(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(live_runs, "JUDGING", 1e-9)
+    candidates = [{"top": k / 30} for k in range(30)]
+    search = a_search(tmp_path, candidates=candidates, budget=25, max_epochs=1)
+    client, seen = served(tmp_path), []
+
+    def visit(search, report):
+        client.get("version")
+        seen.append("Too few arms to say: 1 opened" in client.get("page").text)
+
+    search.callbacks = [visit]
+    search.run()
+    assert seen == [True] * 25
+    monkeypatch.setattr(Pace, "is_due", True)
+    before = client.get("version").json()["version"]
+    assert "Too few arms" not in client.get("page").text
+    assert client.get("version").json()["version"] == before
+
+
+def test_a_run_that_begins_anew_in_its_directory_is_shown_from_its_first_epoch(
+    tmp_path,
+):
+    client = served(a_search(tmp_path / "run").run() and tmp_path / "run")
+    assert epochs_on(client) == 9
+    shutil.rmtree(tmp_path / "run")
+    a_search(tmp_path / "run", budget=12, seed=3).run()
+    client.get("version")
+    assert epochs_on(client) == 12
+
+
 class TestCommand:
     def test_prints_a_url_serves_it_and_ends_with_ctrl_c(self, run_dir):
         with subprocess.Popen(
@@ -236,6 +299,10 @@ class TestCommand:
         assert main(["serve", str(run_dir), str(gone)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "gone does not exist: name the run directory" in line
+
+    def test_a_run_that_is_named_twice_is_bad_input(self, run_dir, capsys):
+        assert main(["serve", str(run_dir), str(run_dir)]) == 2
+        assert "run is named twice" in capsys.readouterr().err
 
     def test_a_damaged_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
         journal = run_dir / JOURNAL

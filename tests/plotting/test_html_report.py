@@ -234,7 +234,7 @@ class TestContents:
         assert [value is None for value in late["values"]] == first
 
     def test_of_very_many_metrics_the_rest_is_counted(self, page_of, monkeypatch):
-        monkeypatch.setattr("risingsearch.plotting.html_report.MOST_VALUES", 60)
+        monkeypatch.setattr("risingsearch.plotting.digest.MOST_VALUES", 60)
         data = page_of(search(CANDIDATES, trained=with_loss).run()).data
         assert [metric["name"] for metric in data["others"]] == ["loss"]
         assert data["othersLeftOut"] == 1
@@ -565,7 +565,8 @@ class TestFile:
         folder = ROOT / "risingsearch" / "plotting" / "page"
         names = {path.name for path in folder.iterdir()}
         live = {"live.html", "live.css", "live.js", "overview.html", "overview.css"}
-        assert names - live == {"page.html", "comparison.html", "page.css", *PROGRAM}
+        pages = {"head.html", "page.html", "comparison.html", "page.css"}
+        assert names - live == pages | set(PROGRAM)
         assert live <= names
 
 

@@ -32,13 +32,13 @@ class Page:
 
 @pytest.fixture
 def client():
-    pages = [Page("first"), Page("<b>second</b>")]
-    app = live_app(TOKEN, pages, Page("overview"))
+    below = {"0": Page("first"), "1": Page("<b>second</b>")}
+    app = live_app(TOKEN, {"": Page("overview"), **below})
     return TestClient(app, base_url="http://127.0.0.1:8000")
 
 
 def alone(page):
-    return TestClient(live_app(TOKEN, [page]), base_url="http://127.0.0.1:8000")
+    return TestClient(live_app(TOKEN, {"": page}), base_url="http://127.0.0.1:8000")
 
 
 @pytest.mark.parametrize(
