@@ -15,6 +15,7 @@ from typing import NamedTuple
 from risingsearch.arms import Arm, Job
 from risingsearch.errors import InvalidParameterError, PolicyError, RisingSearchError
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.units import BY_THE_CLOCK, SECONDS
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import Replayed, RisingSearch
 from risingsearch.storage.journal import Event
@@ -150,7 +151,9 @@ class Follower:
         """Return how long the rest of the budget takes, at the pace of late."""
         scheduler = replayed.search.scheduler
         rest = scheduler.budget - scheduler.spent
-        if scheduler.unit != "wall_seconds":
+        if scheduler.unit in BY_THE_CLOCK:
+            rest *= SECONDS[scheduler.unit]
+        else:
             rest *= _seconds_per(scheduler, replayed.recorded.events)
         written = os.stat(self.path / JOURNAL).st_mtime
         left = rest - max(0.0, time.time() - written)
@@ -183,7 +186,7 @@ def _seconds_per(scheduler: Scheduler, events: Sequence[Event]) -> float:
 def _spent(scheduler: Scheduler, event: Event) -> float:
     """Return what a job has taken of the budget."""
     if scheduler.unit != "epochs":
-        return float(event["elapsed"])
+        return float(event.get("cost", event["elapsed"]) or 0.0)
     n_epochs, costs = len(event["scores"]), scheduler.epoch_costs
     if costs is None:
         return n_epochs

@@ -164,7 +164,9 @@ def test_a_larger_budget_is_seen(tmp_path):
     [
         (24, "epochs"),
         (Budget(seconds=1e3), "seconds"),
+        (Budget(hours=0.3), "hours"),
         (Budget(wall_seconds=1e3), "wall_seconds"),
+        (Budget(wall_hours=0.3), "wall_hours"),
     ],
 )
 def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, unit):
@@ -172,7 +174,7 @@ def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, uni
     follower = Follower(tmp_path)
     first = follower.look()
     assert first.unit == unit
-    assert math.isnan(first.seconds_left) == (unit != "wall_seconds")
+    assert math.isnan(first.seconds_left) == (not unit.startswith("wall"))
     left = []
     search.callbacks = [
         lambda search, report: left.append(follower.look().seconds_left)
@@ -199,6 +201,19 @@ def test_the_time_left_counts_what_the_epochs_cost(tmp_path):
     spent = sum(costs[row["epoch"] - 1] for row in history)
     assert standing.spent == spent > len(history)
     assert standing.seconds_left == pytest.approx(clock * (60 - spent) / spent)
+
+
+@pytest.mark.parametrize("unit", ["hours", "wall_hours"])
+def test_the_time_left_is_in_seconds_whatever_the_budget_is_in(tmp_path, unit):
+    search = a_search(tmp_path, budget=Budget(**{unit: 1.0}))
+    search.run()
+    ahead = time.time() + 1e6  # so that no time has passed since
+    os.utime(tmp_path / JOURNAL, (ahead, ahead))
+    standing = Follower(tmp_path).look()
+    result = standing.result
+    pace = result.wall_seconds / result.training_seconds if unit == "hours" else 1.0
+    expected = pace * 3600 * (1.0 - standing.spent)
+    assert standing.seconds_left == pytest.approx(expected, rel=0.1)
 
 
 def test_failures_are_seen(tmp_path):
