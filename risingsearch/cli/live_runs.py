@@ -27,9 +27,9 @@ from risingsearch.search.results import SearchResult
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-SHARE = 0.03
+SHARE = 0.035
 """Of a core, at most, that is spent on looking at the runs and making their pages."""
-JUDGING = 0.01
+JUDGING = 0.005
 """And on which parameters matter, which takes longer and changes little by an epoch."""
 DAMAGED = "damaged"
 COMPARISON = "comparison"
