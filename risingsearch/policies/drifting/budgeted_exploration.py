@@ -32,13 +32,13 @@ class BudgetedExploration(NamedTuple):
 
     Rate-optimal parameters, with ``L`` = ``lipschitz`` and natural logarithms:
 
-    =================  ==========================  ===================================
-    ``rate``           ``E``                       ``B``
-    =================  ==========================  ===================================
-    "smooth" (5.4)     L^-2/5 T^4/5 ln^1/5 T       L^-1/5 T^2/5 ln^3/5 T
-    "smooth", k (6.2)  that k^-3/5 ln^1/5 k        sqrt(E ln T ln k / k)
-    "non-smooth" (5.2) L^-2/3 T^2/3 ln^1/3 T       L^-1/3 T^1/3 ln^2/3 T
-    =================  ==========================  ===================================
+    ==================  ==========================  ==================================
+    ``rate``            ``E``                       ``B``
+    ==================  ==========================  ==================================
+    "smooth" (5.4)      L^-2/5 T^4/5 ln^1/5 T       L^-1/5 T^2/5 ln^3/5 T
+    "smooth", k (6.2)   that k^-3/5 ln^1/5 k        sqrt(E ln T ln k / k)
+    "non-smooth" (5.2)  L^-2/3 T^2/3 ln^1/3 T       L^-1/3 T^1/3 ln^2/3 T
+    ==================  ==========================  ==================================
 
     Theorem 6.2 holds for smooth arms; with several drifting arms and "non-smooth" the
     one-armed parameters are used, as in the paper's own experiments. Two misprints are

@@ -23,7 +23,7 @@ class FEWA(NamedTuple):
     For rewards that fall with the pulls of their arm, in any way; it needs neither how
     fast they fall nor the number of rounds, which only bounds its memory. With
     :math:`\bar x_i(h)` the mean of the arm's last :math:`h` rewards, the arms go
-    through one filter after another, :math:`h = 1, 2, \dots`. The filter keeps those
+    through one filter after another, :math:`h = 1, 2, \ldots`. The filter keeps those
     with
 
     .. math:: \bar x_i(h) \ge \max_j \bar x_j(h)

@@ -20,7 +20,7 @@ def plateau_models(
 ) -> Floats:
     r"""Return the falling plateaus of the rotting benchmark, one model a row.
 
-    Under the exponent :math:`\theta` pull :math:`j = 1, 2, \dots` has the mean
+    Under the exponent :math:`\theta` pull :math:`j = 1, 2, \ldots` has the mean
     :math:`(\lfloor j / p \rfloor + 1)^{-\theta}`, with plateaus of :math:`p` pulls (the
     first one is a pull shorter).
 

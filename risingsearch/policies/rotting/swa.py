@@ -120,7 +120,7 @@ class WSWA(NamedTuple):
     r"""wSWA: SWA in epochs of doubling length, each forgetting all before.
 
     For rewards that fall with the pulls of their arm, when the number of rounds is not
-    known; it only bounds the memory. Epoch :math:`j = 0, 1, \dots` covers the rounds
+    known; it only bounds the memory. Epoch :math:`j = 0, 1, \ldots` covers the rounds
     :math:`2^j` to :math:`2^{j+1} - 1` and runs SWA anew for the horizon :math:`2^j`,
     its ramp-up included; the last one is cut where the rounds end (Corollary 3.1.1).
     Early epochs, too short for their ramp-up, are round-robin.
