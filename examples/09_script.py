@@ -7,15 +7,15 @@ trains the epochs that it is told, and prints a line of JSON for each. This one 
 Python, and uses nothing but its standard library.
 """
 
-import os
 import tempfile
 from pathlib import Path
 
 from risingsearch import RisingSearch
 from risingsearch.cli.main import main
 
-os.chdir(tempfile.mkdtemp())
-Path("train.py").write_text("""
+folder = Path(tempfile.mkdtemp())
+script, sweep, run_dir = folder / "train.py", folder / "sweep.yaml", folder / "run"
+script.write_text("""
 import json, os
 from pathlib import Path
 
@@ -30,10 +30,10 @@ for epoch in range(first + 1, last + 1):
     print(json.dumps({"epoch": epoch, "score": -((x * x - 1) ** 2)}))
 kept.write_text(json.dumps(x))
 """)
-Path("sweep.yaml").write_text("""
-command: [python3, train.py]
+sweep.write_text(f"""
+command: [python3, {script}]
 parameters:
-  rate: {type: log-uniform, low: 1e-4, high: 1e-1}
+  rate: {{type: log-uniform, low: 1e-4, high: 1e-1}}
 budget: 24
 max_epochs: 8
 slice: 2
@@ -41,12 +41,11 @@ seed: 0
 """)
 
 # %%
-# In a terminal this is ``risingsearch run sweep.yaml``.
+# In a terminal this is ``risingsearch run sweep.yaml --run-dir run``.
 
-main(["run", "sweep.yaml"])
+main(["run", str(sweep), "--run-dir", str(run_dir)])
 
 # %%
 # What it has found is in its run directory, also while it goes on.
 
-result = RisingSearch.saved_result("runs/sweep")
-result.plot_curves(labels={row["arm"]: f"arm {row['arm']}" for row in result.history})
+RisingSearch.saved_result(run_dir).plot_curves()

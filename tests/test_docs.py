@@ -28,9 +28,18 @@ from risingsearch.policies import list_policies, resolve_policy
 from risingsearch.scripts.sweep import checked_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def written(pattern):
+    """Return the files in docs/ but for those that a build of the site has left."""
+    built = (ROOT / "docs" / "generated", ROOT / "docs" / "_build")
+    found = sorted((ROOT / "docs").rglob(pattern))
+    return [path for path in found if not set(built) & set(path.parents)]
+
+
+PAGES = [ROOT / "README.md", *written("*.md")]
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
-NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
+NOTEBOOKS = written("*.ipynb")
 LINKING = [*PAGES, *NOTEBOOKS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -29,7 +29,9 @@ UNPACKED = (ROOT / "PKG-INFO").exists()  # from a source distribution: it holds 
 
 OLDEST = " ".join(line.replace(">=", "==") for line in PROJECT["dependencies"])
 
-FOLDERS = (".ci", "benchmarks", "docs", "integrations", "risingsearch", "tests")
+FOLDERS = (
+    ".ci", "benchmarks", "docs", "examples", "integrations", "risingsearch", "tests",
+)  # fmt: skip
 FILES = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -84,7 +86,7 @@ class TestMetadata:
 
     def test_the_extras_exist(self):
         assert set(EXTRAS) == {
-            "all", "bench", "cli", "configspace", "dask", "mlflow", "notebook",
+            "all", "bench", "cli", "configspace", "dask", "docs", "mlflow", "notebook",
             "optuna", "plot", "ray", "serve", "sim", "sklearn", "tensorboard", "test",
             "torch", "wandb",
         }  # fmt: skip
@@ -117,7 +119,7 @@ def copy_sources(to):
     for name in FILES:
         shutil.copy(ROOT / name, to)
     for name in FOLDERS:
-        ignore = shutil.ignore_patterns("__pycache__")
+        ignore = shutil.ignore_patterns("__pycache__", "_build", "generated")
         shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=ignore)
 
 
@@ -128,9 +130,12 @@ def sdist(tmp_path_factory):
     copy_sources(folder / "source")
     paths = [path for path in (folder / "source").rglob("*") if path.is_file()]
     names = {path.relative_to(folder / "source").as_posix() for path in paths}
-    for name in ("risingsearch", "tests/golden"):
-        (folder / "source" / name / "__pycache__").mkdir()
-        (folder / "source" / name / "__pycache__" / "left.pyc").touch()
+    for name in (
+        "risingsearch/__pycache__", "tests/golden/__pycache__", "docs/generated",
+        "docs/_build",
+    ):  # fmt: skip
+        (folder / "source" / name).mkdir()
+        (folder / "source" / name / "left.pyc").touch()
     (folder / "out").mkdir()
     with tarfile.open(build("sdist", folder / "source", folder / "out")) as archive:
         archive.extractall(folder / "unpacked", filter="data")
@@ -236,6 +241,7 @@ class TestContinuousIntegration:
         "ruff check",
         "ruff format --check",
         "mypy",
+        "python -m sphinx -W -b html docs docs/_build/html",
     )
     PUBLISHED = (
         "python3 -m venv BUILT/tools",

@@ -1,0 +1,63 @@
+"""How Sphinx makes the site of these pages: see CONTRIBUTING.md."""
+
+import os
+import sys
+from pathlib import Path
+
+import risingsearch
+
+os.environ["OMP_NUM_THREADS"] = "1"  # models this small only wait for more threads
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "extensions"))
+
+project = "risingsearch"
+author = copyright = "the risingsearch developers"
+version = release = risingsearch.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "formulas",
+    "forge_pages",
+    "api_pages",
+    "policy_pages",
+    "linked_names",
+]
+exclude_patterns = ["_build", "coming-from/*/*", "generated/examples/*.py"]
+
+myst_heading_anchors = 4
+nb_execution_mode = "off"  # the tests run the notebooks
+
+autosummary_generate = False  # a page for each module, not for each name
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc's sections name the types
+numpydoc_show_class_members = False
+copybutton_exclude = ".linenos, .gp, .go"  # of a session only what is typed
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "generated/examples",
+    "filename_pattern": r"/(?!07_ray)\w+\.py$",  # Ray starts slowly: a test runs it
+    "within_subsection_order": "FileNameSortKey",
+    "notebook_extensions": set(),
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "show_signature": False,
+    "capture_repr": (),  # what an example shows it prints or draws
+    "min_reported_time": 1e9,  # a time says more of the machine than of the example
+    "reset_modules": ("matplotlib",),
+    "abort_on_example_error": True,
+}
+
+html_theme = "furo"
+html_math_renderer = "mathml"
+html_title = "risingsearch"
+html_static_path = ["static", "images"]  # HTML in the README needs the images there
+html_css_files = ["site.css"]
+html_copy_source = False
