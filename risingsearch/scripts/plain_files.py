@@ -5,9 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 
-from risingsearch.errors import ScriptError
+from risingsearch.errors import ScriptError, SetupError
+
+if sys.platform == "win32":
+    msg = (
+        "searches over scripts need Linux or macOS, and this is Windows: run them in "
+        "WSL, or search in Python with RisingSearch"
+    )
+    raise SetupError(msg)
 
 DEEPEST = 100  # folders inside each other
 _KINDS = (

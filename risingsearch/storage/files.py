@@ -100,8 +100,8 @@ def sync_tree(folder: Path) -> None:
         if path.is_dir() and not path.is_symlink():
             sync_folder(path)
         elif path.is_file() and not path.is_symlink():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+            with path.open("rb" if os.name == "posix" else "r+b") as file:
+                os.fsync(file.fileno())  # Windows takes it from those who may write
     sync_folder(folder)
 
 

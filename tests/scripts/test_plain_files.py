@@ -1,11 +1,13 @@
 """What is not a file is not opened, and no link is followed."""
 
+import importlib.util
 import os
 import socket
+import sys
 
 import pytest
 
-from risingsearch.errors import ScriptError
+from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.plain_files import (
     DEEPEST,
     check_folder,
@@ -74,3 +76,10 @@ def test_folders_without_an_end(tmp_path):
     os.makedirs(os.path.join(tmp_path, *["x"] * (DEEPEST + 2)))
     with pytest.raises(ScriptError, match=f"folders more than {DEEPEST} deep"):
         check_tree(tmp_path)
+
+
+def test_windows_is_told_what_to_use_instead(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    module = importlib.util.find_spec("risingsearch.scripts.plain_files")
+    with pytest.raises(SetupError, match="need Linux or macOS, and this is Windows"):
+        module.loader.exec_module(importlib.util.module_from_spec(module))
