@@ -8,8 +8,6 @@ The names below are loaded when they are first used, so importing the package is
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
-
 __all__ = [
     "POLICIES",
     "Arm",
@@ -60,6 +58,8 @@ __all__ = [
 # A literal, because importing typing would cost more than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    __version__: str
+
     from risingsearch.arms import Arm, Budget, EpochFacts, Job, Report, SearchFacts
     from risingsearch.curves import list_environments, make_environment
     from risingsearch.errors import (
@@ -156,6 +156,10 @@ _MODULES = {
 if not TYPE_CHECKING:  # a type checker that saw this would believe any name
 
     def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("risingsearch")
         if name not in _MODULES:
             msg = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(msg)

@@ -30,14 +30,18 @@ UNPACKED = (ROOT / "PKG-INFO").exists()  # from a source distribution: it holds 
 OLDEST = " ".join(line.replace(">=", "==") for line in PROJECT["dependencies"])
 
 FOLDERS = (
-    ".ci", "benchmarks", "docs", "examples", "integrations", "risingsearch", "tests",
+    ".ci", ".github", "benchmarks", "docs", "examples", "integrations", "risingsearch",
+    "tests",
 )  # fmt: skip
 FILES = (
     "CHANGELOG.md",
+    "CITATION.cff",
     "CONTRIBUTING.md",
     "LICENSE",
     "MANIFEST.in",
     "README.md",
+    "SECURITY.md",
+    "noxfile.py",
     "pyproject.toml",
 )
 
@@ -139,7 +143,8 @@ def sdist(tmp_path_factory):
     (folder / "out").mkdir()
     with tarfile.open(build("sdist", folder / "source", folder / "out")) as archive:
         archive.extractall(folder / "unpacked", filter="data")
-    return names, folder / "unpacked" / f"risingsearch-{PROJECT['version']}"
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return names, unpacked
 
 
 def test_a_source_distribution_holds_every_file_once(sdist):
@@ -241,12 +246,18 @@ class TestContinuousIntegration:
         "ruff check",
         "ruff format --check",
         "mypy",
+        "check-jsonschema --builtin-schema vendor.github-workflows "
+        ".github/workflows/docs.yml .github/workflows/publish.yml "
+        ".github/workflows/tests.yml",
+        "check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff",
         "python -m sphinx -W -b html docs docs/_build/html",
     )
     PUBLISHED = (
         "python3 -m venv BUILT/tools",
-        "pip install build",
+        "pip install build twine check-wheel-contents",
         "python -m build --outdir BUILT",
+        "twine check --strict BUILT/risingsearch-0.tar.gz BUILT/risingsearch-0.whl",
+        "check-wheel-contents BUILT/risingsearch-0.whl",
         "pip wheel --no-deps --wheel-dir BUILT/pip .",
         "python3 -m venv .venv",
         "pip install -e .[sklearn,plot]",
@@ -291,6 +302,7 @@ class TestContinuousIntegration:
         shutil.copy(ROOT / ".ci" / "run", checkout / ".ci")
         shutil.copy(ROOT / "pyproject.toml", checkout)
         scripts = {checkout / ".ci" / "postgres": self.POSTGRES}
+        shutil.copytree(ROOT / ".github", checkout / ".github")
         for folder in (tmp_path / "tools", checkout / ".venv" / "bin"):
             folder.mkdir(parents=True)
             for tool in {call.partition(" ")[0] for call in self.CHECKED}:

@@ -1,10 +1,10 @@
 """What ``import risingsearch`` offers, and that it costs nothing."""
 
 import ast
+import importlib.metadata
 import inspect
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -92,9 +92,8 @@ def test_an_unknown_name_is_an_attribute_error():
         risingsearch.Nothing  # noqa: B018
 
 
-def test_the_version_is_that_of_the_project():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert risingsearch.__version__ == project["version"]
+def test_the_version_is_the_one_that_is_installed():
+    assert risingsearch.__version__ == importlib.metadata.version("risingsearch")
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -71,6 +71,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return DONE
 
 
+class _Version(argparse.Action):
+    """Look the version up only where it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        print(f"risingsearch {risingsearch.__version__}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="risingsearch",
@@ -78,9 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 done, 2 bad input, 3 the search failed, 130 interrupted",
     )
     parser.add_argument(
-        "--version",
-        action="version",
-        version=f"risingsearch {risingsearch.__version__}",
+        "--version", action=_Version, nargs=0, help="show the version and exit"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 

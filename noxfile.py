@@ -1,0 +1,124 @@
+"""What a release has to pass before it is tagged: ``nox`` runs all of it.
+
+``nox -l`` lists the sessions; ``nox -s build "oldest(part='sklearn')"`` runs two. A
+Python that is not installed is left out, and the summary at the end says so.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+PROJECT = PYPROJECT["project"]
+PYTHONS = nox.project.python_versions(PYPROJECT)
+OLDEST_PYTHON = PYTHONS[0]
+DIST = Path("dist")
+TOOLS = ("hypothesis", "pytest", "pytest-xdist")
+
+
+class Part(NamedTuple):
+    """Tests of one extra, and what they import besides."""
+
+    tests: list[str]
+    extra: str = ""
+    besides: tuple[str, ...] = ()
+    has_oldest: bool = True
+
+
+PARTS = {
+    "numpy": Part(
+        [
+            "tests/storage",
+            "tests/scheduling/test_scheduler.py",
+            "tests/search/test_search.py",
+            "tests/search/test_workers.py",
+        ]
+    ),
+    "sklearn": Part(["tests/integrations/sklearn/test_search_cv.py"], "sklearn"),
+    "optuna": Part(
+        [
+            "tests/integrations/optuna/test_arms.py",
+            "tests/integrations/optuna/test_pruner.py",
+            "tests/integrations/optuna/test_sampler.py",
+            "tests/integrations/optuna/test_study.py",
+        ],
+        "optuna",
+        ("scikit-learn",),
+    ),
+    "ray": Part(["tests/integrations/ray"], "ray"),
+    "dask": Part(
+        [
+            "tests/integrations/dask/test_chunks.py",
+            "tests/integrations/dask/test_remote.py",
+            "tests/integrations/dask/test_placement.py",
+        ],
+        "dask",
+    ),
+    # PyPI's builds for Linux bring gigabytes of CUDA, and those for CPUs, at
+    # https://download.pytorch.org/whl/cpu, are pinned: the oldest was not tried.
+    "torch": Part(
+        [
+            "tests/integrations/torch/test_batches.py",
+            "tests/integrations/torch/test_snapshots.py",
+            "tests/integrations/torch/test_trainable.py",
+        ],
+        besides=("torch==2.13.0+cpu; sys_platform == 'linux'", "scikit-learn"),
+        has_oldest=False,
+    ),
+}
+
+
+@nox.session(python=OLDEST_PYTHON)
+def build(session: nox.Session) -> None:
+    """Build what is published, and check its metadata and its content."""
+    session.install("build", "check-wheel-contents", "twine")
+    for left in DIST.glob("risingsearch-*"):
+        left.unlink()
+    session.run("python", "-m", "build", "--outdir", str(DIST))
+    built = [str(path) for path in DIST.glob("risingsearch-*")]
+    session.run("twine", "check", "--strict", *built)
+    session.run("check-wheel-contents", str(_built(session, "*.whl")))
+
+
+@nox.session(python=PYTHONS)
+@nox.parametrize("kind", ["*.whl", "*.tar.gz"], ids=["wheel", "sdist"])
+def installed(session: nox.Session, kind: str) -> None:
+    """Install what is published where nothing else is, and search with it."""
+    session.install(str(_built(session, kind)))
+    session.run("python", "-I", ".ci/installed.py")
+    session.run("risingsearch", "policies", silent=True)
+
+
+@nox.session(python=OLDEST_PYTHON)
+@nox.parametrize("part", [name for name, part in PARTS.items() if part.has_oldest])
+def oldest(session: nox.Session, part: str) -> None:
+    """Run the tests of a dependency in the oldest version that is allowed."""
+    extra = PROJECT["optional-dependencies"].get(PARTS[part].extra, [])
+    bounds = [*PROJECT["dependencies"], *extra]
+    _test(session, PARTS[part], [bound.replace(">=", "==") for bound in bounds])
+
+
+@nox.session(python=PYTHONS)
+@nox.parametrize("part", list(PARTS))
+def newest(session: nox.Session, part: str) -> None:
+    """Run the tests of a dependency in its newest version."""
+    _test(session, PARTS[part], [])
+
+
+def _test(session: nox.Session, part: Part, bounds: list[str]) -> None:
+    wheel = _built(session, "*.whl").resolve().as_uri()
+    session.install(
+        f"risingsearch[{part.extra}] @ {wheel}", *part.besides, *bounds, *TOOLS
+    )
+    session.run("python", "-m", "pytest", *session.posargs, *part.tests)
+
+
+def _built(session: nox.Session, pattern: str) -> Path:
+    found = list(DIST.glob(f"risingsearch-{pattern}"))
+    if len(found) != 1:
+        session.error("there is nothing to install: run nox -s build first")
+    return found[0]
