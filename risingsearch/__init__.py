@@ -8,6 +8,8 @@ The names below are loaded when they are first used, so importing the package is
 
 from __future__ import annotations
 
+__version__: str
+
 __all__ = [
     "POLICIES",
     "Arm",
@@ -58,8 +60,6 @@ __all__ = [
 # A literal, because importing typing would cost more than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    __version__: str
-
     from risingsearch.arms import Arm, Budget, EpochFacts, Job, Report, SearchFacts
     from risingsearch.curves import list_environments, make_environment
     from risingsearch.errors import (
