@@ -1,5 +1,6 @@
 """Figures and reports of searches."""
 
 from risingsearch.plotting.figures import plot_allocation, plot_curves
+from risingsearch.plotting.pauses import plot_pauses
 
-__all__ = ["plot_allocation", "plot_curves"]
+__all__ = ["plot_allocation", "plot_curves", "plot_pauses"]

@@ -8,109 +8,25 @@ told apart with any colour vision.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from risingsearch.arms import sign_of
-from risingsearch.checks import checked_choice
-from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.plotting.epochs import (
+    RUNNERS_UP,
+    WINNER,
+    Epochs,
+    Ink,
+    best_rows,
+    new_axes,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
-# Okabe and Ito's palette, the winner's colour first.
-WINNER = "#D55E00"
-RUNNERS_UP = ("#0072B2", "#E69F00", "#56B4E9", "#009E73")
-FAILED = "#000000"
-GUIDE = "#E4E4E4"
-ALSO_RAN = "#BDBDBD"
 LABEL_SIZE = 7  # points, of the arms' names
-LABEL_LENGTH = 32  # characters of them
-
-
-class _Epochs(NamedTuple):
-    """The columns of a history, and which of its rows is the best."""
-
-    arm: NDArray[np.int64]
-    epoch: NDArray[np.int64]
-    score: NDArray[np.float64]  # NaN: failed
-    best: int | None  # None: all failed
-    maximize: bool
-    labels: Mapping[int, str]
-    metric: str
-
-    @classmethod
-    def read(
-        cls,
-        history: Sequence[Mapping[str, Any]],
-        direction: str,
-        labels: Mapping[int, str] | None,
-        metric: str,
-    ) -> _Epochs:
-        """Take the columns that the figures need out of the rows."""
-        checked_choice("direction", direction, ("maximize", "minimize"))
-        if len(history) == 0:
-            msg = "history is empty; plot it after the first epoch"
-            raise InvalidParameterError(msg)
-        score = np.array([row["score"] for row in history], dtype=np.float64)
-        score[~np.isfinite(score)] = np.nan
-        maximize = sign_of(direction) > 0.0
-        best = None
-        if np.isfinite(score).any():
-            best = int(np.nanargmax(score if maximize else -score))
-        return cls(
-            arm=np.array([row["arm"] for row in history], dtype=np.int64),
-            epoch=np.array([row["epoch"] for row in history], dtype=np.int64),
-            score=score,
-            best=best,
-            maximize=maximize,
-            labels=labels or {},
-            metric=_as_text(metric),
-        )
-
-    def name(self, arm: int) -> str:
-        """Return the label of an arm, shortened to fit a figure."""
-        return _as_text(str(self.labels.get(arm, f"arm {arm}")))
-
-    def describe(self, row: int) -> str:
-        """Return the name of a row's arm, with the score and epoch of the row."""
-        name = self.name(int(self.arm[row]))
-        return f"{name}: {self.score[row]:.4g} at epoch {self.epoch[row]}"
-
-    @property
-    def n_arms(self) -> int:
-        """How many arms were opened."""
-        return len(np.unique(self.arm))
-
-    def limits(self) -> tuple[float, float]:
-        """Return the range of the scores without those that are far out."""
-        return score_limits(self.score, maximize=self.maximize)
-
-
-def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
-    """Return the range of scores without those that are far out.
-
-    Far out is beyond Tukey's outer fence, at the bad end only: one diverged run must
-    not flatten all others.
-
-    Examples
-    --------
-    >>> score_limits([0.5, 0.55, 0.7, 0.65, 0.6, -900.0], maximize=True)
-    (0.5, 0.7)
-    """
-    scores = np.asarray(given, dtype=np.float64)
-    scores = scores[np.isfinite(scores)]
-    if len(scores) == 0:
-        return 0.0, 1.0
-    quarter, three_quarters = np.quantile(scores, (0.25, 0.75))
-    reach = 3.0 * (three_quarters - quarter)
-    if reach > 0 and maximize:
-        scores = scores[scores >= quarter - reach]
-    elif reach > 0:
-        scores = scores[scores <= three_quarters + reach]
-    return float(scores.min()), float(scores.max())
 
 
 def plot_allocation(
@@ -162,15 +78,15 @@ def plot_allocation(
     Where 3 epochs went, over 2 arms
     best score (star) is of arm 1: 0.7 at epoch 2
     """
-    epochs = _Epochs.read(history, direction, labels, metric)
+    epochs = Epochs.read(history, direction, labels, metric)
     arms, row = _rows(epochs)
     if ax is None:
-        ax = _new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
+        ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
     title = f"Where {len(epochs.arm):,} epochs went, over {epochs.n_arms:,} arms"
     failed = np.flatnonzero(np.isnan(epochs.score))
     if len(failed):
-        ax.plot(failed + 0.5, row[failed], "x", color=FAILED, markersize=4)
+        ax.plot(failed + 0.5, row[failed], "x", color=Ink.on(ax).failed, markersize=4)
         title += f", {len(failed):,} failed (cross)"
     if epochs.best is not None:
         ax.plot(
@@ -190,7 +106,7 @@ def plot_allocation(
     ax.set_ylim(len(arms) - 0.4, -0.6)
     ax.set_xlabel("epochs spent")
     ax.set_ylabel("arms, the most trained on top")
-    _whole_numbers(ax)
+    whole_numbers(ax)
     _name_rows(ax, epochs, arms)
     return ax
 
@@ -231,10 +147,10 @@ def plot_curves(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
-    epochs = _Epochs.read(history, direction, labels, metric)
+    epochs = Epochs.read(history, direction, labels, metric)
     if ax is None:
-        ax = _new_axes(8.0, 4.8)
-    leaders = _best_rows(epochs)[: len(RUNNERS_UP) + 1]
+        ax = new_axes(8.0, 4.8)
+    leaders = best_rows(epochs)[: len(RUNNERS_UP) + 1]
     for place, best in enumerate(leaders):
         _draw_leader(ax, epochs, best, place)
     _draw_also_rans(ax, epochs, epochs.arm[leaders])
@@ -243,29 +159,7 @@ def plot_curves(
     return ax
 
 
-def _as_text(given: str) -> str:
-    """Return a text that fits a figure, of which matplotlib makes no formula."""
-    if len(given) > LABEL_LENGTH:
-        given = given[: LABEL_LENGTH - 1].rstrip() + "…"
-    return given.replace("$", r"\$")
-
-
-def _new_axes(width: float, height: float) -> Axes:
-    try:
-        from matplotlib import pyplot
-    except ModuleNotFoundError as error:
-        raise missing("matplotlib", extra="plot") from error
-    _, ax = pyplot.subplots(figsize=(width, height), dpi=150, layout="constrained")
-    return ax
-
-
-def _whole_numbers(ax: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-
-
-def _rows(epochs: _Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the arms from top to bottom, and the row of every epoch.
 
     The most trained arm is on top; of equals the winner, then the one opened first.
@@ -281,7 +175,7 @@ def _rows(epochs: _Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return arms[order], row[index]
 
 
-def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
+def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
     from matplotlib.collections import PolyCollection
 
     told = np.arange(len(row))
@@ -289,11 +183,12 @@ def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
     y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
     corners: Any = np.stack([x, y], axis=2)
     low, high = epochs.limits()
+    ink = Ink.on(ax)
     blocks = PolyCollection(
         corners,
         array=np.ma.masked_invalid(epochs.score),
-        # The better, the darker: the eye goes to what stands out from the paper.
-        cmap="cividis_r" if epochs.maximize else "cividis",
+        # The better, the further from the ground: the eye goes to what stands out.
+        cmap="cividis" if epochs.maximize == ink.dark else "cividis_r",
         clim=(low, high),
         # An edge of its own keeps a block visible that is narrower than a pixel.
         edgecolors="face",
@@ -303,7 +198,7 @@ def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
     ax.add_collection(blocks)
     rows, opened = np.unique(row, return_index=True)
     left = len(row) - np.unique(row[::-1], return_index=True)[1]
-    ax.hlines(rows, opened, left, color=GUIDE, linewidth=0.6, zorder=1)
+    ax.hlines(rows, opened, left, color=ink.guide, linewidth=0.6, zorder=1)
     if epochs.best is not None:
         below, above = (epochs.score < low).any(), (epochs.score > high).any()
         extend = "min" if below else "max" if above else "neither"
@@ -312,7 +207,7 @@ def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
         )
 
 
-def _name_rows(ax: Axes, epochs: _Epochs, arms: NDArray[np.int64]) -> None:
+def _name_rows(ax: Axes, epochs: Epochs, arms: NDArray[np.int64]) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     step = int(np.ceil(1.15 * LABEL_SIZE * len(arms) / points))
@@ -330,18 +225,7 @@ def _name_rows(ax: Axes, epochs: _Epochs, arms: NDArray[np.int64]) -> None:
         text.set(color=WINNER, fontweight="bold")
 
 
-def _best_rows(epochs: _Epochs) -> list[int]:
-    """Return the best row of every arm that has one, the best arm first."""
-    good = epochs.score if epochs.maximize else -epochs.score
-    best: dict[int, int] = {}
-    for row in np.flatnonzero(np.isfinite(good)).tolist():
-        arm = int(epochs.arm[row])
-        if arm not in best or good[row] > good[best[arm]]:
-            best[arm] = row
-    return sorted(best.values(), key=lambda row: (-good[row], row))
-
-
-def _draw_also_rans(ax: Axes, epochs: _Epochs, leaders: NDArray[np.int64]) -> None:
+def _draw_also_rans(ax: Axes, epochs: Epochs, leaders: NDArray[np.int64]) -> None:
     # One line for all of them: a NaN between two arms lifts the pen.
     rows = np.flatnonzero(np.isfinite(epochs.score) & ~np.isin(epochs.arm, leaders))
     rows = rows[np.argsort(epochs.arm[rows], kind="stable")]
@@ -352,7 +236,7 @@ def _draw_also_rans(ax: Axes, epochs: _Epochs, leaders: NDArray[np.int64]) -> No
         np.insert(epochs.epoch[rows].astype(np.float64), starts, np.nan),
         np.insert(epochs.score[rows], starts, np.nan),
         ".-",
-        color=ALSO_RAN,
+        color=Ink.on(ax).also_ran,
         linewidth=0.7,
         markersize=2,
         label=f"{len(starts) + 1:,} others",
@@ -360,7 +244,7 @@ def _draw_also_rans(ax: Axes, epochs: _Epochs, leaders: NDArray[np.int64]) -> No
     )
 
 
-def _draw_leader(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
+def _draw_leader(ax: Axes, epochs: Epochs, best: int, place: int) -> None:
     winner = place == 0
     rows = np.flatnonzero(np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best]))
     ax.plot(
@@ -377,7 +261,7 @@ def _draw_leader(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
     )
 
 
-def _mark_failures(ax: Axes, epochs: _Epochs) -> None:
+def _mark_failures(ax: Axes, epochs: Epochs) -> None:
     failed = np.isnan(epochs.score)
     if failed.any():
         # Without a score there is no height: the marks stand along the bad end.
@@ -386,19 +270,19 @@ def _mark_failures(ax: Axes, epochs: _Epochs) -> None:
             epochs.epoch[failed],
             np.full(failed.sum(), height),
             "x",
-            color=FAILED,
+            color=Ink.on(ax).failed,
             markersize=4,
             label=f"{failed.sum():,} failed",
             transform=ax.get_xaxis_transform(),
         )
 
 
-def _frame_curves(ax: Axes, epochs: _Epochs) -> None:
+def _frame_curves(ax: Axes, epochs: Epochs) -> None:
     low, high = epochs.limits()
     margin = 0.06 * (high - low) or 0.5
     ax.set_ylim(low - margin, high + margin)
     ax.set_xlim(0.5, 1.02 * epochs.epoch.max() + 0.5)
-    _whole_numbers(ax)
+    whole_numbers(ax)
     ax.set_xlabel("epochs of the arm")
     ax.set_ylabel(epochs.metric)
     title = f"Learning curves of {epochs.n_arms:,} arms, {len(epochs.arm):,} epochs"

@@ -16,7 +16,7 @@ from risingsearch.plotting.charts import (
     swatch,
     thinned,
 )
-from risingsearch.plotting.figures import score_limits
+from risingsearch.plotting.epochs import score_limits
 from risingsearch.plotting.words import (
     NOTHING,
     as_text,

@@ -8,7 +8,7 @@ from typing import Any
 
 from risingsearch.arms import sign_of
 from risingsearch.plotting.charts import Line, legend, line_chart, steps
-from risingsearch.plotting.figures import score_limits
+from risingsearch.plotting.epochs import score_limits
 from risingsearch.plotting.importance import (
     FEWEST_ARMS,
     LEVEL,

@@ -1,0 +1,76 @@
+"""The figure of pauses shows which arm trained when, and how it scored."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.plotting import plot_allocation, plot_pauses
+from risingsearch.plotting.epochs import WINNER
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def rows(*told):
+    return [{"arm": a, "epoch": e, "score": s} for a, e, s in told]
+
+
+# Arm 0 waits while arm 1 trains, and wins in the end.
+HISTORY = rows((0, 1, 0.3), (1, 1, 0.4), (1, 2, 0.5), (0, 2, 0.6), (0, 3, 0.7))
+
+
+def drawn(ax, color, line):
+    """Return the points of the lines of one colour and kind."""
+    return [
+        np.column_stack([found.get_xdata(), found.get_ydata()]).tolist()
+        for found in ax.get_lines()
+        if found.get_color() == color and found.get_linestyle() == line
+    ]
+
+
+def test_a_curve_is_solid_where_the_arm_trains_and_dotted_over_its_pause():
+    ax = plot_pauses(HISTORY)
+    assert drawn(ax, WINNER, "-") == [[[1, 0.3]], [[4, 0.6], [5, 0.7]]]
+    assert drawn(ax, WINNER, ":") == [[[1, 0.3], [4, 0.6], [5, 0.7]]]
+
+
+def test_a_ring_is_where_a_paused_arm_trains_on():
+    ax = plot_pauses(HISTORY)
+    rings = [line for line in ax.get_lines() if line.get_marker() == "o"]
+    assert [line.get_xdata().tolist() for line in rings] == [[4], []]
+    assert ax.get_title(loc="left") == "2 arms, 1 pause that ended (ring)"
+
+
+def test_the_star_is_on_the_best_score_in_either_direction():
+    for direction, x in (("maximize", 5), ("minimize", 1)):
+        ax = plot_pauses(HISTORY, direction=direction)
+        [star] = [line for line in ax.get_lines() if line.get_marker() == "*"]
+        assert list(star.get_xdata()) == [x]
+
+
+def test_failed_epochs_leave_a_gap():
+    ax = plot_pauses([*HISTORY, *rows((2, 1, float("nan")))])
+    assert ax.get_title(loc="left").startswith("3 arms")
+
+
+def test_an_empty_history_is_refused():
+    with pytest.raises(InvalidParameterError, match="history is empty"):
+        plot_pauses([])
+
+
+@pytest.mark.parametrize(("style", "brighter"), [("default", False), (None, True)])
+def test_the_best_scores_stand_out_from_light_and_dark_ground(style, brighter):
+    with plt.style.context(style or "dark_background"):
+        ax = plot_allocation(HISTORY)
+        blocks = ax.collections[0]
+    worst, best = (sum(to_rgb(blocks.to_rgba(score))) for score in (0.3, 0.7))
+    assert (best > worst) == brighter
