@@ -24,6 +24,10 @@ SUITES = {
         "benchmarks.papers.cure_ucb.concave",
         "CURE-UCB paper: late bloomers against early peakers (Figs. 5, 9, 11)",
     ),
+    "demo": Suite(
+        "benchmarks.demo.suite",
+        "the searches of `risingsearch demo`, with more seeds: the README's table",
+    ),
     "hpo": Suite(
         "benchmarks.hpo.suite",
         "epoch schedulers replayed on recorded learning curves",
@@ -112,6 +116,7 @@ def accepted(run: Callable[..., None], arguments: Namespace) -> dict[str, Any]:
     options = {
         "data_dir": data_dir,
         "jobs": arguments.jobs,
+        "seeds": arguments.seeds,
         "mode": arguments.mode,
         "clicks": arguments.clicks,
         "leave_family_out": arguments.leave_family_out,
@@ -140,6 +145,7 @@ def parser() -> ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, help="threads; default: one per processor")
     parser.add_argument("--seed", type=int, default=0, help="of the first repetition")
+    parser.add_argument("--seeds", type=int, default=10, help="demo: how many of them")
     parser.add_argument(
         "--mode",
         choices=("replay", "live"),

@@ -1,0 +1,1 @@
+"""The searches of ``risingsearch demo`` with more seeds: the suite ``demo``."""

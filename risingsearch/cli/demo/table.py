@@ -1,0 +1,67 @@
+"""The table of the demo: median and range over the seeds, and who is ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from risingsearch.cli.demo.searches import OWN, Run
+from risingsearch.simulation.statistics import half_width
+
+
+def by_search(found: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return the runs of every search, in the order of the seeds."""
+    groups: dict[str, list[Run]] = {}
+    for run in sorted(found, key=lambda run: run.seed):
+        groups.setdefault(run.search, []).append(run)
+    return groups
+
+
+def rows(found: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return a row per search."""
+    return [
+        {
+            "search": search,
+            "score": _spread([run.score for run in runs]),
+            "test": _spread([run.test_score for run in runs]),
+            "epochs": round(median(run.epochs for run in runs)),
+            "tried": round(median(run.tried for run in runs)),
+        }
+        for search, runs in by_search(found).items()
+    ]
+
+
+def as_text(table: Sequence[dict[str, Any]]) -> str:
+    """Return the rows in columns."""
+    lines = [list(table[0]), *([str(cell) for cell in row.values()] for row in table)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        for line in lines
+    )
+
+
+def margins(found: Sequence[Run]) -> Iterator[str]:
+    """Yield by how much this package's search is ahead of each other one."""
+    groups = by_search(found)
+    own = groups.pop(OWN)
+    for search, runs in groups.items():
+        ahead = differences(own, runs)
+        half = half_width(ahead)
+        yield (
+            f"{OWN} is above {search} on {int((ahead > 0).sum())} of {len(ahead)} "
+            f"seeds, by {ahead.mean():+.4f} ± {half:.4f} on average."
+        )
+
+
+def differences(own: Sequence[Run], other: Sequence[Run]) -> Any:
+    """Return by how much the own score is above, per seed."""
+    pairs = zip(own, other, strict=True)
+    return np.array([ours.score - theirs.score for ours, theirs in pairs])
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
