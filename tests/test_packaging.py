@@ -200,6 +200,19 @@ class TestReadme:
     def test_the_commands_stand_on_lines_of_their_own(self, command):
         assert command in (ROOT / "README.md").read_text().splitlines()
 
+    def test_the_badges_are_true(self):
+        images = ROOT / "docs" / "images"
+        python = PROJECT["requires-python"].removeprefix(">=")
+        assert f">{python}+<" in (images / "python.svg").read_text()
+        assert f">{PROJECT['license']}<" in (images / "licence.svg").read_text()
+
+    def test_the_pictures_are_there_and_light(self):
+        named = re.findall(
+            r'(?:src|srcset)="([^"]+)"', (ROOT / "README.md").read_text()
+        )
+        assert len(named) == 2
+        assert sum((ROOT / name).stat().st_size for name in named) < 200_000
+
 
 class TestContributing:
     """The worked example of CONTRIBUTING.md, as a reader would copy it."""
