@@ -32,7 +32,9 @@ class Ink(NamedTuple):
     @classmethod
     def on(cls, ax: Axes) -> Ink:
         """Return what can be seen on the ground of these axes."""
-        red, green, blue = ax.get_facecolor()[:3]
+        from matplotlib.colors import to_rgb
+
+        red, green, blue = to_rgb(ax.get_facecolor())
         if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5:
             return cls("#FFFFFF", "#3D444D", "#6E7681", dark=True)
         return cls("#000000", "#E4E4E4", "#BDBDBD", dark=False)
