@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from pyarrow.fs import FileSelector
 from ray.train._internal.session import _TrainingResult
+from ray.tune import Checkpoint
 from ray.tune.experiment import Trial
 from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 
@@ -17,11 +18,6 @@ from risingsearch.errors import CheckpointError
 from risingsearch.integrations.ray.arms import Stamp
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
-
-try:
-    from ray.tune import Checkpoint
-except ImportError:  # where Tune has none of its own yet
-    from ray.train import Checkpoint
 
 NONE: Stamp = (None, None)
 

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from risingsearch.errors import CheckpointError, InvalidParameterError
+from ray.tune import Checkpoint, get_checkpoint, report
 
-try:
-    from ray.tune import Checkpoint, get_checkpoint, report
-except ImportError:  # where Tune has none of its own yet
-    from ray.train import Checkpoint, get_checkpoint, report
+from risingsearch.errors import CheckpointError, InvalidParameterError
 
 FILE = "states.pt"
 
