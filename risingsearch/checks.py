@@ -15,6 +15,9 @@ from risingsearch.errors import InvalidParameterError
 LARGEST_SCORE = 1e150
 """The largest magnitude of a score: policies add up squares of scores."""
 
+LARGEST_COST = 1e100
+"""Of an epoch: those of a whole search still add up to a finite number."""
+
 LARGEST_INT = 2**53
 """Of sizes and counts: up to here they are exact as floats, too."""
 
@@ -91,6 +94,18 @@ def as_float(value: Any) -> float | None:
         return float(value) if is_number(value) else None
     except (OverflowError, ValueError):  # 10**400; a signalling NaN
         return None
+
+
+def is_cost(value: Any) -> bool:
+    """Return whether an epoch can have cost this.
+
+    Examples
+    --------
+    >>> is_cost(0.5), is_cost(-1), is_cost(10**400)
+    (True, False, False)
+    """
+    number = as_float(value)
+    return number is not None and 0.0 <= number <= LARGEST_COST
 
 
 def checked_int(name: str, value: object, low: int, high: int = LARGEST_INT) -> int:

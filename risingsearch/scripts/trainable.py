@@ -8,7 +8,6 @@ epoch: it prints it, or adds it to a file.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shutil
@@ -23,7 +22,7 @@ from numbers import Real
 from pathlib import Path
 from typing import IO, Any
 
-from risingsearch.checks import is_number
+from risingsearch.checks import LARGEST_COST, is_cost
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.lines import ReportFile
 from risingsearch.scripts.markers import end_left_over
@@ -350,10 +349,11 @@ class CommandTrainable:
 
 def _checked_cost(key: str, cost: Any) -> float:
     """Return what an epoch has cost, or raise a ScriptError."""
-    if not is_number(cost) or not 0.0 <= cost < math.inf:
+    if not is_cost(cost):
         msg = (
             f"the script reports {key}={_cut(cost)}: the budget is a cost, and every "
-            "epoch says with its score what it has cost, a number of at least 0"
+            "epoch says with its score what it has cost, a number of at least 0 and "
+            f"at most {LARGEST_COST:g}"
         )
         raise ScriptError(msg)
     return float(cost)

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple, Protocol
 
 from risingsearch.arms import COLUMNS, Job, Report
 from risingsearch.checks import (
+    LARGEST_COST,
     check_nesting,
     checked_float,
     checked_magnitude,
     cut,
+    is_cost,
     is_number,
     shown,
 )
@@ -363,12 +365,11 @@ def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, A
 
 def check_cost(result: Any, metrics: Mapping[str, Any]) -> None:
     """Raise where an epoch does not say what it has cost."""
-    cost: Any = metrics.get(COST)
-    if not is_number(cost) or not 0.0 <= cost < math.inf:
+    if not is_cost(metrics.get(COST)):
         msg = (
             "the budget is a cost, so train must return a mapping with 'score' and "
-            "'cost', what the epoch has cost, a number of at least 0; got "
-            f"{shown(result)}"
+            "'cost', what the epoch has cost, a number of at least 0 and at most "
+            f"{LARGEST_COST:g}; got {shown(result)}"
         )
         raise InvalidParameterError(msg)
 

@@ -70,7 +70,7 @@ def test_a_cost_goes_on_where_it_was(tmp_path):
     assert went_on.curves == whole.curves
 
 
-@pytest.mark.parametrize("cost", [None, -1.0, math.nan, "much"])
+@pytest.mark.parametrize("cost", [None, -1.0, math.nan, "much", 1e200, 10**400])
 def test_an_epoch_has_to_say_what_it_has_cost(cost):
     def without(state):
         return train(state) | {"cost": cost}
