@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from risingsearch.checks import shown
@@ -22,6 +23,7 @@ PARTITION = "MIG-"
 """How the names of NVIDIA's partitions of a GPU begin."""
 _GPU = re.compile(r"GPU (\d+): .*\(UUID: (\S+)\)")
 _PARTITION = re.compile(rf"\s+MIG .*\(UUID: ({PARTITION}\S+)\)")
+_DEVICE = re.compile(r"\d+|(GPU|MIG)-\S+", re.ASCII)
 ROUNDING = 1e-9
 
 
@@ -123,12 +125,11 @@ def visible_devices() -> Devices:
 def _named(mask: str) -> list[str]:
     """Return the devices up to the first that is none, as the runtimes read it.
 
-    >>> _named("2, GPU-8f3c"), _named("0,-1,1"), _named("")
+    >>> _named("2, GPU-8f3c"), _named("0,-1,1"), _named("none")
     (['2', 'GPU-8f3c'], ['0'], [])
     """
-    names = [name.strip() for name in mask.split(",")]
-    ends = [k for k, name in enumerate(names) if name in ("", "-1")]
-    return names[: min(ends, default=len(names))]
+    names = (name.strip() for name in mask.split(","))
+    return list(takewhile(_DEVICE.fullmatch, names))
 
 
 def _listed() -> Devices:

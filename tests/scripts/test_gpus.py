@@ -95,6 +95,13 @@ def test_on_amd_the_variable_is_its_own(monkeypatch):
         given(1, 1)
 
 
+@pytest.mark.parametrize("mask", ["", "-1", "none", "NoDevFiles", "all", "0;1"])
+def test_what_names_no_gpu_gives_none(monkeypatch, mask):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", mask)
+    with pytest.raises(InvalidParameterError, match="none is seen here"):
+        given(1, 1)
+
+
 def test_a_gpu_that_is_named_twice(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,0")
     with pytest.raises(InvalidParameterError, match=r"say gpus: 0\.5 for two workers"):
