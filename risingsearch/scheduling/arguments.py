@@ -112,16 +112,28 @@ class Arguments:
         epochs = budgeted_epochs(self.budget)
         if epochs is None:
             return
-        if least > epochs:
+        each = self._cost_of_first(least)
+        if each > epochs:
             msg = f"min_epochs is at most the budget of {epochs} epochs; got {least}"
+            if each > least:
+                msg = (
+                    f"a budget of {epochs} epochs is less than the {each:g} that "
+                    f"min_epochs={least} of an arm cost: raise the budget"
+                )
             raise InvalidParameterError(msg)
-        if n_first * least > epochs:
+        if n_first * each > epochs:
             msg = (
-                f"a budget of {epochs} epochs is less than the {n_first * least} that "
+                f"a budget of {epochs} epochs is less than the {n_first * each:g} that "
                 f"{n_first} enqueued configurations get, with min_epochs={least} each: "
                 "raise the budget, or enqueue fewer"
             )
             raise InvalidParameterError(msg)
+
+    def _cost_of_first(self, n_epochs: int) -> float:
+        """Return what the first epochs of an arm are charged, in epochs."""
+        if not self.epoch_costs:
+            return n_epochs
+        return round(math.fsum(self.epoch_costs[:n_epochs]), 9)  # 1 where it is 1.0...2
 
     @property
     def openings(self) -> Openings:

@@ -327,6 +327,11 @@ class TestRefusals:
         with pytest.raises(InvalidParameterError, match="leave steps_per_epoch at 1"):
             by_rows(steps_per_epoch=2).fit(X, Y)
 
+    def test_the_budget_has_to_pay_for_a_first_epoch(self):
+        message = "a budget of 1 epochs is less than the 1.125 that min_epochs=1"
+        with pytest.raises(InvalidParameterError, match=message):
+            by_rows(budget=1).fit(X, Y)
+
     def test_every_epoch_has_more_rows(self):
         message = "max_epochs=200 is too many for resource='n_samples'"
         with pytest.raises(InvalidParameterError, match=message):
