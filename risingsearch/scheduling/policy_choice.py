@@ -72,6 +72,7 @@ def choose_policy(
     True
     """
     given = checked_params(parameters)
+    min_epochs = checked_int("min_epochs", min_epochs, 1)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
     if policy == FIRST_AUTO and objective == "best":
         return _first_auto(horizon, limit, n_arms, given, proposals)

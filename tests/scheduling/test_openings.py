@@ -208,6 +208,8 @@ def test_what_is_enqueued_cannot_be_changed_later() -> None:
     ("given", "message"),
     [
         ({"min_epochs": 0}, "min_epochs must be a whole number of at least 1; got 0"),
+        ({"min_epochs": 2.0}, "min_epochs must be a whole number of at least 1; got"),
+        ({"min_epochs": "2"}, "min_epochs must be a whole number of at least 1; got"),
         ({"min_epochs": 6}, "min_epochs is at most max_epochs, which is 5; got 6"),
         (
             {"min_epochs": 4, "budget": 3},
