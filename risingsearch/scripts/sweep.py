@@ -639,6 +639,9 @@ def _check_names(parameters: dict[str, Any]) -> None:
 
 
 def _check_possible(place: str, wanted: Any, parameter: Any) -> None:
+    if wanted == []:
+        msg = f"{place} is an empty list, which no value is in: name one at least"
+        raise ValueError(msg)
     if not isinstance(parameter, Choice | Fixed):
         return
     for value in wanted if isinstance(wanted, list) else [wanted]:

@@ -336,6 +336,15 @@ def test_a_condition_can_hold():
         checked_sweep(changed(parameters=parameters, command=["x"]), "a.yaml")
 
 
+def test_a_parameter_for_no_value_of_another_is_refused():
+    parameters = {
+        "a": {"type": "choice", "values": [1, 2]},
+        "b": {"type": "choice", "values": [1], "when": {"a": []}},
+    }
+    with pytest.raises(InvalidParameterError, match=r"when\.a is an empty list"):
+        checked_sweep(changed(parameters=parameters, command=["x"]), "a.yaml")
+
+
 def test_files_are_yaml_or_json(tmp_path):
     file = tmp_path / "sweep.json"
     file.write_text(json.dumps(SWEEP))
