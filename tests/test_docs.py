@@ -25,7 +25,7 @@ from matplotlib import pyplot as plt
 
 from risingsearch.cli.main import _parser, main
 from risingsearch.policies import list_policies, resolve_policy
-from risingsearch.scripts.sweep import checked_sweep
+from risingsearch.scripts.sweep import Sweep, checked_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -164,6 +164,14 @@ def test_every_link_leads_somewhere(page):
         target = page.parent / path if path else page
         assert target.is_file(), link
         assert not anchor or anchor in anchors(target), link
+
+
+def test_the_table_of_a_sweeps_file_has_its_keys():
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    table = text.partition("\n## The file\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
+    keys = [key for row in rows for key in re.findall(r"`(\w+)`", row)]
+    assert sorted(keys) == sorted(Sweep.model_fields)
 
 
 def test_the_index_has_one_line_for_every_page():
