@@ -164,10 +164,17 @@ def _listed() -> Devices:
 
 
 def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterError:
-    are = f"{workers} workers" if workers > 1 else "1 worker"
-    have = "none is" if not devices.names else f"{len(devices.names)} can be"
-    return InvalidParameterError(
-        f"{are} with gpus: {gpus:g} have no room: {have} seen here ({devices.origin}); "
-        "lower gpus, or write workers: auto for as many as there is room for, or leave "
-        "out gpus to search without"
-    )
+    if not devices.names:
+        return InvalidParameterError(
+            f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): leave out "
+            "gpus to search without"
+        )
+    seen = f"{len(devices.names)} can be seen here ({devices.origin})"
+    if workers == 1:
+        msg = f"1 worker with gpus: {gpus:g} has no room: {seen}; lower gpus"
+    else:
+        msg = (
+            f"{workers} workers with gpus: {gpus:g} have no room: {seen}; lower "
+            "workers or gpus, or write workers: auto for as many as there is room for"
+        )
+    return InvalidParameterError(msg)

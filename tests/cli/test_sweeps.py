@@ -409,7 +409,7 @@ def test_workers_share_the_gpus_that_there_are(folder, capsys, monkeypatch):
     assert "worker 1: 1, worker 2: 1\n" in capsys.readouterr().out
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert main(["plan", "sweep.yaml"]) == 2
-    assert "1 worker with gpus: 0.5 have no room" in capsys.readouterr().err
+    assert "gpus is 0.5, and no GPU is seen here" in capsys.readouterr().err
 
 
 def test_a_script_is_started_for_a_slice(folder, capsys):

@@ -116,8 +116,17 @@ def test_more_workers_than_there_is_room_for(monkeypatch):
 
 
 @pytest.mark.parametrize("workers", [1, "auto"])
+def test_one_worker_with_more_gpus_than_there_are(monkeypatch, workers):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    said = "1 worker with gpus: 4 has no room: 2 can be seen here .*; lower gpus$"
+    with pytest.raises(InvalidParameterError, match=said):
+        given(workers, 4)
+
+
+@pytest.mark.parametrize("workers", [1, "auto"])
 def test_no_gpu_at_all(driver, workers):
-    with pytest.raises(InvalidParameterError, match="there is no nvidia-smi"):
+    said = r"no GPU is seen here .* there is no nvidia-smi\): leave out gpus"
+    with pytest.raises(InvalidParameterError, match=said):
         given(workers, 1)
     driver("No devices were found", status=6)
     with pytest.raises(InvalidParameterError, match="fails: 'No devices were found'"):
