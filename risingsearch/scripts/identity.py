@@ -17,6 +17,7 @@ from risingsearch.errors import RunDirError, StateError
 from risingsearch.scripts import environment, private_files
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.search.arguments import first_difference
+from risingsearch.search.search import RisingSearch
 from risingsearch.storage.run_directory import (
     holds_search,
     saved_header,
@@ -119,19 +120,18 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
     if name.startswith("budget"):
         advice = (
             "put it back, and add to it with risingsearch resume "
-            f"{run_dir} --budget +{_added(was, sweep)}"
+            f"{run_dir} --budget +{_missing(sweep, run_dir)}"
         )
     msg = f"{name} is {now} in the sweep, and {run_dir} was begun with {before}"
     raise StateError(f"{msg}: {advice}")
 
 
-def _added(was: Sweep, now: Sweep) -> str:
-    """Return by how much a budget has grown; N where it has not, or by another unit."""
-    for name, after in now.budget:
-        before = getattr(was.budget, name)
-        if before is not None and after is not None and after > before:
-            return f"{after - before:.10g}"
-    return "N"
+def _missing(sweep: Sweep, run_dir: Path) -> str:
+    """Return what a run's budget of now lacks; N where nothing, or in another unit."""
+    unit = sweep.budget.unit
+    wanted = getattr(sweep.budget, unit)
+    has = getattr(RisingSearch.saved_result(run_dir).budget, unit)
+    return f"{wanted - has:.10g}" if has is not None and wanted > has else "N"
 
 
 def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:

@@ -524,6 +524,13 @@ def test_a_budget_is_not_changed_in_the_file(folder, capsys, budget, message):
     assert message in capsys.readouterr().err
 
 
+def test_a_budget_that_has_grown_is_what_more_is_added_to(folder, capsys):
+    assert main(["run", "sweep.yaml"]) == 0
+    assert main(["resume", "runs/sweep", "--budget", "+4"]) == 0
+    assert main(["run", "sweep.yaml", "--budget", "30"]) == 2
+    assert "resume runs/sweep --budget +2\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
 def test_how_the_scripts_run_may_change(folder, capsys, before, after):
     """They move, with their sweep; a resumed run goes on as it last ran."""
