@@ -338,7 +338,7 @@ class CommandTrainable:
             raise ScriptError(msg)
         cost: dict[str, float] = {}
         if self.cost is not None:
-            cost = {COST: _checked_cost(self.cost, record.pop(self.cost, None))}
+            cost = {COST: _taken_cost(self.cost, record)}
         taken = RESERVED | {"score"} | cost.keys()
         others = {
             f"reported_{name}" if name in taken else name: value
@@ -347,8 +347,15 @@ class CommandTrainable:
         return {"score": float(score), **cost, **others}
 
 
-def _checked_cost(key: str, cost: Any) -> float:
-    """Return what an epoch has cost, or raise a ScriptError."""
+def _taken_cost(key: str, record: dict[str, Any]) -> float:
+    """Take what an epoch has cost out of its report, or raise a ScriptError."""
+    if key not in record:
+        msg = (
+            f"the script reports no {key!r} with its score, which says what an epoch "
+            f"has cost; the other keys seen were {_cut(list(record))}"
+        )
+        raise ScriptError(msg)
+    cost = record.pop(key)
     if not is_cost(cost):
         msg = (
             f"the script reports {key}={_cut(cost)}: the budget is a cost, and every "

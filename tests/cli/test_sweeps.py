@@ -382,9 +382,14 @@ def test_a_budget_is_what_the_script_says_it_costs(folder, capsys):
     assert found["budget"] == {"cost": 300}
     assert found["spent"] == sum(row["cost"] for row in rows)
     assert all(row["cost"] == row["param_top"] for row in rows)
-    Path("train.sh").write_text(BASH)
+    Path("train.sh").write_text(script.replace("dollars", "dollar"))
     assert main(["run", "sweep.yaml", "--run-dir", "other"]) == 3
-    assert "the script reports dollars=None" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the script reports no 'dollars' with its score" in said
+    assert "the other keys seen were ['dollar']" in said
+    Path("train.sh").write_text(script.replace(": $1", ": -1"))
+    assert main(["run", "sweep.yaml", "--run-dir", "third"]) == 3
+    assert "the script reports dollars=-1" in capsys.readouterr().err
 
 
 def test_workers_share_the_gpus_that_there_are(folder, capsys, monkeypatch):
