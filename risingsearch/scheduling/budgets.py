@@ -403,7 +403,7 @@ def budget_within(
         )
         raise InvalidParameterError(msg)
     if timeout is not None:
-        timeout = checked_float("timeout", timeout, 0.0, open_low=True)
+        timeout = checked_float("timeout, in seconds,", timeout, 0.0, open_low=True)
     return Budget(wall_seconds=timeout) if budget is None else budget_of(budget)
 
 

@@ -223,7 +223,7 @@ def test_a_job_on_an_executor_ends_with_the_epoch_as_well(clock, monkeypatch):
 
 @pytest.mark.parametrize("timeout", [0, -1, "600", float("inf")])
 def test_a_timeout_is_a_time(clock, timeout):
-    with pytest.raises(InvalidParameterError, match="timeout must be a finite number"):
+    with pytest.raises(InvalidParameterError, match="timeout, in seconds, must be"):
         a_search(clock, timeout=timeout)
 
 
