@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.integrations.sklearn.callbacks import N_FRAMES
 from risingsearch.integrations.sklearn.epoch_methods import counters, epoch_method
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
@@ -125,12 +127,22 @@ def _how_many(
     n_given: int,
 ) -> int:
     """Return how many configurations to draw besides those that are given."""
-    if n_candidates != "auto":
-        return checked_int("n_candidates", n_candidates, 1)
-    limits = [recommended or IN_TIME] + [n for n in [n_epochs] if n is not None]
-    n = max(1, min(limits) - n_given)
-    finite = all(not hasattr(v, "rvs") for one in spaces for v in one.values())
-    return min(n, len(ParameterGrid(spaces))) if finite else n
+    if n_candidates == "auto":
+        limits = [recommended or IN_TIME] + [n for n in [n_epochs] if n is not None]
+        n = max(1, min(limits) - n_given)
+    else:
+        n = checked_int("n_candidates", n_candidates, 1)
+    if any(hasattr(v, "rvs") for one in spaces for v in one.values()):
+        return n
+    n_combinations = len(ParameterGrid(spaces))
+    if n > n_combinations and n_candidates != "auto":
+        warnings.warn(
+            f"n_candidates is {n}, and the space has {n_combinations} combinations: "
+            "each of them is a candidate once",
+            UserWarning,
+            stacklevel=7 + N_FRAMES,
+        )
+    return min(n, n_combinations)
 
 
 def check_trainable(

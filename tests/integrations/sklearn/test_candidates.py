@@ -49,7 +49,7 @@ class TestSpace:
         )
 
     def test_more_than_the_grid_holds_is_warned_of(self):
-        with pytest.warns(UserWarning, match="smaller than n_iter=9"):
+        with pytest.warns(UserWarning, match="is 9, and the space has 6 comb"):
             assert len(drawn(GRID, n_candidates=9)) == 6
 
     @pytest.mark.parametrize("space", [{}, [], None, "alpha", 3])
