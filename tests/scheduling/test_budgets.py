@@ -104,7 +104,7 @@ def test_the_horizon_in_epochs_is_the_budget() -> None:
     ("extra", "message"),
     [
         (Budget(seconds=5), "the budget is in epochs: extend it by a whole number"),
-        (Budget(), "a Budget has one of epochs, seconds, cost and wall_seconds"),
+        (Budget(), "a Budget has one of epochs, seconds, cost, wall_seconds, hours"),
         (0, "budget must be a whole number of at least 1; got 0"),
         (1.5, "budget must be a whole number of at least 1; got 1.5"),
     ],
@@ -213,7 +213,7 @@ def test_an_overdrawn_budget_affords_nothing() -> None:
         (Budget(seconds=-1), "budget must be a finite number above 0; got -1"),
         (
             Budget(seconds=1, cost=1),
-            "a Budget has one of epochs, seconds, cost and wall_seconds",
+            "this search has a budget in seconds; extend it by",
         ),
     ],
 )
