@@ -30,7 +30,7 @@ class TensorBoardTracker(Tracker):
 
     Parameters
     ----------
-    folder : path, default "runs"
+    folder : path, default "tensorboard"
         What ``tensorboard --logdir`` is given.
 
     Raises
@@ -40,11 +40,11 @@ class TensorBoardTracker(Tracker):
 
     Examples
     --------
-    >>> TensorBoardTracker("runs").folder.name
-    'runs'
+    >>> TensorBoardTracker("logs").folder.name
+    'logs'
     """
 
-    def __init__(self, folder: str | Path = "runs") -> None:
+    def __init__(self, folder: str | Path = "tensorboard") -> None:
         super().__init__()
         self.folder = Path(folder).absolute()
 

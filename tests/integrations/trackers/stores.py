@@ -33,7 +33,7 @@ def runs_in_mlflow(uri=None, experiment="digits"):
     return client, parent, children
 
 
-def in_tensorboard(metric="accuracy", folder="runs"):
+def in_tensorboard(metric="accuracy", folder="tensorboard"):
     """Return all values by step, by arm."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -49,7 +49,7 @@ def _value(value):
 
 def test_the_hparams_page_has_the_parameters_and_the_final_score_of_each_arm(tmp_path):
     result = a_search(TensorBoardTracker()).run()
-    experiment, rows = hparams_page(tmp_path / "runs")
+    experiment, rows = hparams_page(tmp_path / "tensorboard")
     assert {info.name for info in experiment.hparam_infos} == {"rate", "kind"}
     assert [info.name.tag for info in experiment.metric_infos] == ["accuracy"]
     assert len(rows) == len(result.curves) == 3

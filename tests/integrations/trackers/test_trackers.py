@@ -61,7 +61,7 @@ def test_a_killed_study_goes_on_and_every_step_is_logged_once(
     command = [sys.executable, script, "killed"]
     killed = subprocess.run(command, cwd=tmp_path, check=False)
     assert killed.returncode == -9
-    assert tensorboard_curves(tmp_path / "runs", "value")
+    assert tensorboard_curves(tmp_path / "tensorboard", "value")
     whole = study.a_study()
     whole.optimize(study.objective)
     told = {
@@ -69,7 +69,7 @@ def test_a_killed_study_goes_on_and_every_step_is_logged_once(
         for result in arm_results(whole)
         if result.curve
     }
-    assert tensorboard_curves(tmp_path / "runs", "value") == once(told)
+    assert tensorboard_curves(tmp_path / "tensorboard", "value") == once(told)
 
 
 def test_a_pytorch_loop_is_tracked(tensorboard_curves, tmp_path):
@@ -91,7 +91,7 @@ def test_a_pytorch_loop_is_tracked(tensorboard_curves, tmp_path):
         seed=0,
         callbacks=[TensorBoardTracker()],
     ).run()
-    runs = tmp_path / "runs"
+    runs = tmp_path / "tensorboard"
     assert tensorboard_curves(runs) == once(scores(result))
     losses = {
         arm: {step: 1 - score for step, score in curve.items()}
