@@ -49,6 +49,7 @@ def _plain(value: Any) -> Any:
     return without_nul(_small(value))
 
 
+Text = Annotated[str, AfterValidator(without_nul)]
 Value = Annotated[
     bool | int | float | str, AfterValidator(_small), AfterValidator(without_nul)
 ]

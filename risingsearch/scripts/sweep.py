@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 import string
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,14 +12,10 @@ import numpy as np
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Prior
-from risingsearch.priors.history import HISTORY
-from risingsearch.priors.sources import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
 
 try:
-    import yaml
     from pydantic import (
-        AfterValidator,
         BeforeValidator,
         Discriminator,
         Field,
@@ -34,8 +28,8 @@ try:
     )
     from pydantic_core import PydanticKnownError
 
-    from risingsearch.scripts.problems import cut, problems_of
-    from risingsearch.scripts.yaml_loader import load_yaml
+    from risingsearch.scripts.problems import problems_of
+    from risingsearch.scripts.yaml_loader import read_yaml
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
@@ -47,10 +41,18 @@ from risingsearch.scripts.budget_setting import (
 )
 from risingsearch.scripts.configurations import every_configuration, n_configurations
 from risingsearch.scripts.gpus import MASKS, Placement, placed
-from risingsearch.scripts.nesting import check_name, flattened
-from risingsearch.scripts.parameter import Strict, Value, without_nul
+from risingsearch.scripts.metric_setting import PlainMetric, form_of_metric
+from risingsearch.scripts.nesting import flattened
+from risingsearch.scripts.parameter import Strict, Text, Value
+from risingsearch.scripts.parameter_checks import (
+    MOST_CANDIDATES,
+    check_enqueued,
+    check_finite,
+    check_names,
+)
+from risingsearch.scripts.prior_setting import PriorSetting
 from risingsearch.scripts.readers import EPOCH, SCORE
-from risingsearch.scripts.space import Choice, Fixed, Parameter
+from risingsearch.scripts.space import Parameter
 from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
 from risingsearch.search.trainable import COST
@@ -58,87 +60,12 @@ from risingsearch.search.trainable import COST
 MOST_WORKERS = 1000
 MOST_ALIVE = 10_000
 ALIVE_PER_WORKER = 4
-MOST_CANDIDATES = 1_000_000
 MOST_RETRIES = 1_000_000
 LARGEST_SEED = 2**128
-LARGEST_FILE = 1 << 18  # bytes
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
 TRIES = 20
 """Draws per wanted configuration before giving up on finding new ones."""
-
-Text = Annotated[str, AfterValidator(without_nul)]
-
-
-class EarlierSetting(Strict):
-    """An earlier search: where it is, and which of its columns is the score."""
-
-    path: Annotated[Text, Field(min_length=1)]
-    score: Annotated[Text, Field(min_length=1)] | None = None
-    direction: Literal["maximize", "minimize"] | None = None
-    name: Annotated[Text, Field(min_length=1)] | None = None
-
-    def source(self, folder: Path) -> Source | str:
-        """As a search takes it; a path is one from this folder."""
-        if self.path == HISTORY:
-            return HISTORY
-        is_url = "://" in self.path
-        where = self.path if is_url else folder / self.path
-        return Source(where, self.score, self.direction, self.name)
-
-
-class PriorSetting(Strict):
-    """The earlier searches, and whether those that are of no use here are skipped."""
-
-    searches: list[EarlierSetting]
-    skip_unusable: bool = False
-
-    @field_validator("searches", mode="before")
-    @classmethod
-    def _as_mappings(cls, value: Any) -> Any:
-        given = value if isinstance(value, list) else [value]
-        for one in given:
-            if not isinstance(one, (str, dict)):
-                got = f"; got {one!r}" if isinstance(value, list) else ""
-                msg = f"an earlier search is a path, or a mapping with path{got}"
-                raise ValueError(msg)
-        return [{"path": one} if isinstance(one, str) else one for one in given]
-
-    def prior(self, folder: Path) -> Prior:
-        """As a search takes it; paths are from this folder."""
-        searches = [setting.source(folder) for setting in self.searches]
-        return Prior(searches, self.skip_unusable)
-
-
-class PlainMetric(Strict):
-    """A score that is read from what a script prints, whatever that is."""
-
-    regex: Text
-
-    @field_validator("regex")
-    @classmethod
-    def _finds_a_number(cls, value: str) -> str:
-        try:
-            pattern = re.compile(value)
-        except (re.error, RecursionError, OverflowError) as error:
-            msg = f"it is no regular expression of Python ({error})"
-            raise ValueError(msg) from error
-        if SCORE not in pattern.groupindex and pattern.groups != 1:
-            msg = (
-                "it has one group, around the number, as in 'accuracy: ([0-9.]+)', or "
-                f"one with the name score, (?P<score>...); this has {pattern.groups}"
-            )
-            raise ValueError(msg)
-        return value
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """As a trainable takes it."""
-        return re.compile(self.regex)
-
-
-def _form_of_metric(value: Any) -> str:
-    return "pattern" if isinstance(value, dict | PlainMetric) else "key"
 
 
 class Sweep(Strict):
@@ -221,7 +148,7 @@ class Sweep(Strict):
     max_epochs: Epochs
     metric: Annotated[
         Annotated[Text, Tag("key")] | Annotated[PlainMetric, Tag("pattern")],
-        Discriminator(_form_of_metric),
+        Discriminator(form_of_metric),
     ] = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
     cost: Annotated[Text, Field(min_length=1)] | None = None
@@ -368,9 +295,9 @@ class Sweep(Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Sweep:
-        _check_names(self.parameters)
+        check_names(self.parameters)
         for i, params in enumerate(self.enqueue):
-            _check_enqueued(f"enqueue[{i}]", params, self.parameters)
+            check_enqueued(f"enqueue[{i}]", params, self.parameters)
             if params in self.enqueue[:i]:
                 msg = f"enqueue[{i}] was enqueued before: name each configuration once"
                 raise ValueError(msg)
@@ -498,7 +425,7 @@ class Sweep(Strict):
     def _different(self) -> list[dict[str, Any]]:
         """Return what is drawn, or all configurations that there are."""
         if self.candidates == "all":
-            _check_finite(self.parameters)
+            check_finite(self.parameters)
             return every_configuration(self.parameters)
         rng = np.random.default_rng([self.seed, 1])
         n_tries = TRIES * self.n_candidates
@@ -567,25 +494,6 @@ def read_sweep(path: Path) -> Sweep:
     return sweep
 
 
-def read_yaml(path: Path) -> Any:
-    """Return the plain values in a YAML or JSON file, or raise what is wrong."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or error
-        msg = f"{path} cannot be read ({problem})"
-        raise InvalidParameterError(msg) from error
-    if len(content) > LARGEST_FILE:
-        msg = f"{path} is larger than {LARGEST_FILE:,} bytes, which no sweep has to be"
-        raise InvalidParameterError(msg)
-    try:
-        return load_yaml(content.decode())
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"{path} is not YAML: {cut(' '.join(str(error).split()))}"
-        raise InvalidParameterError(msg) from error
-
-
 def checked_sweep(given: Any, source: str) -> Sweep:
     """Return the sweep that plain values describe, or raise what is wrong."""
     try:
@@ -593,81 +501,6 @@ def checked_sweep(given: Any, source: str) -> Sweep:
     except ValidationError as error:
         problems = problems_of(error, TAGGED, list(Sweep.model_fields))
         raise InvalidParameterError(f"{source}: {problems}") from error
-
-
-def _check_finite(parameters: dict[str, Any]) -> None:
-    """Raise an InvalidParameterError unless all configurations can be candidates."""
-    for name, parameter in parameters.items():
-        if math.isinf(parameter.n_values):
-            msg = (
-                f"candidates: all needs a number of values for each parameter, and "
-                f"parameters.{name} has no end of them: say how many are drawn, or "
-                "give it a step or values"
-            )
-            raise InvalidParameterError(msg)
-    if (n := n_configurations(parameters)) > MOST_CANDIDATES:
-        many = "too many to count" if math.isinf(n) else f"{n:,}"
-        msg = (
-            f"candidates: all configurations are {many}; say how many are drawn, at "
-            f"most {MOST_CANDIDATES}"
-        )
-        raise InvalidParameterError(msg)
-
-
-def _check_names(parameters: dict[str, Any]) -> None:
-    before: set[str] = set()
-    for name, parameter in parameters.items():
-        check_name(name, parameters)
-        if name in FIELDS:
-            msg = (
-                f"parameters.{name}: {name} is what a script is told besides its "
-                f"parameters, as are {', '.join(FIELDS)}; call it otherwise"
-            )
-            raise ValueError(msg)
-        unknown = sorted(parameter.when.keys() - before)
-        if unknown:
-            msg = (
-                f"parameters.{name}.when names {unknown}: it may name parameters that "
-                f"stand before it, {sorted(before)}"
-            )
-            raise ValueError(msg)
-        for other, wanted in parameter.when.items():
-            _check_possible(
-                f"parameters.{name}.when.{other}", wanted, parameters[other]
-            )
-        before.add(name)
-
-
-def _check_possible(place: str, wanted: Any, parameter: Any) -> None:
-    if wanted == []:
-        msg = f"{place} is an empty list, which no value is in: name one at least"
-        raise ValueError(msg)
-    if not isinstance(parameter, Choice | Fixed):
-        return
-    for value in wanted if isinstance(wanted, list) else [wanted]:
-        if value not in parameter.possible:
-            msg = f"{place}: {value!r} is none of its values, {parameter.possible}"
-            raise ValueError(msg)
-
-
-def _check_enqueued(
-    place: str, params: dict[str, Any], parameters: dict[str, Any]
-) -> None:
-    unknown = sorted(params.keys() - parameters.keys())
-    if unknown:
-        msg = (
-            f"{place} names {unknown[0]!r}, which is none of the parameters, "
-            f"{', '.join(parameters)}"
-        )
-        raise ValueError(msg)
-    for name, parameter in parameters.items():
-        if parameter.applies(params) != (name in params):
-            needs = "leaves out" if name not in params else "has"
-            msg = (
-                f"{place} {needs} {name!r}: it gives a value to each parameter that "
-                "applies, by its when, and to no other"
-            )
-            raise ValueError(msg)
 
 
 def _checked_fields(part: str) -> list[str]:

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from risingsearch.errors import InvalidParameterError
+from risingsearch.scripts.problems import cut
+
+LARGEST_FILE = 1 << 18  # bytes
 MOST_NODES = 5_000
 """Keys, values, lists and mappings of a document; those behind an alias count again."""
 DEEPEST = 50  # lists and mappings inside each other
@@ -127,6 +132,25 @@ for _kind in (_Loader, _Dumper):
         re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"),
         list("-+.0123456789"),
     )
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the plain values in a YAML or JSON file, or raise what is wrong."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        msg = f"{path} cannot be read ({problem})"
+        raise InvalidParameterError(msg) from error
+    if len(content) > LARGEST_FILE:
+        msg = f"{path} is larger than {LARGEST_FILE:,} bytes, which no sweep has to be"
+        raise InvalidParameterError(msg)
+    try:
+        return load_yaml(content.decode())
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"{path} is not YAML: {cut(' '.join(str(error).split()))}"
+        raise InvalidParameterError(msg) from error
 
 
 def load_yaml(text: str) -> Any:

@@ -23,7 +23,9 @@ def objective(trial):
         trained.append(epoch)
         begins = epoch == arm.from_epoch  # what a slice had reported would be lost
         if "killed" in sys.argv and begins and len(trained) > BUDGET // 2:
-            while not list(Path().glob("tensorboard/*/search")):  # written after all arms
+            while not list(
+                Path().glob("tensorboard/*/search")
+            ):  # written after all arms
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
         score = top * (1 - 0.5 ** (epoch + 1))
