@@ -15,6 +15,8 @@ from risingsearch.cli.demo.table import by_search
 from risingsearch.plotting import plot_allocation, plot_pauses
 
 LOOKS = (("#D55E00", "-"), ("#0072B2", "--"), ("#7F7F7F", ":"), ("#009E73", "-."))
+EARLY = 20
+"""Scores are shown from that of a twentieth of the budget on."""
 
 
 def best_by_epochs(found: Sequence[Run]) -> Figure:
@@ -22,6 +24,7 @@ def best_by_epochs(found: Sequence[Run]) -> Figure:
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")
     ax = figure.subplots()
     grid = np.arange(1, BUDGET + 1)
+    early = []
     for (search, runs), (color, line) in zip(
         by_search(found).items(), LOOKS, strict=False
     ):
@@ -29,6 +32,8 @@ def best_by_epochs(found: Sequence[Run]) -> Figure:
         ax.plot(grid, np.median(best, axis=0), line, color=color, lw=2, label=search)
         low, high = best.min(axis=0), best.max(axis=0)
         ax.fill_between(grid, low, high, color=color, alpha=0.15, linewidth=0)
+        early.append(np.median(best, axis=0)[BUDGET // EARLY])
+    ax.set_ylim(bottom=np.nanmin(early))  # before that, scores are too low to compare
     ax.set_xlabel("epochs spent, counted inside the models")
     ax.set_ylabel("best accuracy so far")
     ax.set_title(
