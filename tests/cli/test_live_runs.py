@@ -124,11 +124,11 @@ def test_every_page_fits_and_has_the_colours_of_the_system(
     report = Path(runs, "report.html").as_uri()
     for place in (url, f"{url}0/", f"{url}1/", f"{url}comparison/", report):
         with tab(chromium, place, **view) as page:
-            if place != report:
-                page.wait_for_selector("iframe:not(.coming)")
-            for frame in page.frames:
-                assert frame.evaluate(FITS), place
-            colour = page.frames[-1].evaluate(BACKGROUND)
+            shown = [page.locator("html")]
+            if place != report:  # the frame gives way to a newer one at any time
+                shown += [page.frame_locator("iframe:not(.coming)").locator("html")]
+            assert all(one.evaluate(FITS) for one in shown), place
+            colour = shown[-1].evaluate(BACKGROUND)
             red = int(colour.partition("(")[2].split(",")[0])
             assert (red < 128) == (scheme == "dark"), place
 

@@ -98,7 +98,7 @@ def test_on_amd_the_variable_is_its_own(monkeypatch):
 @pytest.mark.parametrize("mask", ["", "-1", "none", "NoDevFiles", "all", "0;1"])
 def test_what_names_no_gpu_gives_none(monkeypatch, mask):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", mask)
-    with pytest.raises(InvalidParameterError, match="none is seen here"):
+    with pytest.raises(InvalidParameterError, match="no GPU is seen here"):
         given(1, 1)
 
 
