@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from pathlib import Path
@@ -11,13 +12,14 @@ import numpy as np
 from sklearn.base import clone
 
 from benchmarks.cost import pipelines
+from benchmarks.peers.audit import AuditedClassifier
 from benchmarks.shared import report
-from benchmarks.shared.problems import load
+from benchmarks.shared.problems import candidates, load
 from risingsearch import RisingSearch, RisingSearchCV, Scheduler
-from risingsearch.cli.demo import BUDGET, MAX_EPOCHS, CountedClassifier, configurations
 from risingsearch.policies import list_policies
 from risingsearch.search.trainable import Functions
 
+BUDGET, MAX_EPOCHS = 270, 27
 EPOCH_SECONDS = 0.2
 PROBED = 120  # epochs of a search whose transforms are counted
 
@@ -101,8 +103,8 @@ def whole_search(problem: str, budget: int, repeats: int, seed: int) -> dict[str
     ratios = []
     for k in range(repeats):
         search = RisingSearchCV(
-            CountedClassifier(),
-            configurations(seed + k),
+            AuditedClassifier(os.devnull, seed + k),
+            candidates(problem),
             budget=budget,
             max_epochs=MAX_EPOCHS,
             cv=[split],

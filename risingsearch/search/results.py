@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +65,6 @@ class RowsTold:
     def _forget(self) -> None:
         self._rows = History()
         self._last: Mapping[str, Any] | None = None  # of the scheduler's rows
-        self._n_of_job: Counter[int] = Counter()
 
     def history(
         self, told: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
@@ -75,20 +73,28 @@ class RowsTold:
         known = told[: len(self._rows)]
         if known and known[-1] is not self._last:  # a saved state was loaded
             self._forget()
-        for row in told[len(self._rows) :]:
-            self._rows.append(self._full(row, reports[row["job"]]))
+        for i in range(len(self._rows), len(told)):
+            row = told[i]
+            self._rows.append(_full(row, reports[row["job"]], _place(told, i)))
             self._last = row
         return History(self._rows)
 
-    def _full(self, row: Mapping[str, Any], report: Report) -> dict[str, Any]:
-        k = self._n_of_job[row["job"]]
-        self._n_of_job[row["job"]] += 1
-        trained = k < len(report.scores)
-        facts = {name: fact for name, fact in row.items() if name != "cost"}
-        first = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
-        seconds = {"seconds": report.seconds[k] if trained else math.nan}
-        metrics = report.metrics[k] if trained else {}
-        return first | seconds | facts | metrics
+
+def _place(told: Sequence[Mapping[str, Any]], i: int) -> int:
+    """Return how many rows of the same job stand before a row: they stand together."""
+    first = i
+    while first > 0 and told[first - 1]["job"] == told[i]["job"]:
+        first -= 1
+    return i - first
+
+
+def _full(row: Mapping[str, Any], report: Report, k: int) -> dict[str, Any]:
+    trained = k < len(report.scores)
+    facts = {name: fact for name, fact in row.items() if name != "cost"}
+    first = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
+    seconds = {"seconds": report.seconds[k] if trained else math.nan}
+    metrics = report.metrics[k] if trained else {}
+    return first | seconds | facts | metrics
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def test_time_passes_without_a_job():
     assert again.state_dict() == scheduler.state_dict()
     scheduler.advance(5.0)
     assert scheduler.spent == 9.0
-    with pytest.raises(InvalidParameterError, match="now is for a budget in wall_sec"):
+    with pytest.raises(InvalidParameterError, match="now is for a budget by the clock"):
         Scheduler(**ARGUMENTS).advance(1.0)
 
 

@@ -247,7 +247,7 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ({"budget": 9.5}, "budget must be a whole number of at least 1; got 9.5"),
         (
             {"budget": Budget()},
-            "a Budget has one of epochs, seconds, cost and wall_seconds; got ",
+            "a Budget has one of epochs, seconds, cost, wall_seconds, hours",
         ),
         ({"budget": Budget(seconds=9)}, "a budget in seconds needs max_epochs: how "),
         ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1; got 0"),

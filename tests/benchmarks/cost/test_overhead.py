@@ -8,13 +8,13 @@ from benchmarks.cost import overhead, pipelines
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     out = tmp_path_factory.mktemp("overhead")
-    few = overhead.configurations(0)[:2]
+    few = overhead.candidates("digits")[:2]
     with pytest.MonkeyPatch.context() as patch:
         tiny = overhead.Scale(arms=(2,), budget=30, repeats=1, rows=500)
         patch.setitem(overhead.SCALES, "quick", tiny)
         patch.setattr(overhead, "EPOCH_SECONDS", 0.001)
         patch.setattr(overhead, "PROBED", 12)
-        patch.setattr(overhead, "configurations", lambda seed: few)
+        patch.setattr(overhead, "candidates", lambda problem: few)
         overhead.run(out, scale="quick", seed=0)
     assert (out / "summary.md").read_text().startswith("# Overhead")
     with (out / "results.csv").open() as file:
