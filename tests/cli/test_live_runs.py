@@ -13,8 +13,18 @@ from risingsearch.plotting.html_report import write_report
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+SHOWN = """isServed => {  // in one step, since a frame gives way to a newer one
+  const frame = document.querySelector("iframe:not(.coming)");
+  if (isServed && !(frame && frame.contentDocument.body)) return null;
+  const pages = isServed ? [document, frame.contentDocument] : [document];
+  const last = pages.at(-1);
+  return {
+    fits: pages.every(
+      ({documentElement: page}) => page.scrollWidth <= page.clientWidth
+    ),
+    colour: last.defaultView.getComputedStyle(last.body).backgroundColor,
+  };
+}"""
 DRAWN = """n => {
   const frame = document.querySelector("iframe:not(.coming)");
   const data = frame && frame.contentDocument.getElementById("data");
@@ -124,12 +134,9 @@ def test_every_page_fits_and_has_the_colours_of_the_system(
     report = Path(runs, "report.html").as_uri()
     for place in (url, f"{url}0/", f"{url}1/", f"{url}comparison/", report):
         with tab(chromium, place, **view) as page:
-            shown = [page.locator("html")]
-            if place != report:  # the frame gives way to a newer one at any time
-                shown += [page.frame_locator("iframe:not(.coming)").locator("html")]
-            assert all(one.evaluate(FITS) for one in shown), place
-            colour = shown[-1].evaluate(BACKGROUND)
-            red = int(colour.partition("(")[2].split(",")[0])
+            shown = page.wait_for_function(SHOWN, arg=place != report).json_value()
+            assert shown["fits"], place
+            red = int(shown["colour"].partition("(")[2].split(",")[0])
             assert (red < 128) == (scheme == "dark"), place
 
 
