@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.plotting.html_report import write_report
@@ -73,13 +74,10 @@ def trained_on(search, n_epochs):
 @pytest.fixture(scope="module")
 def chromium():
     """Return a browser that is on this machine."""
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="install playwright to see the pages in a browser"
-    )
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        pytest.skip("install chromium to see the pages in a browser")
-    with sync_api.sync_playwright() as playwright:
+        pytest.skip(f"no browser to show the pages in: install one of {BROWSERS}")
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path, args=["--no-sandbox"]
         )
