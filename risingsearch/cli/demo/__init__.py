@@ -27,13 +27,13 @@ from risingsearch.plotting.html_report import write_report
 
 SEEDS = 4
 PLAN = f"""\
-Problem: scikit-learn's handwritten digits, with noise added to every pixel.
-Space:   linear models and neural networks, with learning rates over five decades;
-         what they are, how large, how penalised: 5 parameters for one, 8 for the other.
+Problem: 5,000 generated points of 4 classes, 8 clusters each, in 12 dimensions.
+Space:   neural networks, 1 to 4 layers of 4 to 128 units, with learning rates over six
+         decades; what trains and penalises them, and in what batches: 8 parameters.
 Budget:  {BUDGET} epochs for every search; one model takes {MAX_EPOCHS} in full.
 """
 LEGEND = f"""
-Median of {SEEDS} seeds, and their range. Score: the best accuracy on the digits that a
+Median of {SEEDS} seeds, and their range. Score: the best accuracy on the points that a
 search chooses by; test: that of the same model on others. Epochs: counted inside the
 models. Tried: how many of them were opened.
 """

@@ -57,10 +57,8 @@ def one_search(result: Any) -> Figure:
 
 def describe(params: Mapping[str, Any]) -> str:
     """Return a short name of a configuration."""
-    rate = f"rate {params['rate']:.0e}"
-    if params["kind"] == "linear":
-        return f"linear {params['loss']}, {rate}"
-    return f"{params['width']}x{params['depth']} {params['activation']}, {rate}"
+    size = f"{params['width']}x{params['depth']}"
+    return f"{size} {params['activation']}, rate {params['rate']:.0e}"
 
 
 def save(figure: Figure, path: Path) -> Path:

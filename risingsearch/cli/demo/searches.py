@@ -15,7 +15,6 @@ from risingsearch.cli.demo.problem import (
     BUDGET,
     MAX_EPOCHS,
     SPACE,
-    SPACES,
     Classifier,
     Log,
     Problem,
@@ -68,7 +67,7 @@ def run(search: str, seed: int) -> Run:
 def _rising(problem: Problem, seed: int) -> SearchResult:
     search = RisingSearchCV(
         Classifier(random_state=seed),
-        SPACES,
+        SPACE,
         budget=BUDGET,
         max_epochs=MAX_EPOCHS,
         cv=[(problem.train, problem.valid)],
@@ -83,7 +82,7 @@ def _halving(problem: Problem, seed: int) -> None:
     """Train 60 for an epoch, the best third afresh for three, then for 9 and 27."""
     search = HalvingRandomSearchCV(
         Classifier(random_state=seed),
-        SPACES,
+        SPACE,
         resource="epochs",
         n_candidates=60,
         min_resources=1,
@@ -100,7 +99,7 @@ def _halving(problem: Problem, seed: int) -> None:
 def _in_full(problem: Problem, seed: int) -> None:
     """Train as many as the budget allows, and look at every epoch."""
     n = BUDGET // MAX_EPOCHS
-    for params in ParameterSampler(SPACES, n, random_state=seed):
+    for params in ParameterSampler(SPACE, n, random_state=seed):
         for _ in problem.epochs(params, seed):
             pass
 
@@ -132,17 +131,15 @@ def _optuna(problem: Problem, seed: int) -> None:
 
 def _suggest(trial: Any) -> dict[str, Any]:
     """Return a configuration; numbers of a list by place, so that TPE sees an order."""
-    kind = trial.suggest_categorical("kind", list(SPACE))
-    params: dict[str, Any] = {"kind": kind}
-    for name, values in SPACE[kind].items():
-        key = f"{kind} {name}"
+    params: dict[str, Any] = {}
+    for name, values in SPACE.items():
         if not isinstance(values, list):
             low, high = values.support()
-            params[name] = trial.suggest_float(key, low, high, log=True)
+            params[name] = trial.suggest_float(name, low, high, log=True)
         elif isinstance(values[0], str):
-            params[name] = trial.suggest_categorical(key, values)
+            params[name] = trial.suggest_categorical(name, values)
         else:
-            params[name] = values[trial.suggest_int(key, 0, len(values) - 1)]
+            params[name] = values[trial.suggest_int(name, 0, len(values) - 1)]
     return params
 
 

@@ -10,7 +10,7 @@ from risingsearch.cli.demo.searches import OWN, Run
 
 def network(width):
     size = {"width": width, "depth": 1}
-    return {"kind": "network", **size, "activation": "relu", "rate": 0.01}
+    return {**size, "activation": "relu", "rate": 0.01}
 
 
 @pytest.fixture
@@ -60,7 +60,5 @@ def test_the_best_so_far_is_drawn_as_the_median_of_the_seeds(found):
     assert y[x == 19] == pytest.approx(0.3)
 
 
-def test_a_linear_model_and_a_network_are_named_by_what_they_are():
-    linear = {"kind": "linear", "loss": "hinge", "rate": 0.01}
-    assert pictures.describe(linear) == "linear hinge, rate 1e-02"
+def test_a_network_is_named_by_what_it_is():
     assert pictures.describe(network(64)) == "64x1 relu, rate 1e-02"
