@@ -144,7 +144,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Predict with the model; always the same class once it has diverged."""
         if self.diverged_:
             return np.full(len(X), self.classes_[0])
-        return self.model_.predict(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.model_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, and write it down."""
