@@ -16,7 +16,7 @@ from sklearn.datasets import make_classification
 from sklearn.neural_network import MLPClassifier
 
 BUDGET = 270
-MAX_EPOCHS = 27
+MAX_EPOCHS = 54
 SPACE: dict[str, Any] = {
     "width": [4, 8, 16, 32, 64, 128],
     "depth": [1, 2, 3, 4],
