@@ -1,7 +1,7 @@
 """Dask: searches that train on the workers of a ``distributed`` cluster.
 
 A search is given a client, or ``client.get_executor()``, as ``executor``. ``counters``
-says what each worker has received.
+says what each worker has received; ``gpu_workers`` are workers that share out GPUs.
 """
 
 from risingsearch.errors import missing
@@ -13,7 +13,8 @@ except ModuleNotFoundError as error:
         raise
     raise missing("dask.distributed", extra="dask") from error
 
+from risingsearch.integrations.dask.gpu_workers import gpu_workers
 from risingsearch.integrations.dask.remote import Counters, counters
 from risingsearch.integrations.dask.workers import DaskWorkers
 
-__all__ = ["Counters", "DaskWorkers", "counters"]
+__all__ = ["Counters", "DaskWorkers", "counters", "gpu_workers"]

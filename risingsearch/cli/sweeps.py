@@ -517,7 +517,7 @@ def _in_words(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             [(unit, total)] = value.items()
             value = f"{facts['spent']:.6g} of {total:.6g} {unit}"
         if name == "gpus":
-            from risingsearch.scripts.gpus import in_words
+            from risingsearch.search.gpus import in_words
 
             value = in_words(value)
         if name == "arms":

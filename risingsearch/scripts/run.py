@@ -15,7 +15,6 @@ from risingsearch.arms import Budget, Report
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
-from risingsearch.scripts.gpus import Placement
 from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
@@ -23,6 +22,7 @@ from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trackers import Made
 from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.search.callbacks import Callback
+from risingsearch.search.gpus import Placement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch

@@ -40,7 +40,6 @@ from risingsearch.scripts.budget_setting import (
     budget_as_mapping,
 )
 from risingsearch.scripts.configurations import every_configuration, n_configurations
-from risingsearch.scripts.gpus import MASKS, Placement, placed
 from risingsearch.scripts.metric_setting import PlainMetric, form_of_metric
 from risingsearch.scripts.nesting import flattened
 from risingsearch.scripts.parameter import Strict, Text, Value
@@ -55,9 +54,15 @@ from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.space import Parameter
 from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
+from risingsearch.search.gpus import (
+    MASKS,
+    MOST_WORKERS,
+    Placement,
+    is_divisible,
+    placed,
+)
 from risingsearch.search.trainable import COST
 
-MOST_WORKERS = 1000
 MOST_ALIVE = 10_000
 ALIVE_PER_WORKER = 4
 MOST_RETRIES = 1_000_000
@@ -246,7 +251,7 @@ class Sweep(Strict):
     @field_validator("gpus")
     @classmethod
     def _is_whole(cls, value: float | None) -> float | None:
-        if value is not None and value > 1.0 and value % 1.0:
+        if value is not None and not is_divisible(value):
             msg = "they are a whole number, or less than 1 where workers share one"
             raise ValueError(msg)
         return value

@@ -36,7 +36,7 @@ from risingsearch.scripts.plain_files import (
 )
 from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
-from risingsearch.scripts.slots import Slots
+from risingsearch.search.slots import Slots
 from risingsearch.search.trainable import COST, RESERVED
 from risingsearch.storage.files import sync_folder, sync_tree
 

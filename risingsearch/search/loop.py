@@ -231,7 +231,7 @@ class Loop:
     ) -> None:
         job = self._futures[future]
         with finished_first():
-            gpus = gpus_of(self._record.trainable)
+            gpus = self._workers.gpus or gpus_of(self._record.trainable)
             stamped = priced(
                 self._clock.stamped(job, outcome), self._scheduler.unit, gpus
             )

@@ -30,6 +30,11 @@ class Workers(ABC):
     def n_workers(self) -> int | None:
         """How many jobs can run at the same time now; None where that is unknown."""
 
+    @property
+    def gpus(self) -> float | None:
+        """How many GPUs each worker has, where it is given some."""
+        return None
+
     @abstractmethod
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Start a job, as ``run_task`` would run it."""
@@ -61,6 +66,11 @@ class Pool(Workers):
     def n_workers(self) -> int | None:
         """How many workers the executor says it has."""
         return getattr(self._executor, "_max_workers", None)
+
+    @property
+    def gpus(self) -> float | None:
+        """How many GPUs the executor says that each worker has."""
+        return getattr(self._executor, "gpus", None)
 
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Submit a job."""

@@ -3,7 +3,7 @@
 import pytest
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scripts.gpus import MASKS, in_words, placed, visible_devices
+from risingsearch.search.gpus import MASKS, in_words, placed, visible_devices
 
 LISTED = """GPU 0: NVIDIA H100 (UUID: GPU-aa)
 GPU 1: NVIDIA H100 (UUID: GPU-bb)
@@ -35,7 +35,7 @@ def driver(tmp_path):
 
 
 def given(workers, gpus, environment=()):
-    return placed(workers, gpus, environment, 1000)
+    return placed(workers, gpus, environment)
 
 
 def masks_of(placement):
@@ -104,13 +104,13 @@ def test_what_names_no_gpu_gives_none(monkeypatch, mask):
 
 def test_a_gpu_that_is_named_twice(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,0")
-    with pytest.raises(InvalidParameterError, match=r"say gpus: 0\.5 for two workers"):
+    with pytest.raises(InvalidParameterError, match=r"gpus is 0\.5, two workers share"):
         given(2, 1)
 
 
 def test_more_workers_than_there_is_room_for(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,-1,2")
-    said = r"5 workers with gpus: 0\.5 have no room: 2 can be seen here \(CUDA_VISIBLE"
+    said = r"5 workers have no room where gpus is 0\.5: 2 can be seen here \(CUDA_VISIBLE"
     with pytest.raises(InvalidParameterError, match=said):
         given(5, 0.5)
 
@@ -118,7 +118,7 @@ def test_more_workers_than_there_is_room_for(monkeypatch):
 @pytest.mark.parametrize("workers", [1, "auto"])
 def test_one_worker_with_more_gpus_than_there_are(monkeypatch, workers):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    said = "1 worker with gpus: 4 has no room: 2 can be seen here .*; lower gpus$"
+    said = "1 worker has no room where gpus is 4: 2 can be seen here .*; lower gpus$"
     with pytest.raises(InvalidParameterError, match=said):
         given(workers, 4)
 

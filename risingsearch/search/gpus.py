@@ -1,4 +1,4 @@
-"""Which GPUs each worker of a sweep gets, told to its scripts by variables.
+"""Which GPUs each worker gets, told to what runs there by variables.
 
 Nothing is asked of a GPU itself: the devices are those that this process may see.
 """
@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from risingsearch.checks import shown
+from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 
 MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """Variables by which NVIDIA's and AMD's runtimes are told what they may see."""
 LISTING = ("nvidia-smi", "-L")
 LONGEST = 60.0  # seconds that it may take
+MOST_WORKERS = 1000
+"""Workers of one search on one machine."""
 PARTITION = "MIG-"
 """How the names of NVIDIA's partitions of a GPU begin."""
 _GPU = re.compile(r"GPU (\d+): .*\(UUID: (\S+)\)")
@@ -43,11 +45,16 @@ class Devices(NamedTuple):
     variables: Mapping[str, str]  # without which the names mean others
 
 
+def is_divisible(gpus: float) -> bool:
+    """Return whether so many GPUs can be those of a worker: whole ones, or a share."""
+    return gpus <= 1.0 or not gpus % 1.0
+
+
 def placed(
     workers: int | Literal["auto"],
     gpus: float | None,
-    environment: Sequence[Mapping[str, str]],
-    most_workers: int,
+    environment: Sequence[Mapping[str, str]] = (),
+    most_workers: int = MOST_WORKERS,
 ) -> Placement:
     """Return what each worker gets.
 
@@ -72,7 +79,7 @@ def placed(
     if whole > 1 and any(name.startswith(PARTITION) for name in devices.names):
         msg = (
             "a process uses one partition (MIG) of a GPU at most, and gpus is "
-            f"{gpus:g}: say gpus: 1"
+            f"{gpus:g}: lower it to 1"
         )
         raise InvalidParameterError(msg)
     groups = [devices.names[k * whole : (k + 1) * whole] for k in range(n_groups)]
@@ -83,6 +90,25 @@ def placed(
         for each, names in zip(own, given, strict=True)
     ]
     return Placement(variables, given)
+
+
+def variables_of_workers(
+    gpus: float, name: str, n_workers: int | None
+) -> list[dict[str, str]]:
+    """Return the variables of each worker, where Python code asks for them.
+
+    ``name`` is what the code calls their number; None stands for as many as have room.
+    """
+    gpus = checked_float("gpus", gpus, 0.0, MOST_WORKERS, open_low=True)
+    if not is_divisible(gpus):
+        msg = (
+            "gpus must be a whole number, or less than 1 where workers share one; got "
+            f"{gpus:g}"
+        )
+        raise InvalidParameterError(msg)
+    if n_workers is None:
+        return placed("auto", gpus).variables
+    return placed(checked_int(name, n_workers, 1, MOST_WORKERS), gpus).variables
 
 
 def in_words(gpus: Sequence[Sequence[str]]) -> str:
@@ -115,8 +141,8 @@ def visible_devices() -> Devices:
     names = _named(next(iter(masks.values())))
     if len(set(names)) < len(names):
         msg = (
-            f"{given} names a GPU twice: name each once, and say gpus: 0.5 for two "
-            "workers on one"
+            f"{given} names a GPU twice: name each once; where gpus is 0.5, two workers "
+            "share one"
         )
         raise InvalidParameterError(msg)
     return Devices(names, list(masks), given, {})
@@ -167,14 +193,14 @@ def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterEr
     if not devices.names:
         return InvalidParameterError(
             f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): leave out "
-            "gpus to search without"
+            "gpus, or take another executor, to search without"
         )
     seen = f"{len(devices.names)} can be seen here ({devices.origin})"
     if workers == 1:
-        msg = f"1 worker with gpus: {gpus:g} has no room: {seen}; lower gpus"
+        msg = f"1 worker has no room where gpus is {gpus:g}: {seen}; lower gpus"
     else:
         msg = (
-            f"{workers} workers with gpus: {gpus:g} have no room: {seen}; lower "
-            "workers or gpus, or write workers: auto for as many as there is room for"
+            f"{workers} workers have no room where gpus is {gpus:g}: {seen}; lower "
+            "gpus, or have as many workers as there is room for"
         )
     return InvalidParameterError(msg)

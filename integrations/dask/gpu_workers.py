@@ -1,0 +1,55 @@
+"""Dask workers that share out the GPUs of a machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distributed import Nanny
+
+from risingsearch.search.gpus import variables_of_workers
+
+
+def gpu_workers(
+    gpus: float = 1.0, n_workers: int | None = None
+) -> dict[int, dict[str, Any]]:
+    """Return the workers of a ``SpecCluster``, each with GPUs or a share of one.
+
+    Good for a Dask cluster on one machine where several workers share a GPU. Each has
+    one thread, sees its GPUs alone by ``CUDA_VISIBLE_DEVICES``, and has them as the
+    resource ``"GPU"`` too. For one worker on each GPU there is ``dask-cuda``.
+
+    Parameters
+    ----------
+    gpus : float, default 1.0
+        GPUs of each worker: a whole number, or the share of one.
+    n_workers : int, optional
+        How many workers there are, from 1 to 1000; by default as many as have room.
+
+    Returns
+    -------
+    dict
+        What ``distributed.SpecCluster(workers=...)`` takes.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no GPU is seen here, or there are fewer than the workers need.
+
+    Examples
+    --------
+    >>> import os
+    >>> os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"  # as a cluster sets it
+    >>> workers = gpu_workers(gpus=0.5)
+    >>> [workers[k]["options"]["env"]["CUDA_VISIBLE_DEVICES"] for k in range(4)]
+    ['2', '3', '2', '3']
+    >>> os.environ.pop("CUDA_VISIBLE_DEVICES")
+    '2,3'
+    """
+    variables = variables_of_workers(gpus, "n_workers", n_workers)
+    return {
+        number: {
+            "cls": Nanny,
+            "options": {"nthreads": 1, "env": env, "resources": {"GPU": gpus}},
+        }
+        for number, env in enumerate(variables)
+    }
