@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import shutil
 import tempfile
 import weakref
@@ -34,7 +35,7 @@ class Residents:
     """Keeps the runs used last on the device, the others in memory, then on disk.
 
     ``max_resident`` runs live on the device at the same time and ``max_host`` wait in
-    memory; None stands for all.
+    memory; None stands for all. Where none may live there, the one that trains does.
     """
 
     def __init__(self, max_resident: int | None, max_host: int | None) -> None:
@@ -51,7 +52,16 @@ class Residents:
         self._waiting.pop(run, None)
         self._live.pop(run, None)
         self._live[run] = None
-        while self.max_resident is not None and len(self._live) > self.max_resident:
+        self._park_beyond(1)
+
+    def settle(self) -> None:
+        """Park the run that has trained last, where none may stay on the device."""
+        self._park_beyond(0)
+
+    def _park_beyond(self, least: int) -> None:
+        """Keep ``max_resident`` runs on the device, or the least."""
+        most = math.inf if self.max_resident is None else self.max_resident
+        while len(self._live) > max(least, most):
             oldest = next(iter(self._live))
             if oldest.is_live:
                 oldest.park()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from risingsearch.errors import SetupError
 from risingsearch.integrations.torch.paused_runs import params_as_text, read
@@ -54,16 +57,19 @@ class TorchRun:
     )
 
     def __init__(self, owner: Any, params: dict[str, Any], seed: int):
+        self._objects: dict[str, Any] | None = None
         self.params = params
         self.device = owner.torch_device
         self.epoch = 0
         self._owner = owner  # a TorchTrainable, whose module imports this one
         self._seed = seed
-        self._objects: dict[str, Any] | None = None
         self._set_anew: set[str] = set()
         self._random: dict[str, Any] = {}
         self._parked: dict[str, Any] | None = None
         self._file: Path | None = None
+
+    def __del__(self) -> None:
+        self._leave_device()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -136,7 +142,8 @@ class TorchRun:
         self.epoch = checkpoint["epoch"]
         self._set_anew = set(checkpoint["set_anew"])
         self._random = checkpoint["random"]
-        self._objects, self._parked = None, checkpoint
+        self._parked = checkpoint
+        self._leave_device()
 
     def park(self) -> None:
         """Leave the device and wait in memory."""
@@ -162,6 +169,25 @@ class TorchRun:
             self._file.unlink()
             self._file = None
         return objects
+
+    def _leave_device(self) -> None:
+        """Let go of the objects; where runs are limited, their memory is free at once.
+
+        Objects that refer to each other in circles would keep it until Python happens
+        to look for them: modules whose hooks are their own methods, for example.
+        """
+        objects, self._objects = self._objects, None
+        if objects is None or self._owner.residents.max_resident is None:
+            return
+        weights = [
+            weakref.ref(weight)
+            for held in objects.values()
+            if isinstance(held, nn.Module)
+            for weight in held.parameters()
+        ]
+        del objects
+        if any(weight() is not None for weight in weights):
+            gc.collect()
 
     def _objects_with(self, name: str) -> dict[str, Any]:
         objects = self.revive()

@@ -50,7 +50,9 @@ class TorchTrainable:
         "auto" is the GPU where there is one; worker processes take turns on several.
     max_resident : int, optional
         Runs on the device at the same time; the one used longest ago leaves it. By
-        default 2 on an accelerator, and all on the CPU.
+        default 2 on an accelerator, and all on the CPU. With 0 a run leaves it after
+        every epoch, and torch gives back the memory that it has cached: for a GPU that
+        others use too.
     max_host : int, optional
         Runs that wait in memory; others wait on disk. By default all.
 
@@ -129,7 +131,7 @@ class TorchTrainable:
                 )
                 raise NotTrainableError(msg)
         self.device = device
-        self.max_resident = _checked_number("max_resident", max_resident, 1)
+        self.max_resident = _checked_number("max_resident", max_resident, 0)
         self.max_host = _checked_number("max_host", max_host, 0)
         self._residents: Residents | None = None
         self._readable = False
@@ -163,7 +165,11 @@ class TorchTrainable:
     def train(self, run: TorchRun) -> Any:
         """Train one epoch and return the validation score."""
         with alone():
-            return run.train()
+            score = run.train()
+            self.residents.settle()
+            if self.max_resident == 0:
+                _empty_cache(run.device)
+            return score
 
     def save(self, run: TorchRun, path: str) -> None:
         """Write a checkpoint."""
@@ -207,6 +213,12 @@ def _check_readable(checkpoint: dict[str, Any]) -> None:
                 f"{str(error).splitlines()[0]}"
             )
             raise SetupError(msg) from error
+
+
+def _empty_cache(device: torch.device) -> None:
+    """Give back what torch has reserved of a device's memory and does not use."""
+    if device.type != "cpu":
+        getattr(torch, device.type).empty_cache()
 
 
 def _checked_number(name: str, value: int | None, least: int) -> int | None:
