@@ -28,6 +28,10 @@ SUITES = {
         "benchmarks.demo.suite",
         "the searches of `risingsearch demo`, with more seeds: the README's table",
     ),
+    "gpu": Suite(
+        "benchmarks.cost.gpu",
+        "what a paused run costs on a GPU: its bits, its memory, its time",
+    ),
     "hpo": Suite(
         "benchmarks.hpo.suite",
         "epoch schedulers replayed on recorded learning curves",

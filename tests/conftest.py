@@ -27,6 +27,15 @@ def pytest_xdist_auto_num_workers():
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_runtest_setup(item):
+    """Skip what needs a GPU where torch sees none."""
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("torch sees no GPU")
+
+
 @pytest.fixture(scope="session")
 def live_params():
     """Return a function: the parameters that a live search must give a policy."""

@@ -34,8 +34,8 @@ class GpuPool(Executor):
     ----------
     gpus : float, default 1.0
         GPUs of each worker: a whole number, or the share of one. 0.5 are two workers on
-        a GPU, which share its memory as they will: nothing divides that. It is also what
-        a budget in GPU-hours counts, whatever the trainable says.
+        a GPU; nothing divides its memory between them. It is also what a budget in
+        GPU-hours counts, whatever the trainable says.
     max_workers : int, optional
         How many workers there are, from 1 to 1000; by default as many as have room.
 
@@ -85,7 +85,7 @@ class GpuPool(Executor):
                 raise
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers, after their jobs; without ``wait`` they end by themselves."""
+        """End the workers after their jobs; without ``wait``, by themselves."""
         self._waiting.shutdown(wait, cancel_futures=cancel_futures)
         if wait:
             for worker in self._workers:

@@ -141,8 +141,8 @@ def visible_devices() -> Devices:
     names = _named(next(iter(masks.values())))
     if len(set(names)) < len(names):
         msg = (
-            f"{given} names a GPU twice: name each once; where gpus is 0.5, two workers "
-            "share one"
+            f"{given} names a GPU twice: name each once; where gpus is 0.5, two "
+            "workers share one"
         )
         raise InvalidParameterError(msg)
     return Devices(names, list(masks), given, {})

@@ -110,7 +110,7 @@ def test_a_gpu_that_is_named_twice(monkeypatch):
 
 def test_more_workers_than_there_is_room_for(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,-1,2")
-    said = r"5 workers have no room where gpus is 0\.5: 2 can be seen here \(CUDA_VISIBLE"
+    said = r"5 workers have no room where gpus is 0\.5: 2 can be seen here \(CUDA_"
     with pytest.raises(InvalidParameterError, match=said):
         given(5, 0.5)
 

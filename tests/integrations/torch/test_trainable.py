@@ -192,7 +192,7 @@ class TestWhatIsGiven:
         with pytest.raises(SetupError, match=message):
             own.start({}, 0)
 
-    @pytest.mark.parametrize("options", [{"max_resident": 0}, {"max_host": -1}])
+    @pytest.mark.parametrize("options", [{"max_resident": -1}, {"max_host": -1}])
     def test_limits_out_of_range(self, options):
         with pytest.raises(InvalidParameterError, match=next(iter(options))):
             trainable(**options)
