@@ -58,6 +58,10 @@ class CheckpointError(RunDirError):
     """A checkpoint is damaged or missing, or cannot be written."""
 
 
+class ObjectStoreError(RunDirError):
+    """An object store cannot be reached, or lacks what a search needs to go on."""
+
+
 class StorageError(RisingSearchError):
     """A study's storage cannot be shared in the way that is asked for."""
 

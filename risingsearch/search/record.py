@@ -12,8 +12,8 @@ from typing import Any
 from risingsearch.arms import Budget, Job, Report
 from risingsearch.checks import is_number
 from risingsearch.errors import (
-    CheckpointError,
     EarlierFailureError,
+    RunDirError,
     SearchFailedError,
     StateError,
 )
@@ -149,9 +149,9 @@ class Record:
         """Bring a job's checkpoints and its event to disk, unless they are there."""
         if self._is_written(job):
             return
-        self.retained.save(job, outcome)
+        objects = self.retained.save(job, outcome)
         if self.directory is not None:
-            event = as_event(job, outcome, self.scheduler.n_asked)
+            event = as_event(job, outcome, self.scheduler.n_asked, objects)
             self._writing = job, self.directory.n_events
             self.directory.append(event)
 
@@ -323,7 +323,7 @@ class Record:
         assert scheduler.best_arm is not None
         key = Key(scheduler.best_arm, scheduler.best_epoch)
         checkpoint = self.retained.best(key)
-        if isinstance(checkpoint, CheckpointError):
+        if isinstance(checkpoint, RunDirError):
             raise checkpoint
         assert checkpoint is not None
         (folder / "checkpoint").write_bytes(checkpoint)

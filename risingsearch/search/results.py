@@ -9,8 +9,8 @@ from typing import Any
 
 from risingsearch.arms import COLUMNS, Arm, Budget, Report
 from risingsearch.errors import (
-    CheckpointError,
     MissingDependencyError,
+    RunDirError,
     SearchFailedError,
     unknown_name,
 )
@@ -170,7 +170,7 @@ class SearchResult:
     direction: str
     failures: list[Report] = field(repr=False)
     _trainable: Trainable = field(repr=False)
-    _best_checkpoint: bytes | CheckpointError | None = field(repr=False)
+    _best_checkpoint: bytes | RunDirError | None = field(repr=False)
     left_out: str | None = None
     trust_in_prior: dict[str, float] = field(default_factory=dict)
     metric: str = "score"
@@ -205,7 +205,7 @@ class SearchResult:
         if self._best_checkpoint is None:
             msg = "no epoch has had a finite score, so there is no best state"
             raise SearchFailedError(msg)
-        if isinstance(self._best_checkpoint, CheckpointError):
+        if isinstance(self._best_checkpoint, RunDirError):
             raise self._best_checkpoint
         return restore(self._trainable, self._best_checkpoint)
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from risingsearch.arms import Job
-from risingsearch.errors import CheckpointError
+from risingsearch.errors import CheckpointError, ObjectStoreError, RunDirError
 from risingsearch.search.trainable import Outcome, Task
-from risingsearch.storage.checkpoints import DirectoryStore, Key, MemoryStore
+from risingsearch.storage.checkpoints import Key, Store
 
 PER_ARM = 2
 """Checkpoints of an arm that may train on: the last, and one in case it is damaged."""
@@ -27,7 +27,7 @@ class RetainedCheckpoints:
 
     def __init__(
         self,
-        store: MemoryStore | DirectoryStore,
+        store: Store,
         restore: Callable[[bytes], Any],
         sign: float,
     ) -> None:
@@ -55,18 +55,25 @@ class RetainedCheckpoints:
         self.release_live(arm)
         self._perhaps_unneeded.update(self._latest.pop(arm, ()))
 
-    def save(self, job: Job, outcome: Outcome) -> None:
-        """Save the checkpoints that a job has brought back."""
+    def save(self, job: Job, outcome: Outcome) -> list[Mapping[str, Any]]:
+        """Save the checkpoints that a job has brought back.
+
+        What comes back has to be in the job's event, as the store wants it.
+        """
         states: dict[Key, bytes] = {}
         if outcome.snapshot is not None:
             epoch, state = outcome.snapshot
             states[Key(job.arm, epoch)] = state
         if outcome.checkpoint is not None:
             states[_last(job, outcome)] = outcome.checkpoint
+        references = []
         for key, state in states.items():
             self._make_room(key, state)
             self._perhaps_unneeded.add(key)
-            self.store.save(key, state)
+            reference = self.store.save(key, state)
+            if reference is not None:
+                references.append(reference)
+        return references
 
     def record(self, job: Job, outcome: Outcome) -> None:
         """Record which checkpoints of a job are in the store."""
@@ -98,13 +105,16 @@ class RetainedCheckpoints:
                 self.store.drop(key)
             self._perhaps_unneeded.remove(key)
 
-    def best(self, key: Key) -> bytes | CheckpointError | None:
-        """Return a state with the best score, None where it was not retained."""
+    def best(self, key: Key) -> bytes | RunDirError | None:
+        """Return a state with the best score, None where it was not retained.
+
+        An error that comes back says why it cannot be read.
+        """
         if key not in self._bests:
             return None
         try:
             return self.store.load(key)
-        except CheckpointError as error:
+        except (CheckpointError, ObjectStoreError) as error:
             return error
 
     def resumed(self, task: Task) -> Task:

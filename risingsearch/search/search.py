@@ -78,6 +78,7 @@ PER_PROCESS = (
     "timeout",
     "run_dir",
     "max_checkpoint_bytes",
+    "checkpoints",
     "trust_run_dir",
     "metric",
     "patience",
@@ -150,8 +151,13 @@ class RisingSearch:
         unpickled, which can run any code: a directory that belongs to another user, or
         that others can write to, is refused.
     max_checkpoint_bytes : int, optional
-        Disk space for the checkpoints in ``run_dir``; the search stops, to be resumed,
-        where the arms that can still train need more.
+        Space for the checkpoints; the search stops, to be resumed, where the arms that
+        can still train need more.
+    checkpoints : str, optional
+        URL of an object store, such as "s3://bucket/runs/first", where the checkpoints
+        of ``run_dir`` are kept, in a folder of their own; by default in ``run_dir``.
+        The search goes on there, also on another machine. The credentials are those of
+        the environment. A search that is resumed takes another URL if they have moved.
     trust_run_dir : bool, default False
         Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
         code as you.
@@ -194,6 +200,8 @@ class RisingSearch:
     RunDirError
         If ``run_dir`` cannot be used, is damaged, another process searches there, or
         others own it or can write to it.
+    ObjectStoreError
+        If the store of ``checkpoints`` cannot be reached, or has lost them.
 
     Examples
     --------
@@ -243,6 +251,7 @@ class RisingSearch:
         progress: bool = False,
         run_dir: str | Path | None = None,
         max_checkpoint_bytes: int | None = None,
+        checkpoints: str | None = None,
         trust_run_dir: bool = False,
         metric: str | None = None,
         identity: Mapping[str, Any] | None = None,
@@ -257,6 +266,7 @@ class RisingSearch:
         candidates, enqueue = with_enqueued(checked_candidates(candidates), enqueue)
         given |= {"candidates": candidates, "enqueue": enqueue}
         _check_metric(metric)
+        _check_kept(run_dir, checkpoints)
         begun: str | None = datetime.now().astimezone().isoformat(timespec="seconds")
         given["budget"] = budget_within(budget, timeout)
         if run_dir is not None and holds_search(Path(run_dir)):
@@ -306,7 +316,7 @@ class RisingSearch:
         if run_dir is not None:
             header = arguments.header(self._seeds)
             header |= {"metric": metric or "score", "begun": begun}
-            directory = RunDirectory(Path(run_dir), max_checkpoint_bytes)
+            directory = RunDirectory(Path(run_dir), max_checkpoint_bytes, checkpoints)
             if not trust_run_dir:
                 check_only_own(directory.path)
             self._record.open(directory, header)
@@ -335,6 +345,7 @@ class RisingSearch:
         target_score: float | None = None,
         progress: bool = False,
         max_checkpoint_bytes: int | None = None,
+        checkpoints: str | None = None,
         trust_run_dir: bool = False,
     ) -> RisingSearch:
         """Return the search of a directory, where it was when its process ended.
@@ -355,6 +366,8 @@ class RisingSearch:
             Needed where they were objects; a name is known.
         callbacks, timeout, progress, max_checkpoint_bytes, trust_run_dir
             As for a new search.
+        checkpoints : str, optional
+            Where the checkpoints are now, if the object store has been moved.
         patience, target_score : optional
             As for a new search, whatever they were before.
 
@@ -386,6 +399,7 @@ class RisingSearch:
             progress=progress,
             run_dir=run_dir,
             max_checkpoint_bytes=max_checkpoint_bytes,
+            checkpoints=checkpoints,
             trust_run_dir=trust_run_dir,
         )
 
@@ -626,6 +640,15 @@ class Replayed(NamedTuple):
 def _check_metric(metric: Any) -> None:
     if metric is not None and (not isinstance(metric, str) or not metric):
         msg = f"metric must be what the score is called, as text; got {metric!r}"
+        raise InvalidParameterError(msg)
+
+
+def _check_kept(run_dir: Any, checkpoints: Any) -> None:
+    if checkpoints is not None and run_dir is None:
+        msg = (
+            "checkpoints are those of a run_dir, which has the journal that names them: "
+            "give both, or neither"
+        )
         raise InvalidParameterError(msg)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from risingsearch.errors import CheckpointError, StateError
 from risingsearch.storage.files import (
@@ -26,6 +26,69 @@ class Key(NamedTuple):
 
     arm: int
     epoch: int
+
+
+class Store(Protocol):
+    """Where checkpoints are kept."""
+
+    def keys(self) -> Set[Key]:
+        """Return what is kept."""
+        ...
+
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Return whether a state can be kept."""
+        ...
+
+    def save(self, key: Key, state: bytes) -> Mapping[str, Any] | None:
+        """Keep a state; what comes back has to be in the event of its job."""
+        ...
+
+    def load(self, key: Key) -> bytes:
+        """Return a state that was saved, or raise a CheckpointError."""
+        ...
+
+    def drop(self, key: Key) -> None:
+        """Remove a state."""
+        ...
+
+
+class Room:
+    """How large each checkpoint is, and how large all may be."""
+
+    def __init__(self, sizes: Mapping[Key, int], max_bytes: int | None) -> None:
+        self._sizes = dict(sizes)
+        self._max_bytes = max_bytes
+        self.n_bytes = sum(self._sizes.values())
+
+    def keys(self) -> Set[Key]:
+        """Return which there are."""
+        return self._sizes.keys()
+
+    def has(self, key: Key, n_bytes: int) -> bool:
+        """Return whether one can be kept within ``max_bytes``, with all others."""
+        return self._max_bytes is None or self._with(key, n_bytes) <= self._max_bytes
+
+    def check(self, where: str, key: Key, n_bytes: int) -> None:
+        """Raise a CheckpointError where it cannot be kept."""
+        if not self.has(key, n_bytes):
+            msg = (
+                f"{where} would bring the checkpoints to {self._with(key, n_bytes):,} "
+                f"bytes, and max_checkpoint_bytes is {self._max_bytes:,}: allow more, "
+                "and resume"
+            )
+            raise CheckpointError(msg)
+
+    def take(self, key: Key, n_bytes: int) -> None:
+        """Count one, or count it anew."""
+        self.n_bytes = self._with(key, n_bytes)
+        self._sizes[key] = n_bytes
+
+    def free(self, key: Key) -> None:
+        """Count one no longer."""
+        self.n_bytes -= self._sizes.pop(key)
+
+    def _with(self, key: Key, n_bytes: int) -> int:
+        return self.n_bytes - self._sizes.get(key, 0) + n_bytes
 
 
 class MemoryStore:
@@ -85,16 +148,19 @@ class DirectoryStore:
 
     def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
         self.folder = folder
-        self.max_bytes = max_bytes
         try:
             make_folder(folder)
             for path in left_beside(folder / "arm-*.ckpt"):
                 path.unlink()
-            self._sizes = dict(_found(folder))
+            self._room = Room(dict(_found(folder)), max_bytes)
         except OSError as error:
             msg = f"{folder} cannot be used for checkpoints ({error.strerror})"
             raise CheckpointError(msg) from error
-        self.n_bytes = sum(self._sizes.values())
+
+    @property
+    def n_bytes(self) -> int:
+        """How large all files are together."""
+        return self._room.n_bytes
 
     def path(self, key: Key) -> Path:
         """Return the file of a checkpoint."""
@@ -102,7 +168,7 @@ class DirectoryStore:
 
     def has_room(self, key: Key, state: bytes) -> bool:
         """Return whether a state can be kept within ``max_bytes``."""
-        return self.max_bytes is None or self._total_with(key, state) <= self.max_bytes
+        return self._room.has(key, _n_bytes(key, state))
 
     def save(self, key: Key, state: bytes) -> None:
         """Keep a state; once this returns, it is on disk.
@@ -111,13 +177,8 @@ class DirectoryStore:
         that is a CheckpointError, and what was there before is as it was.
         """
         path = self.path(key)
-        total = self._total_with(key, state)
-        if self.max_bytes is not None and total > self.max_bytes:
-            msg = (
-                f"{path} would bring the checkpoints to {total:,} bytes, and "
-                f"max_checkpoint_bytes is {self.max_bytes:,}: allow more, and resume"
-            )
-            raise CheckpointError(msg)
+        n_bytes = _n_bytes(key, state)
+        self._room.check(str(path), key, n_bytes)
         try:
             write_whole(path, (_head(key, state), state), PRIVATE)
         except OSError as error:
@@ -126,8 +187,7 @@ class DirectoryStore:
                 "are safe: make room or change the permissions, and resume"
             )
             raise CheckpointError(msg) from error
-        self._sizes[key] = total - self.n_bytes + self._sizes.get(key, 0)
-        self.n_bytes = total
+        self._room.take(key, n_bytes)
 
     def load(self, key: Key) -> bytes:
         """Return a state that was saved.
@@ -155,13 +215,9 @@ class DirectoryStore:
             raise CheckpointError(msg)
         return state
 
-    def _total_with(self, key: Key, state: bytes) -> int:
-        n_bytes = len(_first_line(key, state, digest="0" * 64)) + len(state)
-        return self.n_bytes - self._sizes.get(key, 0) + n_bytes
-
     def keys(self) -> Set[Key]:
         """Return what is kept."""
-        return self._sizes.keys()
+        return self._room.keys()
 
     def drop(self, key: Key) -> None:
         """Remove a file."""
@@ -170,7 +226,7 @@ class DirectoryStore:
         except OSError as error:
             msg = f"{self.path(key)} cannot be removed ({error.strerror})"
             raise CheckpointError(msg) from error
-        self.n_bytes -= self._sizes.pop(key)
+        self._room.free(key)
 
 
 _NAME = re.compile(r"arm-(\d+)-epoch-(\d+)\.ckpt")
@@ -184,6 +240,10 @@ def _found(folder: Path) -> Iterator[tuple[Key, int]]:
 
 def _head(key: Key, state: bytes) -> bytes:
     return _first_line(key, state, hashlib.sha256(state).hexdigest())
+
+
+def _n_bytes(key: Key, state: bytes) -> int:
+    return len(_first_line(key, state, digest="0" * 64)) + len(state)
 
 
 def _first_line(key: Key, state: bytes, digest: str) -> bytes:

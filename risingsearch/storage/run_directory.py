@@ -3,7 +3,8 @@
 ``journal.jsonl``
     The settings of the search, then one line per job that came back.
 ``checkpoints/``
-    The states of the arms that may train on, and of the best one.
+    The states of the arms that may train on, and of the best one. They may be in an
+    object store instead, which the journal names.
 ``journal.tail``
     How far the journal has come, so that lines which go missing at its end are missed.
     It may be missing itself.
@@ -30,9 +31,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.errors import JournalError, RisingSearchError, RunDirError
+from risingsearch.errors import (
+    JournalError,
+    RisingSearchError,
+    RunDirError,
+    StateError,
+)
 from risingsearch.storage import lock, tail
-from risingsearch.storage.checkpoints import DirectoryStore
+from risingsearch.storage.bucket import checked_url
+from risingsearch.storage.checkpoints import DirectoryStore, Store
 from risingsearch.storage.files import (
     PRIVATE,
     left_beside,
@@ -41,6 +48,7 @@ from risingsearch.storage.files import (
     write_whole,
 )
 from risingsearch.storage.journal import Event, Journal, Recorded, create, read
+from risingsearch.storage.objects import OBJECTS, ObjectStore, bucket_at, new_place
 from risingsearch.storage.tail import Known
 
 JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
@@ -69,12 +77,18 @@ class RunDirectory:
     """Keeps the events and the checkpoints of one search on disk.
 
     The directory is made if it is missing, for its owner alone, or that is a
-    RunDirError.
+    RunDirError. With ``checkpoints``, the URL of an object store, those are there.
     """
 
-    def __init__(self, path: Path, max_checkpoint_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        max_checkpoint_bytes: int | None = None,
+        checkpoints: str | None = None,
+    ) -> None:
         self.path = path
         self._max_checkpoint_bytes = max_checkpoint_bytes
+        self._url = None if checkpoints is None else checked_url(checkpoints)
         self._journal: Journal | None = None
         self._n_events_saved = 0
         self._is_held = False
@@ -123,7 +137,8 @@ class RunDirectory:
         n_known, state, known = _known(self.path)
         if not holds_search(self.path):
             _check_complete(path, [], known)
-            create(path, header)
+            place = {} if self._url is None else {OBJECTS: new_place(self._url)}
+            create(path, {**header, **place})
         recorded = read(path)
         _check_complete(path, recorded.checksums, known)
         self._journal = Journal(path, recorded)
@@ -133,10 +148,28 @@ class RunDirectory:
                 left.unlink()
         except OSError as error:
             raise _unusable(left, error) from error
-        self.checkpoints = DirectoryStore(
-            self.path / CHECKPOINTS, self._max_checkpoint_bytes
-        )
+        self.checkpoints = self._store(recorded, self._journal)
         return Saved(recorded, n_known, state)
+
+    def _store(self, recorded: Recorded, journal: Journal) -> Store:
+        """Return where the checkpoints of the search are."""
+        place = recorded.header.get(OBJECTS)
+        if place is not None:
+            with understood(self.path):
+                return ObjectStore(
+                    bucket_at(place, self._url),
+                    recorded,
+                    lambda: Known(journal.n_events, journal.checksum),
+                    self._max_checkpoint_bytes,
+                )
+        if self._url is not None:
+            msg = (
+                f"{self.path} holds a search with its checkpoints, and it was opened "
+                f"with checkpoints={self._url!r}: leave that out to go on, or give "
+                "another run_dir"
+            )
+            raise StateError(msg)
+        return DirectoryStore(self.path / CHECKPOINTS, self._max_checkpoint_bytes)
 
     def append(self, event: Event) -> None:
         """Write an event; once this returns, it is on disk."""

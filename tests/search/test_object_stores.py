@@ -1,0 +1,292 @@
+"""A search whose checkpoints are in an object store, here one that speaks S3."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import fsspec
+import pytest
+from kept_search import CrashError, Rising, crashing, facts, n_told
+from object_search import CANDIDATES, Large, object_search
+from s3_server import S3Server
+
+from risingsearch.errors import (
+    CheckpointError,
+    InvalidParameterError,
+    ObjectStoreError,
+    RunDirError,
+    SearchFailedError,
+    StateError,
+)
+from risingsearch.search.search import RisingSearch
+from risingsearch.storage.journal import read
+
+HOUR = 3600
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = S3Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def s3(server, monkeypatch):
+    """Return the server, which this process reaches from now on, without objects."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    files = fsspec.filesystem("s3")
+    if files.exists("bucket"):
+        files.rm("bucket", recursive=True)
+    files.mkdir("bucket")
+    yield server
+    server.on_upload = None
+
+
+URL = "s3://bucket/runs/first"
+
+
+def objects(url=URL):
+    """Return the paths of all objects under a URL."""
+    files, root = fsspec.core.url_to_fs(url)
+    files.invalidate_cache()
+    return files.find(root)
+
+
+def referred_to(folder):
+    """Return the names of all objects that a journal has named."""
+    events = read(Path(folder, "journal.jsonl")).events
+    return [one["name"] for event in events for one in event.get("objects", ())]
+
+
+def crashed(folder, at=9, trainable=None):
+    search = object_search(folder, URL, trainable, callbacks=crashing(at))
+    with pytest.raises(CrashError):
+        search.run()
+
+
+def whole(tmp_path):
+    return object_search(tmp_path / "whole", None).run()
+
+
+class TestKeeping:
+    def test_checkpoints_are_there_and_not_in_the_directory(self, s3, folder):
+        result = object_search(folder, URL).run()
+        assert not (folder / "checkpoints").exists()
+        names = {Path(path).name for path in objects()}
+        assert names and names <= set(referred_to(folder))
+        assert result.best_state()["epochs"] == result.best_epoch
+
+    def test_the_search_is_the_one_with_a_directory(self, s3, folder, tmp_path):
+        result = object_search(folder, URL).run()
+        assert facts(result) == facts(whole(tmp_path))
+
+    def test_with_an_executor_every_job_starts_from_there(
+        self, s3, folder, tmp_path, threads
+    ):
+        result = object_search(folder, URL, executor=threads).run()
+        alone = object_search(tmp_path / "whole", None, executor=threads).run()
+        assert facts(result) == facts(alone)
+
+    def test_two_searches_under_one_url_do_not_disturb_each_other(self, s3, tmp_path):
+        crashed(tmp_path / "one")
+        crashed(tmp_path / "two")
+        for name in ("one", "two"):
+            trained = Large()
+            object_search(tmp_path / name, URL, trained).run()
+            assert len(trained.trained) == 16 - 9
+
+    def test_there_is_room_for_no_more_than_is_allowed(self, s3, folder):
+        with pytest.raises(CheckpointError, match=r"max_checkpoint_bytes is 500,000"):
+            object_search(folder, URL, max_checkpoint_bytes=500_000).run()
+        result = object_search(folder, URL).run()
+        assert result.n_epochs == 16
+
+
+class TestAnotherMachine:
+    def test_it_goes_on_with_a_copy_of_the_directory(self, s3, folder, tmp_path):
+        crashed(folder)
+        shutil.copytree(folder, tmp_path / "elsewhere")
+        shutil.rmtree(folder)
+        there = Large()
+        result = RisingSearch.resume(tmp_path / "elsewhere", there).run()
+        assert facts(result) == facts(whole(tmp_path))
+        assert len(there.trained) == 16 - 9
+        assert result.best_state()["epochs"] == result.best_epoch
+
+    def test_it_moves_there_and_back_without_losing_an_epoch(
+        self, s3, folder, tmp_path
+    ):
+        here, cluster = tmp_path / "run", tmp_path / "cluster"
+        crashed(here, at=5)
+        shutil.copytree(here, cluster)
+        with pytest.raises(CrashError):
+            RisingSearch.resume(cluster, Large(), callbacks=crashing(10)).run()
+        shutil.rmtree(here)
+        shutil.copytree(cluster, here)
+        back = Large()
+        result = RisingSearch.resume(here, back).run()
+        assert len(back.trained) == 16 - 10
+        assert facts(result) == facts(whole(tmp_path))
+
+    def test_a_copy_that_was_left_behind_removes_nothing(self, s3, folder, tmp_path):
+        crashed(folder, at=5)
+        shutil.copytree(folder, tmp_path / "behind")
+        with pytest.raises(CrashError):
+            RisingSearch.resume(folder, Large(), callbacks=crashing(10)).run()
+        before = objects()
+        with pytest.raises(RunDirError, match="gone on from another copy of its run_d"):
+            RisingSearch.resume(tmp_path / "behind", Large())
+        assert objects() == before
+        result = RisingSearch.resume(folder, Large()).run()
+        assert facts(result) == facts(whole(tmp_path))
+
+    def test_the_objects_may_have_moved(self, s3, folder, tmp_path):
+        crashed(folder)
+        files = fsspec.filesystem("s3")
+        for path in objects():
+            files.mv(path, path.replace("runs/first", "archive"))
+        with pytest.raises(ObjectStoreError, match="holds none of the"):
+            RisingSearch.resume(folder, Large())
+        moved = Large()
+        result = RisingSearch.resume(folder, moved, checkpoints="s3://bucket/archive")
+        assert facts(result.run()) == facts(whole(tmp_path))
+        assert len(moved.trained) == 16 - 9
+
+
+class TestKilled:
+    @pytest.mark.parametrize("at", [1, 6])
+    @pytest.mark.parametrize("when", ["half-way", "right after"])
+    def test_in_an_upload(self, s3, folder, tmp_path, when, at):
+        program = Path(__file__).with_name("object_search.py")
+        child = subprocess.Popen(
+            [sys.executable, program, folder, URL],
+            stdin=subprocess.PIPE,
+            env={**os.environ, **s3.environment},
+        )
+        seen = []
+
+        def on_upload(path, receive):
+            seen.append(Path(path).name)
+            if len(seen) != at:
+                return receive()
+            answer = receive() if when == "right after" else [b""]
+            child.kill()
+            child.wait(HOUR)
+            return answer
+
+        s3.on_upload = on_upload
+        child.stdin.write(b"\n")
+        child.stdin.close()
+        assert child.wait(HOUR) == -signal.SIGKILL
+        s3.on_upload = None
+        n_before = n_told(folder)
+        assert seen[-1] not in referred_to(folder)
+        left = [path for path in objects() if path.endswith(seen[-1])]
+        assert bool(left) == (when == "right after")
+        resumed = Large()
+        result = object_search(folder, URL, resumed).run()
+        assert facts(result) == facts(whole(tmp_path))
+        assert len(resumed.trained) == 16 - n_before
+        # What it has left behind is gone by now.
+        assert {Path(path).name for path in objects()} <= set(referred_to(folder))
+
+
+class TestDamage:
+    def last_of(self, folder, arm):
+        """Return the path of the last object of an arm."""
+        names = [name for name in referred_to(folder) if f"-arm-{arm:06d}-" in name]
+        [path] = [path for path in objects() if path.endswith(names[-1])]
+        return path
+
+    @pytest.fixture
+    def stopped(self, s3, folder):
+        crashed(folder)
+        return folder
+
+    @pytest.mark.parametrize("what", ["torn", "forged", "missing"])
+    def test_what_was_trained_is_trained_again_and_not_charged(
+        self, stopped, tmp_path, what
+    ):
+        files = fsspec.filesystem("s3")
+        for arm in {int(path.split("-arm-")[1][:6]) for path in objects()}:
+            path = self.last_of(stopped, arm)
+            state = files.cat_file(path)
+            if what == "torn":
+                files.pipe_file(path, state[:1000])
+            elif what == "forged":
+                files.pipe_file(path, b"cos\nsystem\n(S'touch forged'\ntR.")
+            else:
+                files.rm_file(path)
+        with pytest.warns(RuntimeWarning, match="which is not charged"):
+            result = object_search(stopped, URL).run()
+        assert facts(result)[0] == facts(whole(tmp_path))[0]
+        assert not Path("forged").exists()
+
+    def test_the_best_state_says_what_is_wrong_with_it(self, s3, folder):
+        result = object_search(folder, URL).run()
+        files = fsspec.filesystem("s3")
+        path = self.last_of(folder, result.best_arm)
+        files.pipe_file(path, b"not the state")
+        again = object_search(folder, URL).run()
+        with pytest.raises(CheckpointError, match="does not fit the checksum"):
+            again.best_state()
+        assert facts(again) == facts(result)
+
+
+class TestRefused:
+    def test_a_search_that_has_its_checkpoints_on_disk(self, s3, folder):
+        object_search(folder, None).run()
+        with pytest.raises(StateError, match=r"leave that out to go on"):
+            object_search(folder, URL)
+
+    def test_a_url_without_a_directory(self):
+        with pytest.raises(InvalidParameterError, match="give both, or neither"):
+            RisingSearch(Rising(), CANDIDATES, budget=3, checkpoints=URL)
+
+    def test_a_bucket_that_is_not_there_before_anything_is_trained(self, s3, folder):
+        trainable = Large()
+        with pytest.raises(ObjectStoreError, match="write probe under s3://none/first"):
+            object_search(folder, "s3://none/first", trainable)
+        assert not (folder / "journal.jsonl").exists()
+        assert object_search(folder, URL, trainable).run().n_epochs == 16
+
+    def test_what_cannot_be_uploaded_is_kept_until_it_can(self, s3, folder, tmp_path):
+        def refuse(path, receive):
+            raise ConnectionError
+
+        search = object_search(folder, URL, trainable := Large())
+        search.callbacks = [lambda search, report: setattr(s3, "on_upload", refuse)]
+        with pytest.raises(ObjectStoreError, match="what is there is safe"):
+            search.run()
+        s3.on_upload = None
+        search.callbacks = []
+        assert facts(search.run()) == facts(whole(tmp_path))
+        assert len(trainable.trained) == 16
+
+
+class TestSecrets:
+    def test_they_are_in_no_file_and_no_error(self, s3, folder, monkeypatch):
+        crashed(folder)
+        with pytest.raises(ObjectStoreError) as caught:
+            object_search(folder.with_name("other"), "s3://none/first")
+        for text in (caught.value, *(p.read_text() for p in folder.glob("j*"))):
+            assert "secret-of-mine" not in str(text)
+        header = read(folder / "journal.jsonl").header
+        assert header["objects"]["url"] == URL
+        assert json.dumps(header["settings"]).count("s3://") == 0
+
+
+def test_a_search_that_has_found_nothing_is_resumed(s3, folder):
+    """Its store is empty, and nothing is missing there."""
+    failing = Rising(**{f"arm_{arm}_epoch_1": ValueError("no") for arm in range(5)})
+    with pytest.raises(SearchFailedError):
+        object_search(folder, URL, failing, budget=5).run()
+    assert objects() == []
+    assert RisingSearch.resume(folder, failing).result().n_epochs == 5
