@@ -168,6 +168,9 @@ class RisingSearchCV(
     trust_run_dir : bool, default=False
         Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
         code as you.
+    checkpoints : str, optional
+        URL of an object store for the checkpoints of ``run_dir``, such as
+        "s3://bucket/runs/first"; see ``RisingSearch``.
     prior : Prior, source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``. A
         fitted search, this one's or scikit-learn's, is one. They are read in ``fit``; a
@@ -276,6 +279,7 @@ class RisingSearchCV(
         resource: str | None = None,
         run_dir: Any = None,
         trust_run_dir: bool = False,
+        checkpoints: str | None = None,
         prior: Any = None,
         callbacks: Any = None,
         min_epochs: int = 1,
@@ -306,6 +310,7 @@ class RisingSearchCV(
         self.resource = resource
         self.run_dir = run_dir
         self.trust_run_dir = trust_run_dir
+        self.checkpoints = checkpoints
         self.prior = prior
         self.callbacks = callbacks
         self.min_epochs = min_epochs
@@ -430,6 +435,7 @@ class RisingSearchCV(
             progress=self.verbose > 0,
             run_dir=self.run_dir,
             trust_run_dir=self.trust_run_dir,
+            checkpoints=self.checkpoints,
             prior=self.prior,
             callbacks=self.callbacks,
             min_epochs=self.min_epochs,

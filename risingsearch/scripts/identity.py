@@ -36,6 +36,7 @@ MAY_CHANGE = {
     "target_score",
     "environment",
     "tracker",
+    "checkpoints",
 }
 """Keys of a sweep that do not define what is searched; neither does the folder."""
 GPUS = "gpus"

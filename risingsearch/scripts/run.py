@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Budget, Report
-from risingsearch.errors import InvalidParameterError, RunDirError
+from risingsearch.errors import InvalidParameterError, RunDirError, StateError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
+from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
@@ -26,6 +28,7 @@ from risingsearch.search.gpus import Placement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.objects import OBJECTS
 from risingsearch.storage.permissions import check_only_own
 from risingsearch.storage.run_directory import (
     RunDirectory,
@@ -65,6 +68,7 @@ def run_sweep(
     if not trust_run_dir:
         check_only_own(run_dir, _scripts_files(run_dir))
     cwd = Path.cwd() if cwd is None else cwd
+    _check_place(run_dir, sweep)
     begun, before = identity.begun_with(run_dir), identity.last_known(run_dir)
     salt = identity.salt_of(run_dir, before)
     now = identity.described(sweep, cwd, salt)
@@ -90,6 +94,7 @@ def run_sweep(
             *(trackers(sweep.tracker.options(cwd)) if sweep.tracker else []),
         ],
         run_dir=run_dir,
+        checkpoints=sweep.checkpoints,
         trust_run_dir=trust_run_dir,
         identity=now if begun is None else begun,
     )
@@ -115,7 +120,7 @@ def run_sweep(
     if sweep.resume:
         check_resumed(result)
     assert result.best_arm is not None
-    checkpoint = trainable.checkpoint_from(result.best_arm, result.best_epoch)
+    checkpoint = _best_folder(result, trainable)
     arms = with_room_made(result.arms, trainable.folder)
     return replace(result, arms=arms), checkpoint
 
@@ -160,6 +165,8 @@ def _trainable(
         "timeout": sweep.epoch_timeout,
         "cwd": cwd,
     }
+    if sweep.checkpoints is not None:
+        return ArchivedTrainable(sweep.command, folder, **options)
     if sweep.resume:
         return CommandTrainable(sweep.command, folder, **options)
     return LivingTrainable(
@@ -174,10 +181,35 @@ def _trainable(
 
 def _copy_best(search: RisingSearch, trainable: CommandTrainable, folder: Path) -> None:
     """Copy the checkpoint directory of the best arm into a folder."""
-    scheduler = search.scheduler
-    assert scheduler.best_arm is not None
-    best = trainable.checkpoint_from(scheduler.best_arm, scheduler.best_epoch)
+    best = _best_folder(search.result(), trainable)
     shutil.copytree(best, folder, dirs_exist_ok=True)
+
+
+def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
+    """Return the checkpoint directory of the best arm, loaded if it is elsewhere."""
+    if isinstance(trainable, ArchivedTrainable):
+        try:
+            return trainable.folder_of(result.best_state())
+        except RunDirError as error:
+            msg = f"the checkpoint of the best arm is not loaded: {error}"
+            warnings.warn(msg, RuntimeWarning, stacklevel=3)
+    assert result.best_arm is not None
+    return trainable.checkpoint_from(result.best_arm, result.best_epoch)
+
+
+def _check_place(run_dir: Path, sweep: Sweep) -> None:
+    """Raise a StateError where a run has its checkpoints elsewhere than its sweep."""
+    if sweep.checkpoints is None and holds_search(run_dir):
+        place = saved_header(run_dir).get(OBJECTS)
+        if place is not None:
+            with understood(run_dir):
+                url = place["url"]
+            msg = (
+                f"{run_dir} was begun with checkpoints: {url}, which the sweep does "
+                "not have now: put it back to go on, or begin another search with "
+                "--run-dir"
+            )
+            raise StateError(msg)
 
 
 def _n_jobs(run_dir: Path, n_workers: int) -> int:

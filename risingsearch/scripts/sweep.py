@@ -62,6 +62,7 @@ from risingsearch.search.gpus import (
     placed,
 )
 from risingsearch.search.trainable import COST
+from risingsearch.storage.bucket import checked_url
 
 MOST_ALIVE = 10_000
 ALIVE_PER_WORKER = 4
@@ -145,6 +146,10 @@ class Sweep(Strict):
         ``wandb``; a dict of these names to the arguments of
         ``risingsearch.integrations.trackers``; or a list. Folders are from the one in
         which the scripts run.
+    checkpoints : str, optional
+        URL of an object store, such as ``s3://bucket/runs/first``, where checkpoint
+        directories are kept too, so that the run goes on where those are not; as in
+        ``RisingSearch``.
     """
 
     command: list[Text] = Field(min_length=1)
@@ -186,6 +191,7 @@ class Sweep(Strict):
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     prior: PriorSetting | None = None
     tracker: Annotated[TrackerSetting | None, BeforeValidator(as_mapping)] = None
+    checkpoints: str | None = None
     _folder: Path = PrivateAttr(default_factory=Path)
 
     @model_validator(mode="before")
@@ -324,6 +330,7 @@ class Sweep(Strict):
         self._check_gpus()
         self._check_cost()
         self._check_processes()
+        self._check_checkpoints()
         return self
 
     def _check_gpus(self) -> None:
@@ -390,6 +397,17 @@ class Sweep(Strict):
                 "metric.regex does not find which epoch a number is of, and a script "
                 "that begins anew would not be noticed: add resume: false, which keeps "
                 "scripts alive, or a group (?P<epoch>...)"
+            )
+            raise ValueError(msg)
+
+    def _check_checkpoints(self) -> None:
+        if self.checkpoints is None:
+            return
+        checked_url(self.checkpoints)  # here, where what was given is not shown
+        if not self.resume:
+            msg = (
+                "checkpoints are what scripts go on from, and with resume: false they "
+                "go on from none: leave out one of the two"
             )
             raise ValueError(msg)
 

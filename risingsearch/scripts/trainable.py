@@ -137,7 +137,7 @@ class CommandTrainable:
         try:
             return self._trained(run, n_epochs, home)
         except OSError as error:
-            raise _unusable(home, error) from error
+            raise unusable(home, error) from error
         except ScriptError as error:
             if shutil.disk_usage(home).free < LEAST_FREE:
                 msg = f"{home} is on a full disk ({error}): make room, and resume"
@@ -438,7 +438,7 @@ def _check_folder(path: Path) -> None:
     try:
         check_folder(path)
     except OSError as error:
-        raise _unusable(path, error) from error
+        raise unusable(path, error) from error
 
 
 def _cut(value: Any) -> str:
@@ -446,7 +446,8 @@ def _cut(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
-def _unusable(folder: Path, error: OSError) -> SetupError:
+def unusable(folder: Path, error: OSError) -> SetupError:
+    """Return the error for a folder that scripts need."""
     return SetupError(
         f"{folder} cannot be used ({error}): make room or change the permissions, and "
         "resume"

@@ -69,7 +69,10 @@ class Record:
         self.candidates = candidates
         self.scheduler = scheduler
         self.retained = RetainedCheckpoints(
-            MemoryStore(), partial(restore, trainable), scheduler.sign
+            MemoryStore(),
+            partial(restore, trainable),
+            scheduler.sign,
+            at_hand=getattr(trainable, "at_hand", None),
         )
         self.directory: RunDirectory | None = None
         self.wall_seconds = 0.0  # until the last job came back; NaN: not measured

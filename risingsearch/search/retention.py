@@ -22,7 +22,8 @@ class RetainedCheckpoints:
 
     An arm that may train on retains its last checkpoints; of all arms, the state with
     the best score is retained. Where room is short, one checkpoint per arm has to do.
-    ``restore`` makes a state of a checkpoint; ``sign`` is the scheduler's.
+    ``restore`` makes a state of a checkpoint; ``sign`` is the scheduler's. ``at_hand``
+    returns a checkpoint that need not be loaded, by arm, parameters, seed and epoch.
     """
 
     def __init__(
@@ -30,10 +31,12 @@ class RetainedCheckpoints:
         store: Store,
         restore: Callable[[bytes], Any],
         sign: float,
+        at_hand: Callable[..., bytes | None] | None = None,
     ) -> None:
         self.store = store
         self._restore = restore
         self._sign = sign
+        self._at_hand = at_hand or (lambda *which: None)
         self._live: dict[int, Any] = {}
         self._latest: dict[int, deque[Key]] = {}  # by arm, to resume from
         self._bests: dict[Key, float] = {}  # with their reward
@@ -124,7 +127,10 @@ class RetainedCheckpoints:
             return task._replace(state=self._live.get(arm))
         if not task.wants_checkpoint:  # it has failed, and nothing was saved
             return task._replace(epochs_missing=epoch)
-        key, state = self._last_whole(Key(arm, epoch))
+        state = self._at_hand(arm, task.params, task.seed, epoch)
+        key = Key(arm, epoch)
+        if state is None:
+            key, state = self._last_whole(key)
         if state is None:
             return task._replace(epochs_missing=epoch)
         return task._replace(

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
 from risingsearch.arms import COLUMNS, Job, Report
@@ -245,11 +245,13 @@ class _Run:
         job = self._task.job
         last = job.from_epoch + job.n_epochs
         train, at_once = partial(self._trainable.train, state), False
+        dumped: Callable[[], bytes] = partial(dump, self._trainable, state)
         share = 0.0  # of the time that the epochs took together
         if _has(self._trainable, "train_epochs"):
             with self.clock:
                 results = self._trainable.train_epochs(state, job.n_epochs)
             train, at_once = partial(next, iter(results)), True
+            dumped = cache(dumped)  # they have all changed it
             share = self.clock.lap() / max(1, len(results))
         for epoch in range(job.from_epoch + 1, last + 1):
             self._n_calls += 1
@@ -261,7 +263,7 @@ class _Run:
                 self.ended = True
                 break
             is_last = epoch == last or (not at_once and self._is_cut_short())
-            self._record(epoch, result, state, is_last=is_last)
+            self._record(epoch, result, dumped, is_last=is_last)
             self._seconds.append(share or self.clock.lap())
             if is_last:
                 break
@@ -269,7 +271,9 @@ class _Run:
     def _is_cut_short(self) -> bool:
         return self._task.interrupted() or self.clock.total >= self._task.seconds
 
-    def _record(self, epoch: int, result: Any, state: Any, *, is_last: bool) -> None:
+    def _record(
+        self, epoch: int, result: Any, dumped: Callable[[], bytes], *, is_last: bool
+    ) -> None:
         """Count an epoch, once all that is kept of its state is safe."""
         task = self._task
         score, metrics = checked_score(result)
@@ -280,7 +284,7 @@ class _Run:
         is_best = math.isfinite(score) and task.sign * score > self._best_reward
         needed = is_last and (task.as_bytes or task.wants_checkpoint)
         if is_best or task.may_retry or needed:
-            self.kept = dump(self._trainable, state)
+            self.kept = dumped()
         if is_best:
             self._best_reward = task.sign * score
             self._snapshot = epoch, self.kept

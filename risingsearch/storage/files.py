@@ -75,6 +75,22 @@ def _opened_carefully(path: str, flags: int) -> int:
     return os.open(path, flags | _CAREFULLY)
 
 
+def size_now(path: Path) -> int:
+    """Return the size of a file as it is, and not as a network file system knew it.
+
+    NFS remembers sizes and names for a while, and asks its server where something is
+    opened.
+    """
+    with open_plain(path) as file:
+        return os.fstat(file.fileno()).st_size
+
+
+def look_anew(folder: Path) -> None:
+    """Have a network file system ask which names there are in a folder."""
+    if os.name == "posix":
+        os.close(os.open(folder, os.O_RDONLY))
+
+
 def overwrite(path: Path, content: bytes) -> None:
     """Write to the start of a file for its owner alone, and wait for no disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | _CAREFULLY, PRIVATE)

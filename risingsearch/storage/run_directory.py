@@ -43,8 +43,10 @@ from risingsearch.storage.checkpoints import DirectoryStore, Store
 from risingsearch.storage.files import (
     PRIVATE,
     left_beside,
+    look_anew,
     make_folder,
     open_plain,
+    size_now,
     write_whole,
 )
 from risingsearch.storage.journal import Event, Journal, Recorded, create, read
@@ -118,9 +120,10 @@ class RunDirectory:
             path = self.path / LOCK
             try:
                 stack.enter_context(lock.held(path))
+                look_anew(self.path)
                 if journal := self._journal:
                     path = journal.path
-                    n_bytes = path.stat().st_size
+                    n_bytes = size_now(path)
             except OSError as error:
                 raise _unusable(path, error) from error
             if journal and n_bytes != journal.n_bytes:

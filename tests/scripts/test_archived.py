@@ -1,0 +1,186 @@
+"""A sweep with its checkpoints in an object store goes on where its folders are not."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from risingsearch.cli.main import main
+from risingsearch.errors import (
+    InvalidParameterError,
+    ObjectStoreError,
+    ScriptError,
+    StateError,
+)
+from risingsearch.scripts.archived import ArchivedTrainable
+from risingsearch.scripts.run import ARMS, resume_sweep, run_sweep
+from risingsearch.scripts.sweep import checked_sweep
+from risingsearch.storage.bucket import Bucket
+from risingsearch.storage.journal import read
+
+TRAIN = """
+import json, os, pathlib
+folder = pathlib.Path(os.environ["RISINGSEARCH_CHECKPOINT_DIR"], "deep")
+folder.mkdir(exist_ok=True)
+seen = folder / "seen"
+for epoch in range(
+    int(os.environ["RISINGSEARCH_FROM_EPOCH"]) + 1,
+    int(os.environ["RISINGSEARCH_TO_EPOCH"]) + 1,
+):
+    with seen.open("a") as file:
+        file.write(f"{epoch} ")
+    with open("trained", "a") as file:
+        file.write(os.environ["RISINGSEARCH_ARM"] + f" {epoch}\\n")
+    print(json.dumps({"epoch": epoch, "score": len(seen.read_text().split())}))
+"""
+URL = "memory://sweeps/first"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Work in a folder with the script, and with an empty store."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(TRAIN)
+    yield tmp_path
+    fsspec.filesystem("memory").store.clear()
+
+
+def sweep(**changes):
+    described = {
+        "command": [sys.executable, "train.py"],
+        "parameters": {"a": {"type": "int", "low": 1, "high": 99}},
+        "budget": 10,
+        "candidates": 4,
+        "max_epochs": 4,
+        "checkpoints": URL,
+    }
+    return checked_sweep(described | changes, "sweep.yaml")
+
+
+def seen_by(checkpoint):
+    return (checkpoint / "deep" / "seen").read_text().split()
+
+
+def trained():
+    return Path("trained").read_text().splitlines()
+
+
+class TestRunning:
+    def test_all_directories_are_in_the_store(self):
+        result, checkpoint = run_sweep(sweep(), Path("run"))
+        assert result.n_epochs == 10
+        assert len(seen_by(checkpoint)) == result.best_epoch
+        assert not Path("run", "checkpoints").exists()
+        assert fsspec.filesystem("memory").find("/sweeps/first")
+
+    def test_what_is_on_disk_is_not_loaded_from_there(self, monkeypatch):
+        loaded = []
+        get = Bucket.get
+        monkeypatch.setattr(
+            Bucket, "get", lambda self, name: loaded.append(name) or get(self, name)
+        )
+        run_sweep(sweep(), Path("run"))
+        assert len(loaded) == 1  # the best state, for the result
+
+    def test_another_machine_goes_on_without_the_folders(self):
+        run_sweep(sweep(), Path("run"))
+        shutil.rmtree(Path("run", ARMS))
+        result, checkpoint = resume_sweep(Path("run"), 4)
+        assert result.n_epochs == 14
+        assert len(trained()) == len(set(trained())) == 14
+        assert len(seen_by(checkpoint)) == result.best_epoch
+
+    def test_the_best_directory_comes_back_with_nothing_to_train(self):
+        run_sweep(sweep(), Path("run"))
+        shutil.rmtree(Path("run", ARMS))
+        result, checkpoint = run_sweep(sweep(), Path("run"))
+        assert len(seen_by(checkpoint)) == result.best_epoch
+        assert len(trained()) == 10
+
+    def test_folders_of_another_time_are_replaced(self):
+        run_sweep(sweep(), Path("run"))
+        for path in Path("run", ARMS).glob("arm-*/epoch-*/deep/seen"):
+            path.write_text("1 2 3 4 5 6 7")
+        result, checkpoint = resume_sweep(Path("run"), 4)
+        assert result.best_score <= 4.0
+        assert len(seen_by(checkpoint)) == result.best_epoch
+
+    def test_a_best_state_that_is_lost_is_said_and_all_else_is_there(self):
+        whole, _ = run_sweep(sweep(), Path("run"))
+        events = read(Path("run", "journal.jsonl")).events
+        name = f"-arm-{whole.best_arm:06d}-epoch-{whole.best_epoch:06d}-"
+        [lost] = [
+            one["name"]
+            for event in events
+            for one in event.get("objects", ())
+            if name in one["name"]
+        ]
+        files = fsspec.filesystem("memory")
+        [path] = [path for path in files.find("/") if path.endswith(lost)]
+        files.pipe_file(path, b"forged")
+        with pytest.warns(RuntimeWarning, match="best arm is not loaded"):
+            result, _ = run_sweep(sweep(), Path("run"))
+        assert result.best_score == whole.best_score
+
+    def test_the_command_line_takes_it(self, capsys):
+        described = sweep().model_dump(mode="json", exclude_defaults=True)
+        Path("sweep.yaml").write_text(json.dumps(described))
+        assert main(["run", "sweep.yaml", "--run-dir", "run", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert len(seen_by(Path(found["checkpoint"]))) == found["best_epoch"]
+
+
+class TestRefused:
+    def test_secrets_are_not_shown(self):
+        with pytest.raises(InvalidParameterError) as caught:
+            sweep(checkpoints="s3://me:secret@bucket/run")
+        assert "credentials are taken from the environment" in str(caught.value)
+        assert "secret" not in str(caught.value)
+
+    def test_scripts_that_cannot_resume(self):
+        with pytest.raises(InvalidParameterError, match="leave out one of the two"):
+            sweep(resume=False)
+
+    def test_a_run_that_has_its_checkpoints_elsewhere(self):
+        run_sweep(sweep(), Path("run"))
+        with pytest.raises(StateError, match=f"begun with checkpoints: {URL}"):
+            run_sweep(sweep(checkpoints=None), Path("run"))
+        run_sweep(sweep(checkpoints=None), Path("local"))
+        with pytest.raises(StateError, match="leave that out to go on"):
+            run_sweep(sweep(), Path("local"))
+
+    def test_a_store_that_lacks_all_of_them(self):
+        run_sweep(sweep(), Path("run"))
+        with pytest.raises(ObjectStoreError, match="holds none of the"):
+            run_sweep(sweep(checkpoints="memory://sweeps/second"), Path("run"))
+
+    def test_a_link_that_leads_nowhere_elsewhere(self, here):
+        own = ArchivedTrainable(["true"], here / "arms")
+        own.arms[7] = 0
+        run = own.start({}, 7)
+        run.epoch = 1
+        own.folder_of(run).mkdir(parents=True)
+        own.folder_of(run).joinpath("data").symlink_to("/etc")
+        with pytest.raises(ScriptError, match=r"files/data.* is a link to an absolute"):
+            own.save(run, str(here / "state"))
+
+
+def test_links_within_a_directory_come_back(here):
+    own = ArchivedTrainable(["true"], here / "arms")
+    own.arms[7] = 0
+    run = own.start({"lr": 0.5}, 7)
+    run.epoch = 3
+    folder = own.folder_of(run)
+    folder.mkdir(parents=True)
+    folder.joinpath("epoch-3").write_text("weights")
+    folder.joinpath("last").symlink_to("epoch-3")
+    own.save(run, str(here / "state"))
+    shutil.rmtree(here / "arms")
+    again = ArchivedTrainable(["true"], here / "arms").load(str(here / "state"))
+    assert again == run
+    assert os.readlink(folder / "last") == "epoch-3"
+    assert folder.joinpath("last").read_text() == "weights"
