@@ -646,8 +646,8 @@ def _check_metric(metric: Any) -> None:
 def _check_kept(run_dir: Any, checkpoints: Any) -> None:
     if checkpoints is not None and run_dir is None:
         msg = (
-            "checkpoints are those of a run_dir, which has the journal that names them: "
-            "give both, or neither"
+            "checkpoints are those of a run_dir, whose journal names them: give both, "
+            "or neither"
         )
         raise InvalidParameterError(msg)
 

@@ -23,6 +23,7 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.bucket import Bucket
 from risingsearch.storage.journal import read
 
 HOUR = 3600
@@ -65,6 +66,10 @@ def referred_to(folder):
     return [one["name"] for event in events for one in event.get("objects", ())]
 
 
+def unreachable(bucket, name):
+    raise ObjectStoreError("not now")
+
+
 def crashed(folder, at=9, trainable=None):
     search = object_search(folder, URL, trainable, callbacks=crashing(at))
     with pytest.raises(CrashError):
@@ -80,7 +85,8 @@ class TestKeeping:
         result = object_search(folder, URL).run()
         assert not (folder / "checkpoints").exists()
         names = {Path(path).name for path in objects()}
-        assert names and names <= set(referred_to(folder))
+        assert names
+        assert names <= set(referred_to(folder))
         assert result.best_state()["epochs"] == result.best_epoch
 
     def test_the_search_is_the_one_with_a_directory(self, s3, folder, tmp_path):
@@ -101,6 +107,19 @@ class TestKeeping:
             trained = Large()
             object_search(tmp_path / name, URL, trained).run()
             assert len(trained.trained) == 16 - 9
+
+    def test_a_store_that_cannot_be_read_has_nothing_trained_again(
+        self, s3, folder, tmp_path, threads, monkeypatch
+    ):
+        search = object_search(folder, URL, trainable := Large(), executor=threads)
+        with monkeypatch.context() as patch:
+            patch.setattr(Bucket, "get", unreachable)
+            with pytest.raises(ObjectStoreError, match="not now"):
+                search.run()
+        result = search.run()
+        alone = object_search(tmp_path / "whole", None, executor=threads).run()
+        assert facts(result) == facts(alone)
+        assert len(trainable.trained) == 16
 
     def test_there_is_room_for_no_more_than_is_allowed(self, s3, folder):
         with pytest.raises(CheckpointError, match=r"max_checkpoint_bytes is 500,000"):
