@@ -32,8 +32,8 @@ class Bucket:
     --------
     >>> bucket = Bucket("memory://runs/first")
     >>> bucket.put("weights", b"0.5")
-    >>> bucket.get("weights"), bucket.sizes()
-    (b'0.5', {'weights': 3})
+    >>> bucket.get("weights"), bucket.names()
+    (b'0.5', {'weights'})
     >>> bucket.remove(["weights"])
     """
 
@@ -67,16 +67,15 @@ class Bucket:
                 with contextlib.suppress(FileNotFoundError):
                     self._files.rm_file(self._path(name))
 
-    def sizes(self) -> dict[str, int]:
-        """Return the size of every object, by its name, as of now."""
+    def names(self) -> set[str]:
+        """Return the names of all objects, as of now."""
         with self._reached("list objects"):
             self._files.invalidate_cache()
             try:
-                found = self._files.find(self._root, detail=True)
+                found = self._files.find(self._root)
             except FileNotFoundError:  # as some say where nothing is there
-                found = {}
-        skipped = len(self._root) + 1
-        return {path[skipped:]: facts["size"] for path, facts in found.items()}
+                found = []
+        return {path.removeprefix(f"{self._root}/") for path in found}
 
     def check(self) -> None:
         """Raise an ObjectStoreError unless objects can be written and removed."""
@@ -139,8 +138,8 @@ def _problem(url: Any) -> str | None:
     return None
 
 
-_SECRETS = re.compile(r"(?<=//)[^/\s@]*:[^/\s]*@")  # user:password@
-_QUERY = re.compile(r"\?[^\s'\"<>)]+")
+_SECRETS = re.compile(r"(?<=//)[^\s@]*:\S*@")  # user:password@
+_QUERY = re.compile(r"(?<=\S)([?#])[^\s'\"<>)]+")
 
 
 def redacted(text: str) -> str:
@@ -151,7 +150,7 @@ def redacted(text: str) -> str:
     >>> redacted("GET https://me:secret@host/one?signature=abc failed")
     'GET https://***@host/one?*** failed'
     """
-    shown = _QUERY.sub("?***", _SECRETS.sub("***@", text))
+    shown = _QUERY.sub(r"\1***", _SECRETS.sub("***@", text))
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 
 

@@ -82,7 +82,7 @@ class ObjectStore:
         self._journal = journal
         named = {reference.key: reference for reference in _named(recorded.events)}
         bucket.check()
-        found = bucket.sizes()
+        found = bucket.names()
         kept = {key: one for key, one in named.items() if one.name in found}
         if not kept and any("best" in event for event in recorded.events):
             msg = (
@@ -158,16 +158,14 @@ class ObjectStore:
         del self._references[key]
         self._room.free(key)
 
-    def _unnamed(
-        self, found: Mapping[str, int], checksums: Sequence[str]
-    ) -> dict[str, int]:
+    def _unnamed(self, found: Set[str], checksums: Sequence[str]) -> dict[str, int]:
         """Return the objects that no event names, with the event that was to come.
 
         Where the journal has not been what a name says, it has gone on elsewhere.
         """
         named = {reference.name for reference in self._references.values()}
         left = {}
-        for name in found.keys() - named:
+        for name in found - named:
             if match := _NAME.fullmatch(name):
                 number = int(match[1])
                 if checksums[number - 1 : number] != [match[2]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication,
@@ -26,13 +26,13 @@ class Silent(WSGIRequestHandler):
 
 
 class S3Server:
-    """``on_upload(path, receive)`` is called in the place of what receives an object.
+    """``on_upload(path, receive, body)`` is called in place of what takes an object in.
 
-    ``receive()`` does so, and returns the answer.
+    ``receive()`` does so, and returns the answer; ``body`` is read from the connection.
     """
 
     def __init__(self) -> None:
-        self.on_upload: Callable[[str, Callable[[], Any]], Any] | None = None
+        self.on_upload: Callable[[str, Callable[[], Any], IO[bytes]], Any] | None = None
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server(
             "127.0.0.1", 0, self._answer, threaded=True, request_handler=Silent
@@ -59,5 +59,4 @@ class S3Server:
         is_upload = environ["REQUEST_METHOD"] == "PUT" and "/event-" in path
         if self.on_upload is None or not is_upload:
             return receive()
-        environ["wsgi.input"].read(100)  # of a longer body
-        return self.on_upload(path, receive)
+        return self.on_upload(path, receive, environ["wsgi.input"])

@@ -191,11 +191,11 @@ class TestKilled:
         )
         seen = []
 
-        def on_upload(path, receive):
+        def on_upload(path, receive, body):
             seen.append(Path(path).name)
             if len(seen) != at:
                 return receive()
-            answer = receive() if when == "right after" else [b""]
+            answer = receive() if when == "right after" else [body.read(1000)]
             child.kill()
             child.wait(HOUR)
             return answer
@@ -277,7 +277,7 @@ class TestRefused:
         assert object_search(folder, URL, trainable).run().n_epochs == 16
 
     def test_what_cannot_be_uploaded_is_kept_until_it_can(self, s3, folder, tmp_path):
-        def refuse(path, receive):
+        def refuse(path, receive, body):
             raise ConnectionError
 
         search = object_search(folder, URL, trainable := Large())

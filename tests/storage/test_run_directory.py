@@ -55,6 +55,19 @@ class TestOpening:
         events = RunDirectory(tmp_path).open(HEADER).events
         assert [event["i"] for event in events] == [0, 1, 2]
 
+    def test_a_size_that_the_file_system_remembers_hides_no_event(
+        self, tmp_path, monkeypatch
+    ):
+        directory = opened(tmp_path)
+        remembered = (tmp_path / JOURNAL).stat()
+        opened(tmp_path).append({"event": "told"})
+        monkeypatch.setattr(Path, "stat", lambda *_, **__: remembered)
+        with (
+            pytest.raises(RunDirError, match="another process went on"),
+            directory.held(),
+        ):
+            pass
+
     def test_what_is_kept_beside_is_that_of_the_first_time(self, tmp_path):
         opened(tmp_path)
         RunDirectory(tmp_path).open(HEADER | {"entropy": 5})

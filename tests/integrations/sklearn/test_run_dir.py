@@ -134,3 +134,15 @@ def test_a_directory_that_others_can_write_to_is_opened_only_if_it_is_trusted(tm
     with pytest.raises(RunDirError, match=r"written by others .*trust_run_dir=True"):
         searching(tmp_path).fit(X, y)
     assert searching(tmp_path, trust_run_dir=True).fit(X, y).history_ == first.history_
+
+
+def test_with_the_models_in_an_object_store_a_copy_of_the_directory_goes_on(tmp_path):
+    url = "memory://models"
+    first = searching(tmp_path / "here", checkpoints=url).fit(X, y)
+    (tmp_path / "here").rename(tmp_path / "there")
+    again = searching(tmp_path / "there", checkpoints=url).fit(X, y)
+    assert not (tmp_path / "there" / "checkpoints").exists()
+    assert again.history_ == first.history_
+    np.testing.assert_array_equal(
+        again.best_estimator_.coef_, first.best_estimator_.coef_
+    )
