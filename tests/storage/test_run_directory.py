@@ -59,9 +59,15 @@ class TestOpening:
         self, tmp_path, monkeypatch
     ):
         directory = opened(tmp_path)
-        remembered = (tmp_path / JOURNAL).stat()
+        stat, remembered = Path.stat, (tmp_path / JOURNAL).stat()
         opened(tmp_path).append({"event": "told"})
-        monkeypatch.setattr(Path, "stat", lambda *_, **__: remembered)
+        monkeypatch.setattr(
+            Path,
+            "stat",
+            lambda path, **how: (
+                remembered if path.name == JOURNAL else stat(path, **how)
+            ),
+        )
         with (
             pytest.raises(RunDirError, match="another process went on"),
             directory.held(),
