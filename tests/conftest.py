@@ -1,5 +1,7 @@
 import os
 import signal
+import sys
+from pathlib import Path
 
 # The tests run side by side: a library with a thread per core would keep them waiting.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -11,6 +13,10 @@ import pytest
 
 from risingsearch.policies import POLICIES, policy_info
 from risingsearch.simulation import engine, plan
+
+sys.path.insert(0, str(Path(__file__).parent))  # for slurm_cluster
+
+from slurm_cluster import NoSlurmError, started
 
 # In the background, or under nohup, they are ignored, and in all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -80,6 +86,25 @@ def tensorboard_curves():
         return {arm: steps for arm, steps in found.items() if steps}
 
     return curves
+
+
+@pytest.fixture(scope="session")
+def started_slurm(tmp_path_factory):
+    """Start a Slurm of one node with two slots, or skip where there can be none."""
+    try:
+        with started(tmp_path_factory.mktemp("slurm")) as cluster:
+            yield cluster
+    except NoSlurmError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def slurm_cluster(started_slurm, monkeypatch):
+    """Return a real Slurm that this process, and what it starts, submits jobs to."""
+    for name, value in started_slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    yield started_slurm
+    started_slurm.cancel_all()
 
 
 @pytest.fixture
