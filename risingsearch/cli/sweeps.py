@@ -165,7 +165,9 @@ def _plan(arguments: argparse.Namespace) -> None:
         facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
     else:
         facts[f"budget_{sweep.budget.unit}"] = getattr(sweep.budget, sweep.budget.unit)
-    if sweep.gpus is not None:
+    if sweep.launcher.slurm is not None:
+        facts["sbatch"] = " ".join(sweep.sbatch_arguments) or "as the cluster gives it"
+    elif sweep.gpus is not None:
         placement = sweep.placement()
         facts |= {"workers": len(placement.variables), "gpus": placement.gpus}
     if sweep.prior is not None:

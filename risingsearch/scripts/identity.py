@@ -29,6 +29,7 @@ MAY_CHANGE = {
     "command",
     "workers",
     "gpus",
+    "launcher",
     "max_alive",
     "timeout",
     "epoch_timeout",

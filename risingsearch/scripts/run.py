@@ -20,6 +20,10 @@ from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
+from risingsearch.scripts.slurm.batches import FOLDER as SLURM
+from risingsearch.scripts.slurm.batches import LeftOpen, make_home
+from risingsearch.scripts.slurm.jobs import Jobs
+from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable, facts_of
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trackers import Made
 from risingsearch.scripts.trainable import CommandTrainable
@@ -80,7 +84,7 @@ def run_sweep(
             environment.save(run_dir, sweep.environment, salt)  # the journal names it
     placement = sweep.placement()
     n_workers = len(placement.variables)
-    trainable = _trainable(sweep, placement, run_dir / ARMS, cwd)
+    trainable = _trainable(sweep, placement, run_dir, cwd)
     cleaner = _CheckpointCleaner(trainable)
     executor = ThreadPoolExecutor(n_workers)
     search = _search(
@@ -89,6 +93,7 @@ def run_sweep(
         executor=executor,
         n_jobs=_n_jobs(run_dir, n_workers),
         callbacks=[
+            *([trainable] if isinstance(trainable, AfterSlurm) else []),
             cleaner,
             *([ResumeCheck()] if sweep.resume else []),
             *(trackers(sweep.tracker.options(cwd)) if sweep.tracker else []),
@@ -111,6 +116,8 @@ def run_sweep(
         trainable.arms = {
             search.seed_of(arm): arm for arm in range(len(search.candidates))
         }
+        if isinstance(trainable, AfterSlurm):
+            trainable.go_on(search)
         if more is not None:
             search.extend(more)
         if retry_failed and search.retry_failed():
@@ -152,31 +159,40 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
 
 
 def _trainable(
-    sweep: Sweep, placement: Placement, folder: Path, cwd: Path
+    sweep: Sweep, placement: Placement, run_dir: Path, cwd: Path
 ) -> CommandTrainable:
     """Return what trains the arms of a sweep."""
     metric = sweep.metric
+    folder = run_dir / ARMS
     options: dict[str, Any] = {
         "metric": metric if isinstance(metric, str) else metric.pattern,
         "report_file": sweep.report_file,
         "slots": placement.variables,
         "cost": sweep.cost_key,
-        "gpus": sweep.gpus or 1.0,
+        "gpus": sweep.n_gpus or 1.0,
         "timeout": sweep.epoch_timeout,
         "cwd": cwd,
     }
     if sweep.checkpoints is not None:
         return ArchivedTrainable(sweep.command, folder, **options)
-    if sweep.resume:
-        return CommandTrainable(sweep.command, folder, **options)
-    return LivingTrainable(
-        sweep.command,
-        folder,
-        max_epochs=sweep.max_epochs,
-        max_alive=sweep.n_alive(len(placement.variables)),
-        direction=sweep.direction,
-        **options,
-    )
+    if not sweep.resume:
+        return LivingTrainable(
+            sweep.command,
+            folder,
+            max_epochs=sweep.max_epochs,
+            max_alive=sweep.n_alive(len(placement.variables)),
+            direction=sweep.direction,
+            **options,
+        )
+    if sweep.launcher.slurm is not None:
+        values = run_dir / environment.FILE if sweep.environment else None
+        facts = facts_of(options, sweep.command, folder, values)
+        jobs = Jobs(make_home(run_dir), facts, sweep.sbatch_arguments)
+        return SlurmTrainable(sweep.command, folder, jobs=jobs, **options)
+    if (run_dir / SLURM).is_dir():
+        left = LeftOpen(make_home(run_dir))
+        return AfterSlurm(sweep.command, folder, left=left, **options)
+    return CommandTrainable(sweep.command, folder, **options)
 
 
 def _copy_best(search: RisingSearch, trainable: CommandTrainable, folder: Path) -> None:
@@ -266,11 +282,13 @@ def resume_sweep(
 
 
 def _scripts_files(run_dir: Path) -> Iterator[Path]:
-    """Yield what scripts are given of a run directory: variables and checkpoints."""
-    arms = run_dir / ARMS
-    yield from (run_dir / environment.FILE, run_dir / identity.FILE, arms)
+    """Yield what scripts are given of a run directory, and what jobs bring back."""
+    arms, slurm = run_dir / ARMS, run_dir / SLURM
+    yield from (run_dir / environment.FILE, run_dir / identity.FILE, arms, slurm)
     for pattern in ("arm-*", f"arm-*/{RUNNING}", "arm-*/epoch-*"):
         yield from sorted(arms.glob(pattern))
+    for pattern in ("*", "*/*"):
+        yield from sorted(slurm.glob(pattern))
 
 
 class _CheckpointCleaner:

@@ -51,6 +51,7 @@ from risingsearch.scripts.parameter_checks import (
 )
 from risingsearch.scripts.prior_setting import PriorSetting
 from risingsearch.scripts.readers import EPOCH, SCORE
+from risingsearch.scripts.slurm.setting import LauncherSetting, launcher_as_mapping
 from risingsearch.scripts.space import Parameter
 from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
@@ -107,6 +108,9 @@ class Sweep(Strict):
         Scripts that run at the same time; "auto" as many as the GPUs have room for.
     gpus : float, optional
         GPUs of each worker: a whole number, or the share of one.
+    launcher : str or dict
+        Where the scripts run: ``local``, or ``slurm`` for a job of each slice; a dict
+        ``{"slurm": {...}}`` with what sbatch is asked for.
     order : {"ask", "completion"}
         Whether the search depends on the results alone, or also on their order.
     environment : list of dict
@@ -176,6 +180,9 @@ class Sweep(Strict):
         Discriminator(lambda value: "word" if value == "auto" else "number"),
     ] = 1
     gpus: float | None = Field(default=None, gt=0.0, le=MOST_WORKERS, strict=True)
+    launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = Field(
+        default_factory=LauncherSetting
+    )
     order: Literal["ask", "completion"] = "ask"
     environment: list[dict[str, str]] = Field(default_factory=list)
     resume: bool = True
@@ -327,14 +334,43 @@ class Sweep(Strict):
                 f"there are {self.workers}"
             )
             raise ValueError(msg)
+        self._check_launcher()
         self._check_gpus()
         self._check_cost()
         self._check_processes()
         self._check_checkpoints()
         return self
 
+    def _check_launcher(self) -> None:
+        slurm = self.launcher.slurm
+        if slurm is None:
+            return
+        wrong = ""
+        if not self.resume:
+            wrong = (
+                "a job that is over cannot be paused, so with launcher: slurm the "
+                "script has to go on from its checkpoint: leave out resume: false"
+            )
+        elif self.workers == "auto":
+            wrong = (
+                "with launcher: slurm say how many jobs may be in Slurm at a time; got "
+                "workers: auto"
+            )
+        elif self.gpus is not None and self.gpus < 1.0:
+            wrong = (
+                "Slurm gives whole GPUs to a job: say gpus: 1, or leave gpus out and "
+                f"ask for a share in options; got gpus: {self.gpus:g}"
+            )
+        elif self.gpus is not None and slurm.n_gpus not in (None, int(self.gpus)):
+            wrong = (
+                f"gpus is {self.gpus:g}, and launcher.slurm.gpus asks for "
+                f"{slurm.gpus}: leave out one of them"
+            )
+        if wrong:
+            raise ValueError(wrong)
+
     def _check_gpus(self) -> None:
-        if self.gpus is None:
+        if self.n_gpus is None:
             for what, is_given in (
                 ("workers: auto", self.workers == "auto"),
                 ("a budget in gpu_hours", self.budget.gpu_hours is not None),
@@ -418,7 +454,22 @@ class Sweep(Strict):
     def placement(self) -> Placement:
         """Return how many workers there are on this machine, and what each gets."""
         most = self.max_alive or MOST_WORKERS
+        if self.launcher.slurm is not None:  # which gives jobs their GPUs
+            return placed(self.workers, None, self.environment, most)
         return placed(self.workers, self.gpus, self.environment, most)
+
+    @property
+    def n_gpus(self) -> float | None:
+        """How many GPUs each worker has, where they are shared out."""
+        slurm = self.launcher.slurm
+        return self.gpus if slurm is None or slurm.gpus is None else slurm.n_gpus
+
+    @property
+    def sbatch_arguments(self) -> list[str]:
+        """What every job is asked for, where there are jobs."""
+        slurm = self.launcher.slurm
+        gpus = None if self.gpus is None else int(self.gpus)
+        return [] if slurm is None else slurm.arguments(gpus)
 
     @property
     def cost_key(self) -> str | None:

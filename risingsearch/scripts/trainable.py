@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from risingsearch.checks import LARGEST_COST, is_cost
 from risingsearch.errors import ScriptError, SetupError
@@ -61,6 +61,13 @@ Launched = tuple[Script, Iterator[dict[str, Any]]]
 """A script that runs, and what it reports."""
 
 
+class Attempt(NamedTuple):
+    """What a script has reported, epoch by epoch, and the folder that it has left."""
+
+    results: list[dict[str, Any]]
+    work: Path
+
+
 @dataclass
 class ScriptRun:
     """An arm between two jobs: its checkpoint directory is named after its epoch."""
@@ -78,7 +85,8 @@ class CommandTrainable:
     ``}}`` for braces; an argument that names a parameter which the arm does not have is
     left out. As JSON, parameters whose names have dots are in groups. Of ``slots``,
     variables such as a GPU, each process gets one. ``cost`` is the key of what an epoch
-    has cost, where it has to say so; ``gpus`` are those of a slot.
+    has cost, where it has to say so; ``gpus`` are those of a slot. The markers of what
+    runs are in the folders of the arms, or in ``markers``.
     """
 
     def __init__(
@@ -93,6 +101,7 @@ class CommandTrainable:
         cwd: Path | None = None,
         cost: str | None = None,
         gpus: float = 1.0,
+        markers: Path | None = None,
     ) -> None:
         self.command = list(command)
         self.folder = folder.absolute()
@@ -104,6 +113,7 @@ class CommandTrainable:
         self.gpus = gpus
         self.arms: dict[int, int] = {}
         self._metric = metric
+        self._markers = markers
         self._slots = Slots(slots)
         self._running: set[Script] = set()
         self._lock = threading.Lock()
@@ -133,9 +143,75 @@ class CommandTrainable:
         SetupError
             If the program is not there, or the arm's folder cannot be used.
         """
+        with self._blaming_the_disk(run.arm):
+            return self._trained(run, n_epochs, self.home(run.arm))
+
+    def _trained(
+        self, run: ScriptRun, n_epochs: int, home: Path
+    ) -> list[dict[str, Any]]:
+        make_folder(home)
+        end_left_over(home)
+        begin, to_epoch = self._last_checkpoint(run), run.epoch + n_epochs
+        self._drop_work(home)
+        with self._slots.taken() as slot:
+            attempt = self.attempt(run, begin, to_epoch, slot)
+        return self._kept(run, begin, attempt)
+
+    def attempt(
+        self, run: ScriptRun, begin: int, to_epoch: int, slot: int = 0
+    ) -> Attempt:
+        """Run the script once, from the checkpoint of an epoch to another epoch.
+
+        It works on a copy in a folder of a new name, where child processes of an
+        earlier attempt cannot write. Errors are those of ``train_epochs``.
+        """
         home = self.home(run.arm)
+        with self._blaming_the_disk(run.arm):
+            work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
+            if begin > 0:
+                before = home / checkpoint_name(begin)
+                check_tree(before)
+                shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
+            results: list[dict[str, Any]] = []
+            reader = reader_of(self._metric)
+            launched = self._launched(run, begin, to_epoch, work, slot, reader)
+            with launched as (_, records):
+                for record in records:
+                    epoch = begin + len(results) + 1
+                    results.append(self._checked(record, reader, epoch, to_epoch))
+            if not results and begin == 0:
+                raise self._nothing_reported(reader)
+            if len(results) > run.epoch - begin:
+                _check_left(work)
+                sync_tree(work)
+            return Attempt(results, work)
+
+    def _kept(
+        self, run: ScriptRun, begin: int, attempt: Attempt
+    ) -> list[dict[str, Any]]:
+        """Keep what an attempt has left as the arm's checkpoint; return its epochs."""
+        results = attempt.results[run.epoch - begin :]  # else they are known already
+        if results:
+            home = self.home(run.arm)
+            after = home / checkpoint_name(run.epoch + len(results))
+            if attempt.work.exists() or not after.exists():  # else it was kept before
+                shutil.rmtree(after, ignore_errors=True)
+                os.replace(attempt.work, after)
+                sync_folder(home)
+            run.epoch += len(results)
+        return results
+
+    def _drop_work(self, home: Path) -> None:
+        """Remove what attempts have left of which nothing is kept."""
+        for left in home.glob("training-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    @contextmanager
+    def _blaming_the_disk(self, arm: int) -> Iterator[None]:
+        """Raise a ``SetupError`` where an arm's folder is what no script can help."""
+        home = self.home(arm)
         try:
-            return self._trained(run, n_epochs, home)
+            yield
         except OSError as error:
             raise unusable(home, error) from error
         except ScriptError as error:
@@ -143,43 +219,6 @@ class CommandTrainable:
                 msg = f"{home} is on a full disk ({error}): make room, and resume"
                 raise SetupError(msg) from error
             raise
-
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
-        make_folder(home)
-        end_left_over(home)
-        for left in home.glob("training-*"):  # of interrupted jobs
-            shutil.rmtree(left, ignore_errors=True)
-        # A new name: child processes of such a job cannot write there.
-        work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
-        begin = self._last_checkpoint(run)
-        if begin > 0:
-            before = home / checkpoint_name(begin)
-            check_tree(before)
-            shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
-        results: list[dict[str, Any]] = []
-        to_epoch = run.epoch + n_epochs
-        reader = reader_of(self._metric)
-        with (
-            self._slots.taken() as slot,
-            self._launched(run, begin, to_epoch, work, slot, reader) as (_, records),
-        ):
-            for record in records:
-                epoch = begin + len(results) + 1
-                results.append(self._checked(record, reader, epoch, to_epoch))
-        if not results and begin == 0:
-            raise self._nothing_reported(reader)
-        results = results[run.epoch - begin :]  # those before were reported earlier
-        if results:
-            after = home / checkpoint_name(run.epoch + len(results))
-            shutil.rmtree(after, ignore_errors=True)
-            _check_left(work)
-            sync_tree(work)
-            os.replace(work, after)
-            sync_folder(home)
-            run.epoch += len(results)
-        return results
 
     def _last_checkpoint(self, run: ScriptRun) -> int:
         """Return the epoch that the script continues from."""
@@ -318,7 +357,7 @@ class CommandTrainable:
             msg = "a parameter contains the character 0, which no argument can"
             raise ScriptError(msg)
         try:
-            return Script(command, home, variables, self.cwd)
+            return Script(command, self._markers or home, variables, self.cwd)
         except OSError as error:
             msg = f"{error.filename or command[0]} cannot be started ({error.strerror})"
             if fields_of(self.command[0]):

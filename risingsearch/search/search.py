@@ -569,6 +569,11 @@ class RisingSearch:
         """Return the seed that ``start`` gives an arm."""
         return self._seeds.of_arm(arm)
 
+    @property
+    def reports(self) -> Mapping[int, Report]:
+        """What the jobs have brought back so far, by their numbers."""
+        return self._record.reports
+
     def result(self) -> SearchResult:
         """Return what has been found so far."""
         result = self._record.result()

@@ -9,6 +9,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
@@ -313,23 +314,38 @@ class _Run:
 
 
 class _Clock:
-    """Adds up the seconds inside ``with``."""
+    """Adds up the seconds inside ``with``, or what was counted instead of them."""
 
     def __init__(self) -> None:
         self.total = 0.0
         self._at_last_lap = 0.0
 
     def __enter__(self) -> None:
+        self._token = _COUNTED.set([])
         self._since = time.perf_counter()
 
     def __exit__(self, *exception: object) -> None:
-        self.total += time.perf_counter() - self._since
+        passed = time.perf_counter() - self._since
+        self.total += sum(_COUNTED.get()) if _COUNTED.get() else passed
+        _COUNTED.reset(self._token)
 
     def lap(self) -> float:
         """Return the seconds since the last lap."""
         seconds = self.total - self._at_last_lap
         self._at_last_lap = self.total
         return seconds
+
+
+_COUNTED: ContextVar[list[float]] = ContextVar("counted")
+
+
+def count_seconds(seconds: float) -> None:
+    """Say how long the call of ``train`` or ``train_epochs`` that asks has trained.
+
+    For a trainable that has waited for its turn besides, as in the queue of a cluster:
+    it is charged this instead of the time that passes until it returns.
+    """
+    _COUNTED.get([]).append(seconds)
 
 
 def start_or_restore(trainable: Any, task: Task) -> Any:

@@ -1,0 +1,245 @@
+"""What is sent to jobs and what they bring back: files of the run directory.
+
+A batch is what is submitted at once, as one job or as an array of jobs. Its folder has
+the name of the job, which no other has, so that a job is found again whatever happened
+to the number that Slurm gave it. For each slice there is a file, empty at first, in
+which its job leaves what has come of it. A slice whose file is gone is over: a job
+that still starts for it ends at once, and what one brings back is not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from risingsearch.errors import RunDirError
+from risingsearch.scripts.plain_files import make_folder, open_plain
+from risingsearch.storage.files import PRIVATE, sync_folder, write_whole
+
+FOLDER = "slurm"
+"""In the run directory."""
+BELL = "bell"
+"""In that folder: a file whose time changes whenever a job has brought something."""
+SPEC = "slices.json"
+SCRIPT = "job.sh"
+CONTENT = b'#!/bin/sh\nexec "$@"\n'
+"""Of the batch script: what runs are the arguments that sbatch passes on."""
+LONGEST_NAME = 40  # characters of the run's name in that of a job
+_BATCH = re.compile(r"[\w.-]+-[0-9a-f]{16}", re.ASCII)
+
+
+class Slice(NamedTuple):
+    """A part of an arm's training: what one job does."""
+
+    arm: int
+    number: int  # of the arm's slices before, whatever has come of them
+    seed: int
+    params: dict[str, Any]
+    epoch: int  # after which it begins
+    begin: int  # of the checkpoint that it goes on from; earlier where that is lost
+    to_epoch: int
+    slot: int = 0  # whose variables it gets
+
+    def is_same(self, other: Slice) -> bool:
+        """Return whether both are the same part of the same training."""
+        return self._identity == other._identity
+
+    @property
+    def _identity(self) -> tuple[int, ...]:
+        return self.arm, self.number, self.seed, self.epoch, self.to_epoch
+
+
+class Outcome(NamedTuple):
+    """What a job has brought back."""
+
+    seconds: float  # of the allocation, until the script was through
+    results: list[dict[str, Any]]
+    work: str = ""  # name of the folder with the checkpoint, in that of the arm
+    error: str | None = None  # "ScriptError" or "SetupError"
+    message: str = ""
+
+
+class Batch:
+    """The files of what is submitted at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
+
+    @classmethod
+    def made(
+        cls, home: Path, facts: Mapping[str, Any], slices: Sequence[Slice]
+    ) -> Batch:
+        """Write a batch, whole and on disk, into the folder of all of a run."""
+        run = re.sub(r"[^\w.-]", "_", home.parent.name, flags=re.ASCII)[:LONGEST_NAME]
+        batch = cls(home / f"{run}-{secrets.token_hex(8)}")
+        make_folder(batch.folder)
+        spec = {"facts": facts, "slices": [each._asdict() for each in slices]}
+        for number in range(len(slices)):
+            write_whole(batch.path(number), (), PRIVATE)
+        write_whole(batch.folder / SCRIPT, (CONTENT,), 0o700)
+        write_whole(batch.folder / SPEC, (json.dumps(spec).encode(),), PRIVATE)
+        sync_folder(home)
+        return batch
+
+    def read(self) -> tuple[dict[str, Any], list[Slice]]:
+        """Return what all jobs of the batch are told, and the slice of each."""
+        spec = _read(self.folder / SPEC)
+        return spec["facts"], [Slice(**each) for each in spec["slices"]]
+
+    def path(self, number: int) -> Path:
+        """Return where the job of a slice leaves what has come of it."""
+        return self.folder / f"{number}.json"
+
+    def log(self, number: int | str) -> Path:
+        """Return what a job prints that is none of its script's."""
+        return self.folder / f"{number}.log"
+
+    def is_open(self, number: int) -> bool:
+        """Return whether a slice is still waited for."""
+        return self.path(number).exists()
+
+    def note_begin(self, number: int) -> None:
+        """Write down that the job of a slice has begun."""
+        self._write(number, {"host": os.uname().nodename})
+
+    def has_begun(self, number: int) -> bool:
+        """Return whether the job of a slice has ever begun."""
+        return bool(self._content(number))
+
+    def leave(self, number: int, outcome: Outcome) -> None:
+        """Write what has come of a slice, unless nobody waits for it any more."""
+        if self.is_open(number):
+            self._write(number, {"outcome": outcome._asdict()})
+            ring(self.folder.parent)
+
+    def outcome(self, number: int) -> Outcome | None:
+        """Return what a job has brought back; None where nothing has come yet."""
+        found = self._content(number).get("outcome")
+        return None if found is None else Outcome(**found)
+
+    def close(self, number: int) -> None:
+        """Wait for a slice no more; the last one of a batch takes its files along."""
+        self.path(number).unlink(missing_ok=True)
+        if not any(self.open_numbers()):
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def open_numbers(self) -> Iterator[int]:
+        """Yield the numbers of the slices that are waited for."""
+        for path in self.folder.glob("*.json"):
+            if path.stem.isdigit():
+                yield int(path.stem)
+
+    def _write(self, number: int, content: Mapping[str, Any]) -> None:
+        write_whole(self.path(number), (json.dumps(content).encode(),), PRIVATE)
+
+    def _content(self, number: int) -> dict[str, Any]:
+        try:
+            return _read(self.path(number))
+        except FileNotFoundError:
+            return {}
+
+
+class Placed(NamedTuple):
+    """Where the files of a slice are."""
+
+    batch: Batch
+    number: int
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What its job has brought back."""
+        return self.batch.outcome(self.number)
+
+    def close(self) -> None:
+        """Wait for it no more."""
+        self.batch.close(self.number)
+
+
+class LeftOpen:
+    """The slices that an earlier process has waited for.
+
+    A batch that is not whole was never submitted, and is removed.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._left: list[tuple[Slice, Placed]] = list(_found(home))
+
+    def drop_told(self, numbers: Mapping[int, int]) -> None:
+        """Drop those that the search knows, by how many it knows of each arm."""
+        self._drop(
+            [each for each in self._left if each[0].number < numbers[each[0].arm]]
+        )
+
+    def claim(self, part: Slice) -> tuple[Slice, Placed] | None:
+        """Return what there is of a slice, and drop what else there is of its arm."""
+        of_arm = [each for each in self._left if each[0].arm == part.arm]
+        same = [each for each in of_arm if each[0].is_same(part)][:1]
+        self._drop([each for each in of_arm if each not in same])
+        for each in same:
+            self._left.remove(each)
+            return each
+        return None
+
+    def _drop(self, dropped: list[tuple[Slice, Placed]]) -> None:
+        for each in dropped:
+            self._left.remove(each)
+            each[1].close()
+
+
+def _found(home: Path) -> Iterator[tuple[Slice, Placed]]:
+    for folder in sorted(home.glob("*")):
+        if not _BATCH.fullmatch(folder.name) or folder.is_symlink():
+            continue
+        batch = Batch(folder)
+        try:
+            _, slices = batch.read()
+        except FileNotFoundError:
+            shutil.rmtree(folder)
+            continue
+        for number in sorted(batch.open_numbers()):
+            yield slices[number], Placed(batch, number)
+
+
+def make_home(run_dir: Path) -> Path:
+    """Return the folder of all batches of a run, with its bell."""
+    home = run_dir.absolute() / FOLDER
+    make_folder(home)
+    if not (home / BELL).exists():
+        write_whole(home / BELL, (), PRIVATE)
+    return home
+
+
+def ring(home: Path) -> None:
+    """Say that there is something to look at."""
+    os.utime(home / BELL)
+
+
+def rung_at(home: Path) -> int:
+    """Return when there last was something to look at.
+
+    The file is opened, because on NFS that alone asks the server.
+    """
+    descriptor = open_plain(home / BELL, os.O_RDONLY)
+    try:
+        return os.fstat(descriptor).st_mtime_ns
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return what is in a file; an empty one holds nothing."""
+    with open(open_plain(path, os.O_RDONLY), "rb") as file:
+        content = file.read()
+    try:
+        found: dict[str, Any] = json.loads(content or b"{}")
+    except ValueError as error:
+        msg = f"{path} is damaged ({error}): remove it, and resume"
+        raise RunDirError(msg) from error
+    return found

@@ -1,0 +1,126 @@
+"""Slurm's own commands: jobs are submitted, listed and cancelled, never by a shell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from risingsearch.errors import SetupError
+
+LONGEST = 120.0
+"""Seconds that a command may take; the clients try for some of them themselves."""
+LONGEST_MESSAGE = 500  # characters
+UNREACHABLE = (
+    "connect",
+    "contact",
+    "receive failure",
+    "send failure",
+    "standby",
+    "temporarily",
+    "timed out",
+    "zero bytes",
+)
+"""What Slurm says where its controller has not answered, in words of the message."""
+_FORM = "%j|%K|%i|%T|%M|%r"
+
+
+class NoAnswerError(Exception):
+    """The controller has not answered: what was asked may have happened, or not."""
+
+
+class Element(NamedTuple):
+    """A job, or an element of an array of jobs."""
+
+    job_id: str  # as scancel takes it
+    state: str
+    seconds: float  # that it has run, the last time
+    reason: str
+
+
+Listed = dict[tuple[str, int], Element]
+"""By the name of the job and the number of the element."""
+
+
+def submit(script: Path, arguments: Sequence[str], command: Sequence[str]) -> str:
+    """Submit a batch script, which gets the command; return the number of the job."""
+    answer = _called("sbatch", "--parsable", *arguments, str(script), *command)
+    return answer.strip().partition(";")[0]
+
+
+def listed() -> Listed:
+    """Return all jobs of this user that Slurm knows, ended ones too, in one call."""
+    user = f"--user={os.getuid()}"
+    lines = _called(
+        "squeue", "--noheader", "--array", "--states=all", user, f"--format={_FORM}"
+    )
+    found: Listed = {}
+    for line in lines.splitlines():
+        name, number, job_id, state, used, reason = line.split("|", 5)
+        key = name, int(number) if number.isdigit() else 0
+        found[key] = Element(job_id, state, seconds_of(used), reason)
+    return found
+
+
+def seconds_of(used: str) -> float:
+    """Return how long that is: days, hours, minutes and seconds as Slurm writes them.
+
+    >>> seconds_of("0:07"), seconds_of("1-02:00:00"), seconds_of("INVALID")
+    (7.0, 93600.0, 0.0)
+    """
+    days, _, rest = used.rpartition("-")
+    try:
+        total = 0
+        for part in rest.split(":"):
+            total = 60 * total + int(part)
+        return float(86_400 * int(days or 0) + total)
+    except ValueError:
+        return 0.0
+
+
+def cancel(*arguments: str) -> None:
+    """Cancel jobs of this user."""
+    _called("scancel", "--quiet", f"--user={os.getuid()}", *arguments)
+
+
+def _called(program: str, *arguments: str) -> str:
+    """Return what a program prints.
+
+    Raises
+    ------
+    NoAnswerError
+        If the controller has not answered.
+    SetupError
+        If it refuses, or there is no such program.
+    """
+    try:
+        done = subprocess.run(
+            [program, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LONGEST,
+            check=False,
+        )
+    except FileNotFoundError:
+        msg = (
+            f"launcher is slurm, and there is no {program} here: run it where Slurm's "
+            "commands are, or with launcher: local"
+        )
+        raise SetupError(msg) from None
+    except subprocess.TimeoutExpired as error:
+        msg = f"{program} has not answered for {LONGEST:g} seconds"
+        raise NoAnswerError(msg) from error
+    if done.returncode == 0:
+        return done.stdout
+    said = " ".join(done.stderr.split())
+    if any(word in said.lower() for word in UNREACHABLE):
+        raise NoAnswerError(said)
+    msg = (
+        f"{program} refuses ({said[:LONGEST_MESSAGE]}): change what launcher asks for, "
+        "or workers, and run the sweep again"
+    )
+    raise SetupError(msg)

@@ -1,0 +1,88 @@
+"""Whose fault it is that a job has ended: the rule for all states of Slurm.
+
+What the machine has done is no failure of a configuration: the slice is submitted
+again. What the script has done, or has taken, counts. A job that ends before it begins
+says something about all of them: after a few, the search stops.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from risingsearch.errors import ScriptError, SetupError
+
+OF_THE_MACHINE = {
+    "BOOT_FAIL": "its node has not started",
+    "CANCELLED": "it was cancelled",
+    "DEADLINE": "its deadline was over",
+    "NODE_FAIL": "its node has failed",
+    "PREEMPTED": "it was preempted",
+    "REVOKED": "another cluster has taken it",
+}
+OF_THE_SCRIPT = {
+    "COMPLETED": "it has left no result",
+    "FAILED": "it was killed",
+    "OUT_OF_MEMORY": "it needed more memory than launcher asks for",
+    "TIMEOUT": "it ran past its time limit: raise the time of launcher, or lower slice",
+}
+FORGOTTEN = "FORGOTTEN"
+"""Stands for the state of a job that Slurm does not know, or knows no more."""
+MOST_STARTS = 3
+"""Jobs of one slice that may end before they begin, one after the other."""
+
+
+class End(NamedTuple):
+    """How a job has ended that has brought nothing back."""
+
+    state: str
+    reason: str
+    job_id: str
+    seconds: float  # that it has run
+    has_begun: bool
+    log: Path
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a job in this state runs no more, and does not wait to run."""
+        return self.state in OF_THE_MACHINE or self.state in OF_THE_SCRIPT
+
+    @property
+    def is_of_the_machine(self) -> bool:
+        """Whether the slice is to be submitted again, and nobody is to blame."""
+        return self.state == FORGOTTEN or self.state in OF_THE_MACHINE
+
+    @property
+    def in_words(self) -> str:
+        """What has happened to it."""
+        if self.state == FORGOTTEN:
+            return "Slurm knows no job of it, and it has left no result"
+        words = OF_THE_MACHINE.get(self.state) or OF_THE_SCRIPT[self.state]
+        return f"job {self.job_id} has ended as {self.state} ({self.reason}): {words}"
+
+    def failure(self, n_starts: int) -> ScriptError | SetupError | None:
+        """Return what this end means for the search; None: the slice runs again.
+
+        ``n_starts`` is how many jobs of the slice have now ended before they began.
+        """
+        if self.is_of_the_machine:
+            return None
+        if self.has_begun:
+            said = _last_line(self.log)
+            return ScriptError(self.in_words + (f"; it said {said!r}" if said else ""))
+        if n_starts < MOST_STARTS:
+            return None
+        said = _last_line(self.log)
+        return SetupError(
+            f"job {self.job_id} has ended as {self.state} ({self.reason}) before it "
+            f"began, as {n_starts - 1} others did; it said {said!r}: see that its node "
+            "has this Python and the run directory, and resume"
+        )
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "")
