@@ -1,0 +1,66 @@
+"""What Slurm's commands answer, and what it means when they do not."""
+
+import pytest
+
+from risingsearch.errors import SetupError
+from risingsearch.scripts.slurm import clients
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Return a function that puts a program in the place of one of Slurm's."""
+
+    def make(name, lines):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{lines}\n")
+        path.chmod(0o700)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    return make
+
+
+def test_jobs_and_elements_of_arrays_are_listed_by_name_and_number(program):
+    program(
+        "squeue",
+        """printf '%s\\n' \\
+            'sweep-ab|N/A|7|RUNNING|1:02|None' \\
+            'sweep-cd|3|8_3|PENDING|0:00|Resources' \\
+            'sweep-cd|4|8_4|FAILED|1-00:00:01|RaisedSignal:9(Killed)|odd'""",
+    )
+    assert clients.listed() == {
+        ("sweep-ab", 0): ("7", "RUNNING", 62.0, "None"),
+        ("sweep-cd", 3): ("8_3", "PENDING", 0.0, "Resources"),
+        ("sweep-cd", 4): ("8_4", "FAILED", 86401.0, "RaisedSignal:9(Killed)|odd"),
+    }
+
+
+def test_the_number_of_a_job_comes_without_its_cluster(program, tmp_path):
+    program("sbatch", "echo '12;west'")
+    assert clients.submit(tmp_path / "job.sh", [], ["true"]) == "12"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Unable to contact slurm controller (connect failure)",
+        "Socket timed out on send/recv operation",
+        "Slurm backup controller in standby mode",
+        "Zero Bytes were transmitted or received",
+    ],
+)
+def test_a_controller_that_is_away_is_no_refusal(program, said):
+    program("squeue", f"echo 'slurm_load_jobs error: {said}' >&2; exit 1")
+    with pytest.raises(clients.NoAnswerError, match=said.split(" (")[0]):
+        clients.listed()
+
+
+def test_a_refusal_stops_the_search_with_what_slurm_says(program, tmp_path):
+    program("sbatch", "echo 'sbatch: error: invalid partition: gpus' >&2; exit 1")
+    with pytest.raises(SetupError, match=r"sbatch refuses .*invalid partition: gpus"):
+        clients.submit(tmp_path / "job.sh", [], ["true"])
+
+
+def test_where_there_is_no_slurm_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SetupError, match="there is no squeue here"):
+        clients.listed()

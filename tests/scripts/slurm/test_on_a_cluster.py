@@ -1,0 +1,203 @@
+"""Sweeps on a real Slurm of one node with two slots: no epoch too many, none twice."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from risingsearch.storage.journal import read
+
+PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
+SCRIPT = """
+import json, os, pathlib, time
+state = pathlib.Path(os.environ["RISINGSEARCH_CHECKPOINT_DIR"], "epoch")
+epoch = int(state.read_text()) if state.exists() else 0
+assert epoch == int(os.environ["RISINGSEARCH_FROM_EPOCH"])
+lr = json.loads(os.environ["RISINGSEARCH_PARAMS"])["lr"]
+arm, job = os.environ["RISINGSEARCH_ARM"], os.environ.get("SLURM_JOB_ID", "local")
+for _ in range(int(os.environ["RISINGSEARCH_EPOCHS"])):
+    epoch += 1
+    with open("trained", "a") as trained:
+        trained.write(f"{arm} {epoch} {job}\\n")
+    while pathlib.Path("hang").exists():
+        time.sleep(0.05)
+    print(json.dumps({"epoch": epoch, "score": lr * (1 - 0.7**epoch)}), flush=True)
+state.write_text(str(epoch))
+"""
+SWEEP = """
+command: [PYTHON, train.py]
+parameters:
+  lr: {type: uniform, low: 0.1, high: 1.0}
+budget: 10
+candidates: 4
+max_epochs: 5
+slice: 2
+workers: 2
+launcher: LAUNCHER
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch):
+    """Return a function: start ``run`` of the sweep with a launcher."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SCRIPT)
+    running = []
+
+    def start(launcher, run_dir="run"):
+        text = SWEEP.replace("PYTHON", sys.executable).replace("LAUNCHER", launcher)
+        Path("sweep.yaml").write_text(text)
+        command = [sys.executable, "-c", PROGRAM, "run", "sweep.yaml"]
+        with open("err", "a") as err:
+            process = subprocess.Popen([*command, "--run-dir", run_dir], stderr=err)
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def history(run_dir="run"):
+    """Return (arm, epoch, score) of every epoch in the journal."""
+    journal = Path(run_dir, "journal.jsonl")
+    return [
+        (event["job"][0], event["job"][1] + k + 1, score)
+        for event in (read(journal).events if journal.exists() else [])
+        if event["event"] == "told"
+        for k, score in enumerate(event["scores"])
+    ]
+
+
+def trained():
+    """Return (arm, epoch, job) of every epoch that a script has begun."""
+    path = Path("trained")
+    return (
+        [line.split() for line in path.read_text().splitlines()]
+        if path.exists()
+        else []
+    )
+
+
+def wait_for(condition, process):
+    while not condition():
+        assert process.poll() is None, Path("err").read_text()
+        time.sleep(0.05)
+
+
+def assert_done(process, n_epochs=10):
+    assert process.wait() == 0, Path("err").read_text()
+    told = history()
+    assert len(told) == len({epoch[:2] for epoch in told}) == n_epochs
+
+
+def test_a_sweep_trains_each_slice_in_a_job(slurm_cluster, sweep):
+    assert_done(sweep("slurm"))
+    assert len({(arm, epoch) for arm, epoch, _ in trained()}) == len(trained()) == 10
+    by_job = Counter(job for _, _, job in trained())
+    assert "local" not in by_job
+    assert set(by_job.values()) <= {1, 2}
+    assert not list(Path("run", "slurm").glob("*-*"))
+
+
+def test_what_a_job_asks_for_and_is_called(slurm_cluster, sweep):
+    Path("hang").touch()
+    process = sweep("{slurm: {time: '00:07:00', cpus_per_task: 1, mem: 100M}}", "pic")
+    wait_for(lambda: len(trained()) == 2, process)
+    jobs = slurm_cluster.call("squeue", "--noheader", "--array", "--format=%j %K %l %m")
+    names, numbers, limits, memory = zip(
+        *map(str.split, jobs.splitlines()), strict=True
+    )
+    assert len(set(names)) == 1
+    assert names[0].startswith("pic-")
+    assert sorted(numbers) == ["0", "1"]  # both have started as one array
+    assert set(limits) == {"7:00"}
+    assert set(memory) == {"100M"}
+    Path("hang").unlink()
+    assert process.wait() == 0, Path("err").read_text()
+
+
+def test_cancelled_jobs_and_a_controller_that_dies_cost_no_epoch(slurm_cluster, sweep):
+    Path("hang").touch()
+    process = sweep("slurm")
+    wait_for(lambda: len(trained()) == 2, process)
+    slurm_cluster.call("scancel", sorted(slurm_cluster.jobs())[0])
+    wait_for(lambda: len(trained()) == 3, process)  # the same once more
+    slurm_cluster.wait_until_saved()
+    slurm_cluster.kill_controller()
+    Path("hang").unlink()
+    wait_for(lambda: len(history()) >= 2, process)  # taken in while it is away
+    slurm_cluster.start_controller()
+    slurm_cluster.wait_until_up()
+    assert_done(process)
+    assert "has ended as CANCELLED" in Path("err").read_text()
+
+
+def test_a_search_that_is_killed_takes_in_what_its_jobs_have_done(slurm_cluster, sweep):
+    Path("hang").touch()
+    process = sweep("slurm")
+    wait_for(lambda: len(trained()) == 2, process)
+    process.kill()
+    process.wait()
+    assert len(slurm_cluster.jobs("RUNNING")) == 2
+    assert history() == []
+    before = trained()
+    Path("hang").unlink()
+    while slurm_cluster.jobs():
+        time.sleep(0.05)
+    n_before = len(trained())
+    assert n_before == 4  # two slices of two epochs
+    process = sweep("slurm")
+    assert_done(process)
+    assert trained()[: len(before)] == before
+    assert len({(arm, epoch) for arm, epoch, _ in trained()}) == len(trained()) == 10
+
+
+def test_a_search_moves_to_the_cluster_and_back(slurm_cluster, sweep):
+    assert_done(sweep("local", "straight"), 0)
+    straight = history("straight")
+    assert len(straight) == 10
+    Path("trained").unlink()
+    for launcher, n_epochs in (("local", 2), ("slurm", 6)):
+        process = sweep(launcher)
+        wait_for(lambda enough=n_epochs: len(history()) >= enough, process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() in (0, 130)
+        while slurm_cluster.jobs():
+            time.sleep(0.05)
+    assert_done(sweep("local"))
+    assert history() == straight
+
+
+def test_a_node_that_fails_costs_no_epoch(slurm_cluster, sweep):
+    Path("hang").touch()
+    process = sweep("{slurm: {requeue: false}}")
+    wait_for(lambda: len(trained()) == 2, process)
+    [node] = slurm_cluster.call("sinfo", "--noheader", "--format=%N").split()
+    named = f"NodeName={node}"
+    slurm_cluster.call("scontrol", "update", named, "State=DOWN", "Reason=test")
+    Path("hang").unlink()
+    slurm_cluster.call("scontrol", "update", named, "State=RESUME")
+    assert_done(process)
+    assert "has ended as NODE_FAIL" in Path("err").read_text()
+
+
+def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, sweep):
+    Path("hang").touch()
+    process = sweep("{slurm: {requeue: true}}")
+    wait_for(lambda: len(trained()) == 2, process)
+    job = sorted(slurm_cluster.jobs("RUNNING"))[0]
+    slurm_cluster.call("scontrol", "requeue", job)
+    Path("hang").unlink()
+    wait_for(lambda: len(history()) >= 2, process)
+    while slurm_cluster.jobs("PENDING"):  # it would wait two minutes
+        for pending in slurm_cluster.jobs("PENDING"):
+            now = ("scontrol", "update", f"JobId={pending}", "StartTime=now")
+            slurm_cluster.call(*now)
+        time.sleep(0.05)
+    assert_done(process)

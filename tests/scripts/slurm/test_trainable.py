@@ -1,0 +1,233 @@
+"""A slice trains once, whatever happens to its job, and the right one is blamed."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+
+from risingsearch.errors import ScriptError, SetupError
+from risingsearch.scripts.slurm import jobs as jobs_module
+from risingsearch.scripts.slurm.batches import FOLDER, Batch, LeftOpen
+from risingsearch.scripts.slurm.job import outcome_of
+from risingsearch.scripts.slurm.trainable import AfterSlurm
+from risingsearch.search.trainable import _Clock
+
+pytestmark = pytest.mark.usefixtures("pretended")
+
+
+def scores(results):
+    return [result["score"] for result in results]
+
+
+def told(own, arm=0):
+    """Do what a search does once it has written down what a slice has brought."""
+    own(None, SimpleNamespace(job=SimpleNamespace(arm=arm)))
+
+
+def batches(tmp_path):
+    return [path for path in (tmp_path / "run" / FOLDER).iterdir() if path.is_dir()]
+
+
+def test_a_slice_is_a_job_and_the_next_one_goes_on_from_its_checkpoint(
+    training, pretended, tmp_path
+):
+    own = training()
+    run = own.start({"lr": 0.1}, 70)
+    assert scores(own.train_epochs(run, 2)) == [0.1, 0.2]
+    told(own)
+    assert scores(own.train_epochs(run, 1)) == [0.3]
+    told(own)
+    assert pretended.submitted == [1, 1]
+    assert own.checkpoint_epochs(0) == [2, 3]
+    assert batches(tmp_path) == []
+
+
+def test_slices_that_start_together_are_an_array_of_jobs(training, pretended):
+    own = training(workers=3)
+    runs = [own.start({"lr": 0.1}, 70 + arm) for arm in range(3)]
+    all_there = threading.Barrier(3)
+
+    def train(run):
+        all_there.wait()
+        return own.train_epochs(run, 1)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as threads:
+        patch.setattr(jobs_module, "GATHERING", 5.0)
+        patch.setattr(jobs_module.Jobs, "_submit_new", _once(3))
+        assert [scores(found) for found in threads.map(train, runs)] == [[0.1]] * 3
+    assert pretended.submitted == [3]
+
+
+def _once(wanted):
+    """Return the method, which waits until so many slices are there."""
+    submit_new = jobs_module.Jobs._submit_new
+
+    def method(self):
+        if len(self._new()) in (0, wanted):
+            submit_new(self)
+
+    return method
+
+
+@pytest.mark.parametrize(
+    "state", ["CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"]
+)
+def test_what_the_machine_does_is_tried_again_and_nobody_is_blamed(
+    training, pretended, state
+):
+    pretended.fates = [state, state, state, state]
+    own = training()
+    run = own.start({"lr": 0.1}, 70)
+    with pytest.warns(RuntimeWarning, match=f"has ended as {state}.*not charged"):
+        assert scores(own.train_epochs(run, 2)) == [0.1, 0.2]
+    assert pretended.submitted == [1] * 5
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("TIMEOUT", "ran past its time limit: raise the time of launcher, or lower"),
+        ("OUT_OF_MEMORY", "needed more memory than launcher asks for"),
+        ("FAILED", "it was killed"),
+    ],
+)
+def test_what_the_script_does_counts(training, pretended, state, words):
+    pretended.fates = [state]
+    own = training()
+    clock = _Clock()
+    with pytest.raises(ScriptError, match=words), clock:
+        own.train_epochs(own.start({"lr": 0.1}, 70), 2)
+    assert clock.total == 7.0  # seconds that the job has run, and none in the queue
+    assert pretended.submitted == [1]
+
+
+def test_a_script_that_fails_counts_with_its_own_words(training):
+    own = training("raise SystemExit('no such layer')")
+    with pytest.raises(ScriptError, match="no such layer"):
+        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+
+
+def test_a_node_that_starts_no_job_stops_the_search_in_the_end(training, pretended):
+    pretended.fates = [("FAILED", "early")] * 3
+    own = training()
+    with (
+        pytest.warns(RuntimeWarning, match="has ended as FAILED"),
+        pytest.raises(SetupError, match=r"before it began, as 2 others did"),
+    ):
+        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+
+
+def test_one_node_that_starts_no_job_is_no_reason_to_stop(training, pretended):
+    pretended.fates = [("FAILED", "early")] * 2
+    own = training()
+    with pytest.warns(RuntimeWarning, match="has ended as FAILED"):
+        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+
+
+def test_a_submission_whose_answer_was_lost_is_found_by_its_name(training, pretended):
+    pretended.fates = ["unanswered"]
+    own = training()
+    with pytest.warns(RuntimeWarning, match="does not answer"):
+        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+    assert pretended.submitted == [1]
+
+
+def test_a_submission_that_never_came_through_is_made_again(training, pretended):
+    pretended.fates = ["lost"]
+    own = training()
+    with pytest.warns(RuntimeWarning) as warned:
+        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+    assert any("Slurm knows no job of it" in str(each.message) for each in warned)
+    assert pretended.submitted == [1, 1]
+
+
+def left_by_a_killed_process(training, pretended, fate, n_epochs=2):
+    """Have a process die while it waits for a slice."""
+    pretended.fates = [fate]
+    own = training()
+    run = own.start({"lr": 0.1}, 70)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(own.train_epochs, run, n_epochs)
+        pretended.has_submitted.wait()
+        own.end()
+        with pytest.raises(SetupError):
+            waiting.result()
+
+
+def test_a_job_that_runs_on_is_waited_for_by_the_next_process(
+    training, pretended, capsys
+):
+    left_by_a_killed_process(training, pretended, "RUNNING")
+    assert "scancel 1" in capsys.readouterr().err
+    [(name, number)] = pretended.listing
+    own = training()
+    run = own.start({"lr": 0.1}, 70)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(own.train_epochs, run, 2)
+        _bring_back(own, name, number)
+        assert scores(waiting.result()) == [0.1, 0.2]
+    assert pretended.submitted == [1]
+
+
+def _bring_back(own, name, number):
+    batch = Batch(own._jobs._home / name)
+    facts, parts = batch.read()
+    batch.leave(number, outcome_of(facts, parts[number]))
+
+
+def test_what_a_job_has_brought_meanwhile_is_taken_in(training, pretended):
+    left_by_a_killed_process(training, pretended, "RUNNING")
+    [(name, number)] = pretended.listing
+    own = training()
+    _bring_back(own, name, number)
+    assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 2)) == [0.1, 0.2]
+    assert pretended.submitted == [1]
+
+
+def test_it_is_taken_in_on_another_machine_too(training, pretended, tmp_path):
+    left_by_a_killed_process(training, pretended, "RUNNING")
+    [(name, number)] = pretended.listing
+    _bring_back(training(), name, number)
+    left = LeftOpen(tmp_path / "run" / FOLDER)
+    here = AfterSlurm(["false"], tmp_path / "run" / "arms", left=left)
+    here.arms[70] = 0
+    run = here.start({"lr": 0.1}, 70)
+    assert scores(here.train_epochs(run, 2)) == [0.1, 0.2]
+    assert here.checkpoint_epochs(0) == [2]
+
+
+def test_a_failure_that_was_told_is_not_counted_again(training, tmp_path):
+    failing = training("raise SystemExit('no such layer')")
+    with pytest.raises(ScriptError):
+        failing.train_epochs(failing.start({"lr": 0.1}, 70), 1)
+    # The search has written it down, and dies before the files are removed.
+    own = training()
+    report = SimpleNamespace(job=SimpleNamespace(arm=0))
+    own.go_on(SimpleNamespace(reports={0: report}))
+    assert batches(tmp_path) == []
+    assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+
+
+def test_another_part_of_the_same_arm_is_trained_anew(training, pretended, tmp_path):
+    left_by_a_killed_process(training, pretended, "RUNNING")
+    own = training()
+    assert len(own.train_epochs(own.start({"lr": 0.1}, 70), 3)) == 3
+    assert pretended.submitted == [1, 1]
+    assert len(batches(tmp_path)) == 1
+
+
+def test_what_waits_to_run_is_cancelled_at_the_end(training, pretended):
+    left_by_a_killed_process(training, pretended, "PENDING")
+    [(name, _)] = pretended.listing
+    assert pretended.cancelled == [("--state=PENDING", f"--jobname={name}")]
+
+
+def test_slurm_is_asked_every_five_seconds_at_most(training, monkeypatch):
+    own, now, asked_at = training(), [100.0], []
+    monkeypatch.setattr(jobs_module, "ASK_EVERY", 5.0)
+    monkeypatch.setattr(jobs_module.time, "monotonic", lambda: now[0])
+    for now[0] in (100.0, 100.2, 104.9, 105.0, 109.0, 110.0):
+        if own._jobs._ask() is not None:
+            asked_at.append(now[0])
+    assert asked_at == [100.0, 105.0, 110.0]
