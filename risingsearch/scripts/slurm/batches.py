@@ -15,6 +15,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,14 +128,18 @@ class Batch:
     def close(self, number: int) -> None:
         """Wait for a slice no more; the last one of a batch takes its files along."""
         self.path(number).unlink(missing_ok=True)
-        if not any(self.open_numbers()):
-            shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another one was the last
+            if not list(self.open_numbers()):
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def open_numbers(self) -> Iterator[int]:
-        """Yield the numbers of the slices that are waited for."""
-        for path in self.folder.glob("*.json"):
-            if path.stem.isdigit():
-                yield int(path.stem)
+        """Yield the numbers of the slices that are waited for.
+
+        Each is asked for by its name: a list of the folder may lack a file that a job
+        replaces at that moment.
+        """
+        _, slices = self.read()
+        return (number for number in range(len(slices)) if self.is_open(number))
 
     def _write(self, number: int, content: Mapping[str, Any]) -> None:
         write_whole(self.path(number), (json.dumps(content).encode(),), PRIVATE)
@@ -203,7 +208,7 @@ def _found(home: Path) -> Iterator[tuple[Slice, Placed]]:
         except FileNotFoundError:
             shutil.rmtree(folder)
             continue
-        for number in sorted(batch.open_numbers()):
+        for number in batch.open_numbers():
             yield slices[number], Placed(batch, number)
 
 

@@ -53,6 +53,11 @@ class End(NamedTuple):
         return self.state == FORGOTTEN or self.state in OF_THE_MACHINE
 
     @property
+    def is_of_its_own(self) -> bool:
+        """Whether nothing but its script has ended the job, as far as Slurm knows."""
+        return self.state in ("COMPLETED", "FAILED", FORGOTTEN)
+
+    @property
     def in_words(self) -> str:
         """What has happened to it."""
         if self.state == FORGOTTEN:

@@ -32,7 +32,8 @@ def main(folder: Path, number: int) -> None:
     if not batch.is_open(number):
         print("nobody waits for this slice any more")
         return
-    if batch.outcome(number) is not None:
+    before = batch.outcome(number)
+    if before is not None and before.error is None:
         print("this slice is through: a job that was started again has nothing to do")
         return
     batch.note_begin(number)

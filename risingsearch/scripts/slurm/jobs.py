@@ -191,8 +191,8 @@ class Jobs:
             self._note_silence(error)
             return
         except SetupError:
-            for each in together:
-                batch.close(each.placed.number)
+            for number in range(len(parts)):
+                batch.close(number)
             raise
         for number, each in enumerate(together):
             each.job_id = f"{job_id}_{number}" if several else job_id
@@ -224,27 +224,40 @@ class Jobs:
         return has_rung
 
     def _take_in(self) -> None:
-        self._end_those(lambda each: each.placed and each.placed.outcome)
+        """Take in what has trained well; of a failure Slurm is asked first."""
+
+        def outcome_of(placed: Placed, each: _Awaited) -> Outcome | None:
+            outcome = placed.outcome
+            return outcome if outcome and outcome.error is None else None
+
+        self._end_those(outcome_of)
 
     def _compare(self, listed: Listed) -> None:
-        """See which jobs are over that have brought nothing back."""
+        """See which jobs are over that have brought no epochs back.
 
-        def end_of(each: _Awaited) -> End | None:
-            assert each.placed is not None
-            batch, number = each.placed
-            element = listed.get((batch.name, number))
-            end = self._end_of(each, element, batch.has_begun(number))
-            if end is None or each.placed.outcome is None:
-                return end
-            return None  # it came just now; the next look takes it in
+        A script that is killed along with its job has failed for whoever looks at it
+        alone: what counts is how the job has ended.
+        """
+
+        def end_of(placed: Placed, each: _Awaited) -> Outcome | End | None:
+            outcome = placed.outcome
+            if outcome is not None and outcome.error is None:
+                return outcome
+            element = listed.get((placed.batch.name, placed.number))
+            end = self._end_of(placed, each, element)
+            if end is not None and outcome is not None and end.is_of_its_own:
+                return outcome
+            is_late = time.monotonic() - (each.ended_at or 0.0) > LAGGING
+            return end if end is None or end.state != "COMPLETED" or is_late else None
 
         self._end_those(end_of)
 
     def _end_of(
-        self, each: _Awaited, element: Element | None, has_begun: bool
+        self, placed: Placed, each: _Awaited, element: Element | None
     ) -> End | None:
-        assert each.placed is not None
-        log = each.placed.batch.log(each.placed.number)
+        """Return how a job has ended; None where it may not have."""
+        has_begun = placed.batch.has_begun(placed.number)
+        log = placed.batch.log(placed.number)
         if element is None:
             each.n_unknown += 1
             if each.n_unknown < OFTEN_UNKNOWN:
@@ -256,18 +269,20 @@ class Jobs:
         if not end.is_over:
             return None
         each.ended_at = each.ended_at or time.monotonic()
-        if end.state == "COMPLETED" and time.monotonic() < each.ended_at + LAGGING:
-            return None
         return end
 
-    def _end_those(self, end_of: Callable[[_Awaited], Outcome | End | None]) -> None:
+    def _end_those(
+        self, end_of: Callable[[Placed, _Awaited], Outcome | End | None]
+    ) -> None:
         """Let those go on whose slices have ended."""
         with self._lock:
-            placed = [each for each in self._awaited if each.placed is not None]
-        ended = [(each, end) for each in placed if (end := end_of(each)) is not None]
-        with self._lock:
-            for each, end in ended:
-                self._awaited.remove(each)
+            out = [each for each in self._awaited if each.placed is not None]
+        for each in out:
+            assert each.placed is not None
+            end = end_of(each.placed, each)
+            if end is not None:
+                with self._lock:
+                    self._awaited.remove(each)
                 each.over(end)
 
 

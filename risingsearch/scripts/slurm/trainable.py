@@ -27,8 +27,9 @@ from risingsearch.search.trainable import count_seconds
 class AfterSlurm(CommandTrainable):
     """Scripts on this machine, where jobs may have trained before.
 
-    What a job has brought back is taken in, and what one still trains is not waited
-    for. As a callback it learns what the search knows.
+    The epochs that a job has brought back are taken in. What one still trains, or has
+    failed at, is trained here: only Slurm knows how that job ended. As a callback it
+    learns what the search knows.
     """
 
     def __init__(self, *args: Any, left: LeftOpen, **options: Any) -> None:
@@ -56,7 +57,7 @@ class AfterSlurm(CommandTrainable):
         if left is not None:
             part, placed = left
             outcome = placed.outcome
-            if outcome is not None and self._is_there(part, outcome):
+            if outcome and outcome.error is None and self._is_there(part, outcome):
                 return self._taken(run, part, placed, outcome)
             placed.close()
             warnings.warn(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from risingsearch.scripts.slurm import jobs as jobs_module
-from risingsearch.scripts.slurm.batches import Batch, make_home
+from risingsearch.scripts.slurm.batches import Batch, Outcome, make_home
 from risingsearch.scripts.slurm.clients import Element, NoAnswerError
 from risingsearch.scripts.slurm.job import outcome_of
 from risingsearch.scripts.slurm.jobs import Jobs
@@ -30,7 +30,8 @@ class PretendedSlurm:
     """Has the fate ready of every slice that is submitted, one after the other.
 
     ``None``: it trains. A state: its job has begun and ends so. ``(state, "early")``:
-    before it has begun. ``"unanswered"``: it is submitted, and the answer is lost.
+    before it has begun. ``(state, "killed")``: its script is killed first.
+    ``"unanswered"``: it is submitted, and the answer is lost.
     ``"lost"``: it is not, and there is no answer either.
     """
 
@@ -58,10 +59,13 @@ class PretendedSlurm:
 
     def _meet(self, fate, batch, number, facts, part):
         state = "COMPLETED" if fate in (None, "unanswered") else fate
+        how = ""
         if isinstance(state, tuple):
-            state = state[0]
-        elif state != "PENDING":
+            state, how = state
+        if how != "early" and state != "PENDING":
             batch.note_begin(number)
+        if how == "killed":
+            batch.leave(number, Outcome(1.0, [], "", "ScriptError", "killed by 15"))
         if state == "COMPLETED":
             batch.leave(number, outcome_of(facts, part))
         job_id = str(len(self.submitted))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -171,7 +172,7 @@ def test_a_search_moves_to_the_cluster_and_back(slurm_cluster, sweep):
         while slurm_cluster.jobs():
             time.sleep(0.05)
     assert_done(sweep("local"))
-    assert history() == straight
+    assert sorted(history()) == sorted(straight)  # whichever job ended first
 
 
 def test_a_node_that_fails_costs_no_epoch(slurm_cluster, sweep):
@@ -194,10 +195,10 @@ def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, swee
     job = sorted(slurm_cluster.jobs("RUNNING"))[0]
     slurm_cluster.call("scontrol", "requeue", job)
     Path("hang").unlink()
-    wait_for(lambda: len(history()) >= 2, process)
-    while slurm_cluster.jobs("PENDING"):  # it would wait two minutes
+    while process.poll() is None:  # else it waits for two minutes
         for pending in slurm_cluster.jobs("PENDING"):
             now = ("scontrol", "update", f"JobId={pending}", "StartTime=now")
-            slurm_cluster.call(*now)
+            with suppress(subprocess.CalledProcessError):  # it has run by now
+                slurm_cluster.call(*now)
         time.sleep(0.05)
     assert_done(process)

@@ -53,7 +53,6 @@ def test_slices_that_start_together_are_an_array_of_jobs(training, pretended):
         return own.train_epochs(run, 1)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as threads:
-        patch.setattr(jobs_module, "GATHERING", 5.0)
         patch.setattr(jobs_module.Jobs, "_submit_new", _once(3))
         assert [scores(found) for found in threads.map(train, runs)] == [[0.1]] * 3
     assert pretended.submitted == [3]
@@ -100,6 +99,20 @@ def test_what_the_script_does_counts(training, pretended, state, words):
         own.train_epochs(own.start({"lr": 0.1}, 70), 2)
     assert clock.total == 7.0  # seconds that the job has run, and none in the queue
     assert pretended.submitted == [1]
+
+
+def test_a_script_that_is_killed_with_its_job_is_not_to_blame(training, pretended):
+    pretended.fates = [("CANCELLED", "killed")]
+    own = training()
+    with pytest.warns(RuntimeWarning, match="has ended as CANCELLED"):
+        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+
+
+def test_a_script_that_is_killed_alone_has_failed(training, pretended):
+    pretended.fates = [("FAILED", "killed")]
+    own = training()
+    with pytest.raises(ScriptError, match="killed by 15"):
+        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
 
 
 def test_a_script_that_fails_counts_with_its_own_words(training):

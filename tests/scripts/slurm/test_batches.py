@@ -1,0 +1,71 @@
+"""The files of a batch are there for as long as one of its slices is waited for."""
+
+import pytest
+
+from risingsearch.errors import RunDirError
+from risingsearch.scripts.slurm.batches import (
+    Batch,
+    LeftOpen,
+    Outcome,
+    Slice,
+    make_home,
+)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return make_home(tmp_path / "my run (2)")
+
+
+def part(arm, number=0):
+    return Slice(arm, number, 70 + arm, {"lr": 0.1}, 0, 0, 2)
+
+
+def test_the_first_slice_is_still_waited_for_once_the_others_are_closed(home):
+    batch = Batch.made(home, {}, [part(0), part(1), part(2)])
+    for number in (2, 1):
+        batch.close(number)
+        assert list(batch.open_numbers()) == list(range(number))
+    batch.leave(0, Outcome(1.5, [{"score": 0.1}], "training-x"))
+    assert batch.outcome(0) == (1.5, [{"score": 0.1}], "training-x", None, "")
+    batch.close(0)
+    assert not batch.folder.exists()
+
+
+def test_a_name_is_one_that_no_other_job_has(home):
+    one, other = (Batch.made(home, {}, [part(0)]).name for _ in range(2))
+    assert one != other
+    assert one.startswith("my_run__2_-")
+
+
+def test_what_was_left_is_claimed_once_and_what_is_known_is_dropped(home):
+    batch = Batch.made(home, {}, [part(0), part(1), part(2, number=3)])
+    left = LeftOpen(home)
+    left.drop_told({0: 0, 1: 1, 2: 3})
+    assert not batch.is_open(1)
+    assert left.claim(part(1)) is None
+    claimed, placed = left.claim(part(0))
+    assert (claimed, placed.batch.name, placed.number) == (part(0), batch.name, 0)
+    assert left.claim(part(0)) is None
+    assert left.claim(part(2, number=3)._replace(to_epoch=5)) is None
+    assert list(batch.open_numbers()) == [0]
+
+
+def test_a_batch_that_was_not_written_to_its_end_is_removed(home):
+    batch = Batch.made(home, {}, [part(0)])
+    (batch.folder / "slices.json").unlink()
+    assert LeftOpen(home).claim(part(0)) is None
+    assert not batch.folder.exists()
+
+
+def test_files_are_for_their_owner_alone(home):
+    batch = Batch.made(home, {}, [part(0)])
+    for path in (home, batch.folder, *batch.folder.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_damaged_result_is_named(home):
+    batch = Batch.made(home, {}, [part(0)])
+    batch.path(0).write_text("{")
+    with pytest.raises(RunDirError, match=r"0\.json is damaged"):
+        batch.outcome(0)
