@@ -1,5 +1,7 @@
 """Sweeps on a real Slurm of one node with two slots: no epoch too many, none twice."""
 
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from risingsearch.cli.main import main
 from risingsearch.storage.journal import read
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
@@ -202,3 +205,15 @@ def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, swee
                 slurm_cluster.call(*now)
         time.sleep(0.05)
     assert_done(process)
+
+
+def test_the_script_of_the_page_is_searched_over(slurm_cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    page = Path(__file__).parents[3] / "docs" / "slurm.md"
+    for text in re.findall(
+        r"```\w+\n(# (?:train|sweep)\..*?)```", page.read_text(), re.S
+    ):
+        Path(text.split()[1]).write_text(text)
+    assert main(["run", "sweep.yaml", "--json"]) == 0
+    assert len({epoch[:2] for epoch in history("runs/sweep")}) == 30
