@@ -26,6 +26,10 @@ OF_THE_SCRIPT = {
     "OUT_OF_MEMORY": "it needed more memory than launcher asks for",
     "TIMEOUT": "it ran past its time limit: raise the time of launcher, or lower slice",
 }
+HELD = "HELD"
+"""Stands for the state of a job that Slurm keeps back, as its node has not started it."""
+NOT_STARTED = "launch failed requeued held"
+"""The reason that Slurm gives for that; such a job would wait for ever."""
 FORGOTTEN = "FORGOTTEN"
 """Stands for the state of a job that Slurm does not know, or knows no more."""
 MOST_STARTS = 3
@@ -45,12 +49,18 @@ class End(NamedTuple):
     @property
     def is_over(self) -> bool:
         """Whether a job in this state runs no more, and does not wait to run."""
-        return self.state in OF_THE_MACHINE or self.state in OF_THE_SCRIPT
+        over = OF_THE_MACHINE.keys() | OF_THE_SCRIPT.keys() | {HELD}
+        return self.state in over
 
     @property
     def is_of_the_machine(self) -> bool:
         """Whether the slice is to be submitted again, and nobody is to blame."""
         return self.state == FORGOTTEN or self.state in OF_THE_MACHINE
+
+    @property
+    def is_of_the_start(self) -> bool:
+        """Whether the job has not come so far as to run its script."""
+        return not self.is_of_the_machine and (self.state == HELD or not self.has_begun)
 
     @property
     def is_of_its_own(self) -> bool:
@@ -62,6 +72,8 @@ class End(NamedTuple):
         """What has happened to it."""
         if self.state == FORGOTTEN:
             return "Slurm knows no job of it, and it has left no result"
+        if self.state == HELD:
+            return f"job {self.job_id} is held, because its node has not started it"
         words = OF_THE_MACHINE.get(self.state) or OF_THE_SCRIPT[self.state]
         return f"job {self.job_id} has ended as {self.state} ({self.reason}): {words}"
 
@@ -72,7 +84,7 @@ class End(NamedTuple):
         """
         if self.is_of_the_machine:
             return None
-        if self.has_begun:
+        if not self.is_of_the_start:
             said = _last_line(self.log)
             return ScriptError(self.in_words + (f"; it said {said!r}" if said else ""))
         if n_starts < MOST_STARTS:

@@ -28,7 +28,7 @@ from risingsearch.scripts.slurm.batches import (
     rung_at,
 )
 from risingsearch.scripts.slurm.clients import Element, Listed, NoAnswerError
-from risingsearch.scripts.slurm.ends import FORGOTTEN, End
+from risingsearch.scripts.slurm.ends import FORGOTTEN, HELD, NOT_STARTED, End
 
 ASK_EVERY = 5.0
 """Seconds from one question to Slurm to the next, at least."""
@@ -125,18 +125,25 @@ class Jobs:
     def _watch(self) -> None:
         try:
             while self._has_work():
-                self._submit_new()
-                listed = self._ask()
-                if listed is not None or self._has_rung():
-                    self._take_in()
-                if listed is not None:
-                    self._compare(listed)
+                try:
+                    self._look()
+                except NoAnswerError as error:
+                    self._note_silence(error)
         except BaseException as error:
             with self._lock:
                 for each in self._awaited:
                     each.over(error)
                 self._awaited.clear()
                 self._thread = None
+
+    def _look(self) -> None:
+        self._submit_new()
+        listed = self._ask()
+        if listed is not None or self._has_rung():
+            self._take_in()
+        if listed is not None:
+            self._silent = False
+            self._compare(listed)
 
     def _has_work(self) -> bool:
         """Wait for the next look; return False once nobody waits any more."""
@@ -202,14 +209,12 @@ class Jobs:
         if time.monotonic() < self._asked_at + ASK_EVERY:
             return None
         try:
-            found = clients.listed()
+            return clients.listed()
         except NoAnswerError as error:
-            self._note_silence(error)
+            self._note_silence(error)  # results are looked for all the same
             return None
         finally:
             self._asked_at = time.monotonic()
-        self._silent = False
-        return found
 
     def _note_silence(self, error: NoAnswerError) -> None:
         if not self._silent:
@@ -265,6 +270,9 @@ class Jobs:
             return End(FORGOTTEN, "", each.job_id, 0.0, has_begun, log)
         each.n_unknown = 0
         job_id, state, seconds, reason = element
+        if reason.replace("_", " ") == NOT_STARTED:
+            state = HELD
+            clients.cancel(f"--jobname={placed.batch.name}", job_id)
         end = End(state, reason, job_id, seconds, has_begun, log)
         if not end.is_over:
             return None

@@ -129,7 +129,7 @@ class SlurmTrainable(AfterSlurm):
                 if self._is_there(part, end):
                     return part, placed, end
             else:
-                n_starts += not (end.has_begun or end.is_of_the_machine)
+                n_starts += end.is_of_the_start
                 self._judge(part, placed, end, n_starts)
             placed.close()
 

@@ -68,8 +68,10 @@ class PretendedSlurm:
             batch.leave(number, Outcome(1.0, [], "", "ScriptError", "killed by 15"))
         if state == "COMPLETED":
             batch.leave(number, outcome_of(facts, part))
-        job_id = str(len(self.submitted))
-        self.listing[batch.name, number] = Element(job_id, state, 7.0, "None")
+        job_id, reason = str(len(self.submitted)), "None"
+        if how == "held":
+            reason = "launch failed requeued held"
+        self.listing[batch.name, number] = Element(job_id, state, 7.0, reason)
 
     def listed(self):
         return dict(self.listing)

@@ -131,6 +131,16 @@ def test_a_node_that_starts_no_job_stops_the_search_in_the_end(training, pretend
         own.train_epochs(own.start({"lr": 0.1}, 70), 1)
 
 
+def test_a_job_that_its_node_has_not_started_is_submitted_again(training, pretended):
+    pretended.fates = [("PENDING", "held")]
+    own = training()
+    with pytest.warns(RuntimeWarning, match="job 1 is held, because its node"):
+        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+    [(name, *rest)] = pretended.cancelled
+    assert name.startswith("--jobname=run-")
+    assert rest == ["1"]
+
+
 def test_one_node_that_starts_no_job_is_no_reason_to_stop(training, pretended):
     pretended.fates = [("FAILED", "early")] * 2
     own = training()
