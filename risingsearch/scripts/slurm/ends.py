@@ -27,7 +27,7 @@ OF_THE_SCRIPT = {
     "TIMEOUT": "it ran past its time limit: raise the time of launcher, or lower slice",
 }
 HELD = "HELD"
-"""Stands for the state of a job that Slurm keeps back, as its node has not started it."""
+"""Stands for the state of a job that Slurm keeps: its node has not started it."""
 NOT_STARTED = "launch failed requeued held"
 """The reason that Slurm gives for that; such a job would wait for ever."""
 FORGOTTEN = "FORGOTTEN"

@@ -93,7 +93,7 @@ class Jobs:
             left = self.left.claim(part)
             awaited = _Awaited(part) if left is None else _Awaited(*left)
             self._awaited.append(awaited)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._watch, daemon=True)
                 self._thread.start()
             self._lock.notify_all()
@@ -112,14 +112,17 @@ class Jobs:
         with self._lock:
             self._is_closed = True
             self._lock.notify_all()
-        if self._thread is None:
-            return
-        self._thread.join()
-        out = [each for each in self._awaited if each.placed is not None]
-        for each in self._awaited:
-            each.over(_closed())
-        self._awaited.clear()
-        if out:
+        if self._thread is not None:
+            self._thread.join()
+        self._let_go(_closed())
+
+    def _let_go(self, error: BaseException) -> None:
+        """Let all that wait go on with an error, and leave the jobs to themselves."""
+        with self._lock:
+            awaited, self._awaited = self._awaited, []
+        for each in awaited:
+            each.over(error)
+        if out := [each for each in awaited if each.placed is not None]:
             _leave(out)
 
     def _watch(self) -> None:
@@ -130,11 +133,7 @@ class Jobs:
                 except NoAnswerError as error:
                     self._note_silence(error)
         except BaseException as error:
-            with self._lock:
-                for each in self._awaited:
-                    each.over(error)
-                self._awaited.clear()
-                self._thread = None
+            self._let_go(error)
 
     def _look(self) -> None:
         self._submit_new()
@@ -270,6 +269,7 @@ class Jobs:
             return End(FORGOTTEN, "", each.job_id, 0.0, has_begun, log)
         each.n_unknown = 0
         job_id, state, seconds, reason = element
+        each.job_id = job_id
         if reason.replace("_", " ") == NOT_STARTED:
             state = HELD
             clients.cancel(f"--jobname={placed.batch.name}", job_id)

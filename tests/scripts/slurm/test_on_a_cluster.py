@@ -52,8 +52,9 @@ def sweep(tmp_path, monkeypatch):
     Path("train.py").write_text(SCRIPT)
     running = []
 
-    def start(launcher, run_dir="run"):
+    def start(launcher, run_dir="run", workers=2):
         text = SWEEP.replace("PYTHON", sys.executable).replace("LAUNCHER", launcher)
+        text = text.replace("workers: 2", f"workers: {workers}")
         Path("sweep.yaml").write_text(text)
         command = [sys.executable, "-c", PROGRAM, "run", "sweep.yaml"]
         with open("err", "a") as err:
@@ -159,6 +160,23 @@ def test_a_search_that_is_killed_takes_in_what_its_jobs_have_done(slurm_cluster,
     process = sweep("slurm")
     assert_done(process)
     assert trained()[: len(before)] == before
+    assert len({(arm, epoch) for arm, epoch, _ in trained()}) == len(trained()) == 10
+
+
+def test_interrupted_it_leaves_no_job_waiting(slurm_cluster, sweep):
+    Path("hang").touch()
+    process = sweep("slurm", workers=4)
+    wait_for(lambda: len(trained()) == 2, process)
+    wait_for(lambda: len(slurm_cluster.jobs("PENDING")) == 2, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert slurm_cluster.jobs("PENDING") == {}
+    assert len(slurm_cluster.jobs("RUNNING")) == 2
+    assert "scancel" in Path("err").read_text()
+    Path("hang").unlink()
+    while slurm_cluster.jobs():
+        time.sleep(0.05)
+    assert_done(sweep("slurm", workers=4))
     assert len({(arm, epoch) for arm, epoch, _ in trained()}) == len(trained()) == 10
 
 
