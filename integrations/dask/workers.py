@@ -19,6 +19,7 @@ from distributed.cfexecutor import ClientExecutor
 from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError, WorkersDiedError
 from risingsearch.integrations.dask.chunks import Chunks
+from risingsearch.integrations.dask.losses import Losses
 from risingsearch.integrations.dask.placement import Assignment, Placement
 from risingsearch.integrations.dask.remote import Reply, train_chunk
 from risingsearch.integrations.dask.shared_data import SharedData
@@ -64,6 +65,7 @@ class DaskWorkers(Workers):
         bandwidth = dask.config.get("distributed.scheduler.bandwidth")
         self._placement = Placement(parse_bytes(bandwidth))
         self._addresses: Collection[str] = ()  # of all workers, paused ones too
+        self._nannies: dict[str, str | None] = {}  # by the addresses of their workers
         self._refreshed = -math.inf  # when, on time.monotonic
         self._data: SharedData | None = None
         self._pace: dict[int, float] = {}  # seconds per epoch, by arm
@@ -104,21 +106,21 @@ class DaskWorkers(Workers):
         return chunks.outcome()
 
     async def _train_chunk(self, data: SharedData, chunk: Task) -> Outcome:
-        """Train a chunk, again on another worker wherever one dies of it."""
+        """Train a chunk, again on another worker wherever one is lost with it."""
         began = time.perf_counter()
-        n_lost = 0
+        losses = Losses(self._client)
         while True:
             assignment = await self._assign(data, chunk)
+            nanny = self._nannies.get(assignment.address)
             try:
                 reply = await self._reply(data, chunk, assignment)
             except (CancelledError, KeyError, KilledWorker, OSError) as error:
                 data.drop(assignment.address)
                 self._refreshed = -math.inf
-                n_lost += 1
                 if not await self._is_connected():
                     raise
-                allowed = dask.config.get("distributed.scheduler.allowed-failures")
-                if isinstance(error, KilledWorker) or n_lost > allowed:
+                losses.add(nanny)
+                if await losses.are_the_arms(chunk.job):
                     return _died(chunk, error, time.perf_counter() - began)
                 continue
             finally:
@@ -200,6 +202,9 @@ class DaskWorkers(Workers):
         except OSError:  # if it lasts, the jobs fail
             return
         self._addresses = identity["workers"].keys()
+        self._nannies = {
+            address: worker["nanny"] for address, worker in identity["workers"].items()
+        }
         self._placement.set_workers(
             {
                 address: n_threads

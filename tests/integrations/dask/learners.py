@@ -34,6 +34,10 @@ class Learner:
             if not state.get("always"):
                 self.note(f"died {arm}")
             os.kill(os.getpid(), signal.SIGKILL)
+        if epoch == state.get("cancelled_at") and not self.was_noted(f"died {arm}"):
+            self.note(f"died {arm}")
+            os.killpg(0, signal.SIGTERM)
+            time.sleep(3600)
         if epoch == state.get("fails_at"):
             raise ValueError(f"arm {arm} diverged")
         if epoch == state.get("lacks_at"):

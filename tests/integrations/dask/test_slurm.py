@@ -1,0 +1,117 @@
+"""Searches on a real Slurm of one node with two slots, where one can be started."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from risingsearch import RisingSearch
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.dask.slurm import keep_jobs
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+HOUR = 3600.0
+
+pytestmark = pytest.mark.xdist_group("slurm")
+
+
+def wait_for(condition):
+    end = time.monotonic() + HOUR
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def environment():
+    """Return the variables of a search that finds this checkout, as do its jobs."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.environ | {"PYTHONPATH": path}
+
+
+@contextmanager
+def searching(folder, environment):
+    command = [sys.executable, str(HERE / "slurm_search.py"), str(folder)]
+    with open(folder / "log.txt", "a") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_search_outlives_its_jobs_the_controller_and_itself(
+    slurm_cluster, environment, tmp_path
+):
+    def noted():
+        notes = tmp_path / "notes.txt"
+        return notes.read_text().splitlines() if notes.exists() else []
+
+    def jobs(state):
+        return [job for job, now in slurm_cluster.jobs().items() if now == state]
+
+    def is_full():
+        return len(jobs("RUNNING")) == 2 and len(jobs("PENDING")) == 1
+
+    def are_replaced(gone):
+        return is_full() and not set(gone) & set(slurm_cluster.jobs())
+
+    with searching(tmp_path, environment) as search:
+        wait_for(lambda: len(noted()) >= 12 and is_full())
+        for state in ("RUNNING", "PENDING"):
+            gone = jobs(state)
+            slurm_cluster.call("scancel", *gone)
+            wait_for(lambda gone=gone: are_replaced(gone))
+
+        gone = jobs("PENDING")
+        slurm_cluster.wait_until_saved()
+        slurm_cluster.call("scancel", *gone)
+        slurm_cluster.kill_controller()
+        slurm_cluster.start_controller()
+        slurm_cluster.wait_until_up()
+        wait_for(is_full)
+        search.kill()
+    wait_for(lambda: not jobs("RUNNING"))
+    slurm_cluster.cancel_all()
+
+    (tmp_path / "go").touch()
+    with searching(tmp_path, environment) as search:
+        assert search.wait(HOUR) == 0, (tmp_path / "log.txt").read_text()
+    assert not slurm_cluster.jobs()
+
+    result = RisingSearch.saved_result(tmp_path / "run")
+    assert result.n_epochs == 60
+    assert not result.failures
+    told = Counter(f"{row['arm']} {row['epoch']}" for row in result.history)
+    assert set(told.values()) == {1}
+    assert (Counter(noted()) - told).total() <= 2  # in flight as it was killed
+
+
+def test_the_script_of_the_guide(slurm_cluster, environment, tmp_path):
+    page = (ROOT / "docs" / "slurm-dask.md").read_text()
+    [script] = re.findall(r"^```\n(# search\.py\n.*?)^```$", page, re.DOTALL | re.M)
+    (tmp_path / "search.py").write_text(script)
+    printed = subprocess.run(
+        [sys.executable, "search.py"],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=HOUR,
+    ).stdout
+    assert printed.startswith("40 epochs, best score 0.")
+    assert not slurm_cluster.jobs()
+
+
+def test_jobs_are_a_number():
+    with pytest.raises(InvalidParameterError, match="n_jobs"):
+        keep_jobs(None, 0)
