@@ -98,7 +98,7 @@ class ScriptError(RisingSearchError):
 
 
 class WorkersDiedError(RisingSearchError, RuntimeError):
-    """Every worker that trained an arm died, so it is taken for the arm's failure."""
+    """Every worker that trained an arm died of it, or was ended meanwhile."""
 
 
 class MissingDependencyError(RisingSearchError, ImportError):

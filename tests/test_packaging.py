@@ -91,7 +91,7 @@ class TestMetadata:
     def test_the_extras_exist(self):
         assert set(EXTRAS) == {
             "all", "bench", "cli", "configspace", "dask", "docs", "mlflow", "notebook",
-            "object-stores", "optuna", "plot", "ray", "serve", "sim", "sklearn",
+            "object-stores", "optuna", "plot", "ray", "serve", "sim", "sklearn", "slurm",
             "tensorboard", "test", "torch", "wandb",
         }  # fmt: skip
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 import dask
-from distributed.comm import connect
+from distributed.comm.core import connect
 
 from risingsearch.arms import Job
+from risingsearch.errors import WorkersDiedError
 
 POLL_SECONDS = 1.0
 """Seconds after which a nanny is looked for again."""
@@ -19,7 +19,8 @@ N_POLLS = 60
 ANSWER_SECONDS = 5.0
 """Seconds after which a nanny that has not answered is believed to be gone."""
 
-logger = logging.getLogger(__name__)
+MOST_ENDED = 20
+"""How often a chunk may be lost to nobody's fault before the search stops."""
 
 
 class Losses:
@@ -40,22 +41,23 @@ class Losses:
         self._nannies.append(nanny)
 
     async def are_the_arms(self, job: Job) -> bool:
-        """Return whether more workers have died of the chunk than are allowed to."""
-        allowed = dask.config.get("distributed.scheduler.allowed-failures")
+        """Return whether more workers have died of the chunk than are allowed to.
+
+        A WorkersDiedError says that it will never end as things are.
+        """
+        allowed: int = dask.config.get("distributed.scheduler.allowed-failures")
         if len(self._nannies) <= allowed:
             return False
-        lived_on = [await self._lives_on(nanny) for nanny in self._nannies]
-        if sum(lived_on) > allowed:
-            return True
-        logger.warning(
-            "epoch %d of arm %d was lost %d times as its worker and nanny were ended, "
-            "which is not counted as its failure: an epoch has to be shorter than a "
-            "worker's time",
-            job.from_epoch + 1,
-            job.arm,
-            len(lived_on) - sum(lived_on),
-        )
-        return False
+        n_died = sum([await self._lives_on(nanny) for nanny in self._nannies])
+        n_ended = len(self._nannies) - n_died
+        if n_ended >= MOST_ENDED:
+            msg = (
+                f"epoch {job.from_epoch + 1} of arm {job.arm} was lost {n_ended} times "
+                "because its worker and nanny were ended: workers must live longer "
+                "than an epoch takes"
+            )
+            raise WorkersDiedError(msg)
+        return n_died > allowed
 
     async def _lives_on(self, nanny: str | None) -> bool:
         """Return whether a nanny is still there, now that its worker is not.
@@ -77,7 +79,7 @@ class Losses:
 async def _answers(address: str, dask_scheduler: Any = None) -> bool:
     """Return whether something listens there; it runs in the scheduler."""
     try:
-        comm = await connect(
+        comm = await connect(  # type: ignore[no-untyped-call]
             address, timeout=ANSWER_SECONDS, **dask_scheduler.connection_args
         )
     except OSError:

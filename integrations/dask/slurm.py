@@ -1,4 +1,4 @@
-"""The jobs of a ``dask_jobqueue.SLURMCluster``: as many as were asked for, to the end."""
+"""The jobs of a ``dask_jobqueue.SLURMCluster``: as many as were asked for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
     Parameters
     ----------
     cluster : dask_jobqueue.SLURMCluster
-        Its jobs are those of the user who runs this, on the Slurm that ``squeue`` knows.
+        A cluster whose jobs ``squeue --me`` lists here.
     n_jobs : int
         How many jobs, from 1.
 
@@ -49,7 +49,7 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
     )
 
 
-class _KeptJobs(Adaptive):  # type: ignore[misc]
+class _KeptJobs(Adaptive):
     """Submits jobs again that Slurm has no more.
 
     Dask alone misses those that have never had a worker: cancelled while they waited,
@@ -58,13 +58,13 @@ class _KeptJobs(Adaptive):  # type: ignore[misc]
 
     async def recommendations(self, target: int) -> dict[str, Any]:
         """Return what is to be done, once what is lost is no more counted."""
-        submitted = dict(self.cluster.workers)  # before Slurm is asked
+        cluster: Any = self.cluster
+        submitted = dict(cluster.workers)  # before Slurm is asked
         listed = await _listed()
         for name, job in submitted.items():
-            if job.job_id not in listed and self.cluster.workers.get(name) is job:
-                del self.cluster.workers[name]
-        found: dict[str, Any] = await super().recommendations(target)
-        return found
+            if job.job_id not in listed and cluster.workers.get(name) is job:
+                del cluster.workers[name]
+        return await super().recommendations(target)
 
 
 async def _listed() -> set[str]:

@@ -73,8 +73,15 @@ class Pool(Workers):
         return getattr(self._executor, "gpus", None)
 
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
-        """Submit a job."""
-        return self._executor.submit(run_task, trainable, task)
+        """Submit a job; an executor that returns no future is refused."""
+        future = self._executor.submit(run_task, trainable, task)
+        if not callable(getattr(future, "add_done_callback", None)):
+            msg = (
+                f"submit of {self._executor!r} returns a {type(future).__name__}, and "
+                "executor must be one that returns a concurrent.futures.Future"
+            )
+            raise InvalidParameterError(msg)
+        return future
 
 
 def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:

@@ -1,5 +1,6 @@
 """A worker that was ended with its nanny is not held against what it trained."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import pytest
 from distributed import Client, Scheduler, SpecCluster
 
 from risingsearch import RisingSearch
+from risingsearch.arms import Job
 from risingsearch.errors import WorkersDiedError
+from risingsearch.integrations.dask.losses import MOST_ENDED, Losses
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def learner(monkeypatch, tmp_path):
 
 
 @contextmanager
-def job(address):
+def worker_job(address):
     """Start a worker as a batch system does: with its nanny, in a process group."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", address]
     options = ["--nthreads=1", "--nworkers=1", "--no-dashboard"]
@@ -52,7 +55,7 @@ def client(monkeypatch, tmp_path):
         ExitStack() as jobs,
     ):
         for _ in range(2):
-            jobs.enter_context(job(cluster.scheduler_address))
+            jobs.enter_context(worker_job(cluster.scheduler_address))
         client.wait_for_workers(2)
         yield client
 
@@ -65,14 +68,37 @@ def found(learner, client, **first_arm):
     ).run()
 
 
-def test_a_job_that_was_cancelled_is_no_failure(client, learner, caplog):
+def test_a_job_that_was_cancelled_is_no_failure(client, learner):
     result = found(learner, client, cancelled_at=2)
     assert result.n_epochs == 9
     assert not result.failures
-    assert "epoch 2 of arm 0 was lost 1 times" in caplog.text
 
 
 def test_a_worker_that_dies_alone_is_one(client, learner):
     result = found(learner, client, dies_at=2)
     [report] = result.failures
     assert isinstance(report.failure, WorkersDiedError)
+
+
+class Gone:
+    """A client of a cluster where every nanny has ended with its worker."""
+
+    @property
+    def scheduler(self):
+        return self
+
+    async def identity(self):
+        return {"workers": {}}
+
+    async def run_on_scheduler(self, function, address):
+        return False
+
+
+def test_workers_that_never_live_long_enough_stop_the_search():
+    losses, job = Losses(Gone()), Job(arm=3, from_epoch=4, n_epochs=1, id=0)
+    for nanny in range(MOST_ENDED - 1):
+        losses.add(f"tcp://{nanny}")
+        assert not asyncio.run(losses.are_the_arms(job))
+    losses.add("tcp://last")
+    with pytest.raises(WorkersDiedError, match="epoch 5 of arm 3 was lost 20 times"):
+        asyncio.run(losses.are_the_arms(job))
