@@ -91,8 +91,8 @@ class TestMetadata:
     def test_the_extras_exist(self):
         assert set(EXTRAS) == {
             "all", "bench", "cli", "configspace", "dask", "docs", "mlflow", "notebook",
-            "object-stores", "optuna", "plot", "ray", "serve", "sim", "sklearn", "slurm",
-            "tensorboard", "test", "torch", "wandb",
+            "object-stores", "optuna", "plot", "ray", "serve", "sim", "sklearn",
+            "slurm", "tensorboard", "test", "torch", "wandb",
         }  # fmt: skip
 
     def test_the_tests_pin_torch(self):

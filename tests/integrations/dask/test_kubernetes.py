@@ -1,0 +1,49 @@
+"""The manifest of the guide: its parts fit together, and its program runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from distributed import LocalCluster
+
+PAGE = Path(__file__).parents[3] / "docs" / "kubernetes.md"
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    [text] = re.findall(
+        r"^```\n(# search\.yaml\n.*?)^```$", PAGE.read_text(), re.DOTALL | re.M
+    )
+    return {part["kind"]: part for part in yaml.safe_load_all(text)}
+
+
+def test_its_parts_name_each_other(manifest):
+    job = manifest["DaskJob"]
+    runner, cluster = job["spec"]["job"]["spec"], job["spec"]["cluster"]["spec"]
+    script, runs = runner["volumes"]
+    assert script["configMap"]["name"] == manifest["ConfigMap"]["metadata"]["name"]
+    claim = runs["persistentVolumeClaim"]["claimName"]
+    assert claim == manifest["PersistentVolumeClaim"]["metadata"]["name"]
+    service = cluster["scheduler"]["service"]
+    assert service["selector"]["dask.org/cluster-name"] == job["metadata"]["name"]
+    [search] = runner["containers"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in search["volumeMounts"]}
+    assert mounts.keys() == {"script", "runs"}
+    assert {"name": "RUNS", "value": mounts["runs"]} in search["env"]
+
+
+def test_its_program_runs_on_a_cluster_and_goes_on(manifest, tmp_path, monkeypatch):
+    program = tmp_path / "search.py"
+    program.write_text(manifest["ConfigMap"]["data"]["search.py"])
+    monkeypatch.setenv("RUNS", str(tmp_path))
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster.scheduler_address)
+        first, again = (
+            subprocess.check_output([sys.executable, str(program)], text=True)
+            for _ in range(2)
+        )
+    assert first.startswith("40 epochs, best score 0.")
+    assert again == first
