@@ -446,6 +446,12 @@ class Sweep(Strict):
                 "go on from none: leave out one of the two"
             )
             raise ValueError(msg)
+        if self.launcher.slurm is not None:
+            msg = (
+                "the jobs of Slurm go on from the run directory, which they share, and "
+                "not from checkpoints in an object store: leave out one of the two"
+            )
+            raise ValueError(msg)
 
     def n_alive(self, n_workers: int) -> int:
         """Return how many processes may be alive where they are paused."""

@@ -145,6 +145,10 @@ class TestRefused:
         with pytest.raises(InvalidParameterError, match="leave out one of the two"):
             sweep(resume=False)
 
+    def test_jobs_of_a_cluster_which_share_the_run_directory(self):
+        with pytest.raises(InvalidParameterError, match="jobs of Slurm go on from"):
+            sweep(launcher="slurm", workers=2)
+
     def test_a_run_that_has_its_checkpoints_elsewhere(self):
         run_sweep(sweep(), Path("run"))
         with pytest.raises(StateError, match=f"begun with checkpoints: {URL}"):
