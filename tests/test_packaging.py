@@ -300,6 +300,9 @@ class TestContinuousIntegration:
         echo "postgres $1" >> "$CALLS"
         test "$1" != start || { mkdir "$2/data" && touch "$2/data/postmaster.pid"; }
         """
+    SLURM = """#!/bin/sh
+        echo slurm >> "$CALLS"
+        """
 
     @pytest.fixture
     def calls(self, tmp_path):
@@ -314,7 +317,10 @@ class TestContinuousIntegration:
         (checkout / ".ci").mkdir(parents=True)
         shutil.copy(ROOT / ".ci" / "run", checkout / ".ci")
         shutil.copy(ROOT / "pyproject.toml", checkout)
-        scripts = {checkout / ".ci" / "postgres": self.POSTGRES}
+        scripts = {
+            checkout / ".ci" / "postgres": self.POSTGRES,
+            checkout / ".ci" / "slurm": self.SLURM,
+        }
         shutil.copytree(ROOT / ".github", checkout / ".github")
         for folder in (tmp_path / "tools", checkout / ".venv" / "bin"):
             folder.mkdir(parents=True)
@@ -366,8 +372,9 @@ class TestContinuousIntegration:
         run = start()
         said, _ = run.communicate()
         assert run.returncode == 0, said
-        first, *made, last = calls()
-        assert (first, last) == ("postgres start", "postgres stop")
+        database, cluster, *made, last = calls()
+        assert (database, cluster) == ("postgres start", "slurm")
+        assert last == "postgres stop"
         assert Counter(made) == Counter(self.CHECKED + self.PUBLISHED)
         assert self.in_order(self.CHECKED, made)
         assert self.in_order(self.PUBLISHED, made)
@@ -383,8 +390,9 @@ class TestContinuousIntegration:
             lane[: lane.index(step) + 1] if step in lane else lane
             for lane in (self.CHECKED, self.PUBLISHED)
         ]
-        first, *made, last = calls()
-        assert (first, last) == ("postgres start", "postgres stop")
+        database, cluster, *made, last = calls()
+        assert (database, cluster) == ("postgres start", "slurm")
+        assert last == "postgres stop"
         assert self.in_order(ended[step not in self.CHECKED], made)
         assert Counter(made) <= Counter(ended[0] + ended[1])
 

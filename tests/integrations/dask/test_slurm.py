@@ -85,7 +85,7 @@ def test_a_search_outlives_its_jobs_the_controller_and_itself(
     (tmp_path / "go").touch()
     with searching(tmp_path, environment) as search:
         assert search.wait(HOUR) == 0, (tmp_path / "log.txt").read_text()
-    assert not slurm_cluster.jobs()
+    wait_for(lambda: not slurm_cluster.jobs())
 
     result = RisingSearch.saved_result(tmp_path / "run")
     assert result.n_epochs == 60
@@ -109,7 +109,7 @@ def test_the_script_of_the_guide(slurm_cluster, environment, tmp_path):
         timeout=HOUR,
     ).stdout
     assert printed.startswith("40 epochs, best score 0.")
-    assert not slurm_cluster.jobs()
+    wait_for(lambda: not slurm_cluster.jobs())
 
 
 def test_jobs_are_a_number():
