@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,35 @@ def test_a_look_at_done_between_tell_and_save_repeats_no_draw() -> None:
     assert finish(restored) == finish(looked) == finish(plain)
 
 
+def run(
+    policy: Any, params: dict[str, Any], look: Callable[[Scheduler], Any]
+) -> tuple[list[Job], dict[str, Any]]:
+    scheduler = Scheduler(policy, 6, 40, 12, seed=4, n_jobs=2, policy_params=params)
+    rng = np.random.default_rng(1)
+    jobs = []
+    while True:
+        look(scheduler)
+        job = scheduler.ask()
+        look(scheduler)
+        if job is not None:
+            jobs.append(job)
+        if job is None or rng.random() < 0.5:
+            if not scheduler.in_flight:
+                return jobs, saved(scheduler)
+            told = scheduler.in_flight[int(rng.integers(len(scheduler.in_flight)))]
+            scores = scores_of(told)
+            if told.id % 7 == 3:
+                scheduler.fail(told, "crash")
+            else:
+                scheduler.tell(told, scores[: len(scores) - (told.id % 9 == 4)])
+
+
+@pytest.fixture(scope="module")
+def unlooked(live_params: Any) -> Callable[[Any], Any]:
+    """Return a function: what becomes of a policy's search that nobody looks at."""
+    return cache(lambda policy: run(policy, live_params(policy), lambda s: None))
+
+
 @pytest.mark.parametrize(
     "look",
     [
@@ -116,31 +146,9 @@ def test_a_look_at_done_between_tell_and_save_repeats_no_draw() -> None:
 )
 @pytest.mark.parametrize("policy", [*INFOS, Drawing])
 def test_looking_changes_nothing(
-    policy: Any, live_params: Any, look: Callable[[Scheduler], Any]
+    policy: Any, live_params: Any, unlooked: Any, look: Callable[[Scheduler], Any]
 ) -> None:
-    def run(look: Callable[[Scheduler], Any]) -> tuple[list[Job], dict[str, Any]]:
-        scheduler = Scheduler(
-            policy, 6, 40, 12, seed=4, n_jobs=2, policy_params=live_params(policy)
-        )
-        rng = np.random.default_rng(1)
-        jobs = []
-        while True:
-            look(scheduler)
-            job = scheduler.ask()
-            look(scheduler)
-            if job is not None:
-                jobs.append(job)
-            if job is None or rng.random() < 0.5:
-                if not scheduler.in_flight:
-                    return jobs, saved(scheduler)
-                told = scheduler.in_flight[int(rng.integers(len(scheduler.in_flight)))]
-                scores = scores_of(told)
-                if told.id % 7 == 3:
-                    scheduler.fail(told, "crash")
-                else:
-                    scheduler.tell(told, scores[: len(scores) - (told.id % 9 == 4)])
-
-    assert run(look) == run(lambda scheduler: None)
+    assert run(policy, live_params(policy), look) == unlooked(policy)
 
 
 @pytest.mark.parametrize(
