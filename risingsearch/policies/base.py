@@ -283,7 +283,7 @@ def _encoded(array: NDArray[Any]) -> dict[str, Any]:
     # Sparse: the history arrays of a young search are nearly all zero. Infinities
     # are written as words, because JSON has none.
     flat = array.reshape(-1)
-    indices = np.flatnonzero(flat)
+    (indices,) = flat.nonzero()
     values = [
         value if math.isfinite(value) else repr(value)
         for value in flat[indices].tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from risingsearch.checks import checked_choice, checked_int
@@ -325,7 +326,7 @@ def policy_info(name: str) -> PolicyInfo:
     entry = _ENTRIES[name]
     return PolicyInfo(
         name=name,
-        parameters=_parameters(name),
+        parameters=dict(_parameters(name)),
         paper=entry.paper,
         provenance=entry.provenance,
         adaptive=entry.adaptive,
@@ -378,6 +379,7 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     return min(horizon, max(n_arms, math.ceil(horizon / max_pulls)))
 
 
+@cache
 def _parameters(name: str) -> dict[str, Any]:
     signature = inspect.signature(POLICIES[name])
     return {
