@@ -13,8 +13,7 @@ from typing import Any
 from benchmarks.shared import figures, report
 from risingsearch.cli.demo import pictures, run_all, table
 from risingsearch.cli.demo.problem import BUDGET
-from risingsearch.cli.demo.searches import OWN, Run
-from risingsearch.simulation.statistics import half_width
+from risingsearch.cli.demo.searches import Run
 
 SHARE = 0.8  # of the seeds
 
@@ -31,19 +30,16 @@ def run(out: Path, *, scale: str, seed: int, seeds: int) -> None:
 
 def verdicts(found: Sequence[Run]) -> list[dict[str, Any]]:
     """Return a row per other search: where ours is above it, and by how much."""
-    groups = table.by_search(found)
-    own = groups.pop(OWN)
-    return [_verdict(search, own, runs) for search, runs in groups.items()]
+    return [_verdict(margin) for margin in table.margins(found)]
 
 
-def _verdict(search: str, own: Sequence[Run], other: Sequence[Run]) -> dict[str, Any]:
-    ahead = table.differences(own, other)
-    half = half_width(ahead)
-    holds = (ahead > 0).mean() >= SHARE and ahead.mean() > half
+def _verdict(margin: table.Margin) -> dict[str, Any]:
+    on_enough = margin.on_seeds >= SHARE * margin.n_seeds
+    holds = on_enough and margin.mean > margin.half_width
     return {
-        "above": search,
-        "on seeds": f"{(ahead > 0).sum()} of {len(ahead)}",
-        "by, on average": f"{ahead.mean():+.4f} ± {half:.4f}",
+        "above": margin.above,
+        "on seeds": f"{margin.on_seeds} of {margin.n_seeds}",
+        "by, on average": f"{margin.mean:+.4f} ± {margin.half_width:.4f}",
         "bar": "holds" if holds else "does not hold",
     }
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
-from risingsearch.errors import missing
+from risingsearch.errors import (
+    ExecutorFailedError,
+    InvalidParameterError,
+    missing,
+)
 
 try:
     import sklearn  # noqa: F401
@@ -22,10 +28,12 @@ from joblib import Parallel, delayed
 
 from risingsearch.cli.demo import pictures, table
 from risingsearch.cli.demo.problem import BUDGET, MAX_EPOCHS
-from risingsearch.cli.demo.searches import OWN, SEARCHES, Run, run
+from risingsearch.cli.demo.searches import OPTUNA, OWN, SEARCHES, Run, run
 from risingsearch.plotting.html_report import write_report
 
 SEEDS = 4
+LARGEST_SEED = 2**32 - 1  # of scikit-learn
+NAMES = ("best-by-epochs.png", "search.png", "report.html")
 PLAN = f"""\
 Problem: 5,000 generated points of 4 classes, 8 clusters each, in 12 dimensions.
 Space:   neural networks, 1 to 4 layers of 4 to 128 units, with learning rates over six
@@ -46,7 +54,10 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
     Two pictures and a report are written to the folder ``out``, which is made if
     missing. Returned are the rows of the table, a row per run, and the files.
     """
+    _check(out, seed)
     print(PLAN)
+    if OPTUNA not in SEARCHES:
+        print("Without Optuna its search is left out: pip install optuna\n")
     found = run_all(range(seed, seed + SEEDS))
     print(table.as_text(table.rows(found)))
     print(LEGEND)
@@ -56,16 +67,46 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
     print("\nWritten: " + ", ".join(str(file) for file in files))
     return {
         "table": table.rows(found),
-        "runs": [run._replace(result=None)._asdict() for run in found],
+        "margins": [margin._asdict() for margin in table.margins(found)],
+        "runs": [_described(run) for run in found],
         "files": [str(file) for file in files],
     }
+
+
+def _check(out: Path, seed: int) -> None:
+    """Refuse, before anything is trained, what would fail after that."""
+    if seed > LARGEST_SEED - SEEDS:
+        msg = f"seed must be at most {LARGEST_SEED - SEEDS} here, got {seed}"
+        raise InvalidParameterError(msg)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        msg = f"no file can be written to {out} ({error.strerror}): choose another"
+        raise InvalidParameterError(msg) from error
+    for path in (out / name for name in NAMES):
+        if path.is_dir():
+            msg = f"{path} is a folder, where a file is to be written: choose another"
+            raise InvalidParameterError(msg)
+
+
+def _described(run: Run) -> dict[str, Any]:
+    """Return what is known of a run as JSON values."""
+    described = run._asdict()
+    del described["result"]
+    return described
 
 
 def run_all(seeds: Sequence[int]) -> list[Run]:
     """Run every search with every seed, on all processors, with a line of progress."""
     jobs = [(search, seed) for seed in seeds for search in SEARCHES]
     parallel = Parallel(n_jobs=-1, return_as="generator")
-    return list(_counted(parallel(delayed(run)(*job) for job in jobs), len(jobs)))
+    try:
+        return list(_counted(parallel(delayed(run)(*job) for job in jobs), len(jobs)))
+    except (BrokenExecutor, BrokenPipeError) as error:
+        msg = f"a process of the demo has died, and with it what it had found: {error}"
+        raise ExecutorFailedError(msg, result=None) from error
 
 
 def _counted(runs: Iterator[Run], n: int) -> Iterator[Run]:
@@ -79,17 +120,17 @@ def _counted(runs: Iterator[Run], n: int) -> Iterator[Run]:
 
 
 def _write(found: list[Run], out: Path) -> list[Path]:
-    out.mkdir(parents=True, exist_ok=True)
+    by_epochs, search, report = (out / name for name in NAMES)
     shown = next(run.result for run in found if run.search == OWN)
     assert shown is not None
-    report = write_report(
+    write_report(
         shown,
-        out / "report.html",
+        report,
         title="The search of the demo",
         settings={"max_epochs": MAX_EPOCHS},
     )
     return [
-        pictures.save(pictures.best_by_epochs(found), out / "best-by-epochs.png"),
-        pictures.save(pictures.one_search(shown), out / "search.png"),
+        pictures.save(pictures.best_by_epochs(found), by_epochs),
+        pictures.save(pictures.one_search(shown), search),
         report,
     ]

@@ -23,7 +23,7 @@ def best_by_epochs(found: Sequence[Run]) -> Figure:
     """Draw the median of the best scores so far, within their range over the seeds."""
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")
     ax = figure.subplots()
-    grid = np.arange(1, BUDGET + 1)
+    grid = np.arange(1, max(run.epochs for run in found) + 1)
     early = []
     for (search, runs), (color, line) in zip(
         by_search(found).items(), LOOKS, strict=False
@@ -68,7 +68,8 @@ def save(figure: Figure, path: Path) -> Path:
 
 
 def _best_at(run: Run, grid: Any) -> Any:
-    """Return the best score after so many epochs; NaN before the first."""
+    """Return the best score after so many epochs; NaN outside of the search."""
     epochs, scores = np.array(run.best).T
     places = np.searchsorted(epochs, grid, side="right")
-    return np.concatenate([[np.nan], scores])[places]
+    best = np.concatenate([[np.nan], scores])[places]
+    return np.where(grid <= run.epochs, best, np.nan)

@@ -24,6 +24,7 @@ from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.search.results import SearchResult
 
 OWN = "RisingSearchCV"
+OPTUNA = "Optuna, TPE and median"
 
 
 class Run(NamedTuple):
@@ -149,4 +150,4 @@ SEARCHES: dict[str, Callable[[Problem, int], SearchResult | None]] = {
     "random search, in full": _in_full,
 }
 if importlib.util.find_spec("optuna"):
-    SEARCHES["Optuna, TPE and median"] = _optuna
+    SEARCHES[OPTUNA] = _optuna

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,23 +44,32 @@ def as_text(table: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def margins(found: Sequence[Run]) -> Iterator[str]:
+class Margin(NamedTuple):
+    """How this package's search stands beside another one."""
+
+    above: str  # the other search
+    on_seeds: int  # where its score is the lower one
+    n_seeds: int
+    mean: float  # by how much
+    half_width: float  # of the 95 % interval over the seeds
+
+    def __str__(self) -> str:
+        return (
+            f"{OWN} is above {self.above} on {self.on_seeds} of {self.n_seeds} seeds, "
+            f"by {self.mean:+.4f} ± {self.half_width:.4f} on average."
+        )
+
+
+def margins(found: Sequence[Run]) -> Iterator[Margin]:
     """Yield by how much this package's search is ahead of each other one."""
     groups = by_search(found)
     own = groups.pop(OWN)
     for search, runs in groups.items():
-        ahead = differences(own, runs)
-        half = half_width(ahead)
-        yield (
-            f"{OWN} is above {search} on {int((ahead > 0).sum())} of {len(ahead)} "
-            f"seeds, by {ahead.mean():+.4f} ± {half:.4f} on average."
-        )
-
-
-def differences(own: Sequence[Run], other: Sequence[Run]) -> Any:
-    """Return by how much the own score is above, per seed."""
-    pairs = zip(own, other, strict=True)
-    return np.array([ours.score - theirs.score for ours, theirs in pairs])
+        pairs = zip(own, runs, strict=True)
+        ahead = np.array([ours.score - theirs.score for ours, theirs in pairs])
+        on_seeds = int((ahead > 0).sum())
+        mean, half = float(ahead.mean()), float(half_width(ahead))
+        yield Margin(search, on_seeds, len(ahead), mean, half)
 
 
 def _spread(values: Sequence[float]) -> str:

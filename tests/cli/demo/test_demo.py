@@ -1,11 +1,15 @@
 """The demo prints its table, and writes its pictures and its report."""
 
+import json
+from concurrent.futures.process import BrokenProcessPool
+
 import pytest
 
 import risingsearch.cli.demo as demo
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.demo import pictures
 from risingsearch.cli.demo.searches import OWN, Run
+from risingsearch.errors import ExecutorFailedError, InvalidParameterError
 
 
 def network(width):
@@ -44,6 +48,41 @@ def test_table_pictures_and_report(found, monkeypatch, tmp_path, capsys):
     assert all((tmp_path / "new" / name).stat().st_size > 5_000 for name in names)
     assert [row["search"] for row in told["table"]] == [OWN, "other"]
     assert len(told["runs"]) == 4
+    assert told["margins"][0]["on_seeds"] == 0
+    json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("taken", "seed", "message"),
+    [
+        ("report.html", 0, "choose another"),
+        ("other", 2**32, "must be at most 42949672"),
+    ],
+)
+def test_what_would_fail_at_the_end_is_refused_first(
+    monkeypatch, tmp_path, taken, seed, message
+):
+    monkeypatch.delattr(demo, "run_all")
+    (tmp_path / taken).mkdir()
+    with pytest.raises(InvalidParameterError, match=message):
+        demo.run_demo(tmp_path, seed)
+
+
+def test_a_folder_that_takes_no_file_is_refused_first(monkeypatch, tmp_path):
+    monkeypatch.delattr(demo, "run_all")
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidParameterError, match=r"no file can .* choose another"):
+        demo.run_demo(tmp_path / "file" / "out", 0)
+
+
+@pytest.mark.parametrize("error", [BrokenProcessPool("killed"), BrokenPipeError()])
+def test_a_process_that_dies_ends_the_demo(monkeypatch, tmp_path, error):
+    def die(*job):
+        raise error
+
+    monkeypatch.setattr(demo, "Parallel", lambda **options: die)
+    with pytest.raises(ExecutorFailedError, match="has died"):
+        demo.run_demo(tmp_path, 0)
 
 
 def test_progress_is_counted_on_standard_error(found, capsys):

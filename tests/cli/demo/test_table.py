@@ -36,4 +36,4 @@ def test_the_columns_of_the_text_stand_below_each_other(found):
 
 def test_the_margin_says_on_how_many_seeds_and_by_how_much(found):
     [line] = table.margins(found[::-1])
-    assert line.startswith(f"{OWN} is above other on 2 of 3 seeds, by +0.0500 ± ")
+    assert str(line).startswith(f"{OWN} is above other on 2 of 3 seeds, by +0.0500 ± ")
