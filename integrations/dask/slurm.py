@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import Any
 
 from distributed.deploy.adaptive import Adaptive
@@ -19,7 +20,8 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
     Good for searches that last longer than jobs do. A job that was cancelled, preempted
     or ended by its time limit is replaced, also where it had not started yet, and where
     Slurm's controller was down as it should have been. It takes the place of
-    ``cluster.scale`` and ``cluster.adapt``.
+    ``cluster.scale`` and ``cluster.adapt``, and gives Ctrl-C back to the search, which
+    ``dask_jobqueue`` has taken where it was imported.
 
     Parameters
     ----------
@@ -40,6 +42,7 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
     >>> keep_jobs(cluster, 8)  # doctest: +SKIP
     """
     n_jobs = checked_int("n_jobs", n_jobs, 1)
+    _give_ctrl_c_back()
     cluster.scale(jobs=n_jobs)  # at once
     cluster.adapt(
         Adaptive=_KeptJobs,
@@ -47,6 +50,13 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
         maximum_jobs=n_jobs,
         interval=LOOK_EVERY,
     )
+
+
+def _give_ctrl_c_back() -> None:
+    """Have Ctrl-C interrupt the search, and not end Python as dask_jobqueue has it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if getattr(handler, "__module__", None) == "dask_jobqueue.runner":
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _KeptJobs(Adaptive):

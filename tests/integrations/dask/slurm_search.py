@@ -5,7 +5,6 @@ import sys
 import time
 from pathlib import Path
 
-from dask_jobqueue import SLURMCluster
 from distributed import Client
 
 from risingsearch import RisingSearch
@@ -40,6 +39,8 @@ class Patient:
 
 
 def main(folder):
+    from dask_jobqueue import SLURMCluster  # which takes Ctrl-C from who collects this
+
     cluster = SLURMCluster(
         cores=1,
         processes=1,
@@ -47,7 +48,7 @@ def main(folder):
         log_directory=str(folder / "logs"),
         local_directory=str(folder / "local"),
         job_script_prologue=[f"export PYTHONPATH={os.environ['PYTHONPATH']}"],
-        scheduler_options={"dashboard": False, "host": "127.0.0.1"},
+        scheduler_options={"dashboard_address": ":0", "host": "127.0.0.1"},
     )
     with cluster, Client(cluster) as client:
         keep_jobs(cluster, N_JOBS)

@@ -47,7 +47,7 @@ def client(monkeypatch, tmp_path):
     root = str(Path(__file__).parents[3])
     monkeypatch.setenv("PYTHONPATH", root, prepend=os.pathsep)
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
-    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "port": 0}}
+    scheduler = {"cls": Scheduler, "options": {"dashboard_address": ":0", "port": 0}}
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         SpecCluster(scheduler=scheduler) as cluster,
