@@ -23,6 +23,7 @@ MODULES = {
     "risingsearch.integrations.optuna": "Optuna",
     "risingsearch.integrations.ray": "Ray Tune",
     "risingsearch.integrations.dask": "Dask",
+    "risingsearch.integrations.dask.slurm": "Dask on Slurm",
     "risingsearch.integrations.trackers": "Trackers",
 }
 PAGE = """\
@@ -50,7 +51,7 @@ Every public name, by module. :doc:`Policies have pages of their own
 
    {pages}
 """
-INHERITED = "BaseEstimator, Exception, tuple, dict, Callback, TrainerCallback"
+INHERITED = "BaseEstimator, Exception, tuple, dict, Callback, TrainerCallback, Executor"
 POLICY_CLASSES = [create.__self__ for create in POLICIES.values()]
 
 
