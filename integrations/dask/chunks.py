@@ -77,6 +77,7 @@ class Chunks:
             sum(outcome.n_calls for outcome in self._outcomes),
             sum(outcome.elapsed for outcome in self._outcomes),
             checkpoint=last.resume_from if goes_on else None,
+            startup=self._outcomes[0].startup,  # other chunks are no jobs
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from risingsearch.arms import Budget, Job
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.epoch_costs import EpochCosts
+from risingsearch.scheduling.slow_starts import AT_ONCE, SlowStarts, Start
 from risingsearch.scheduling.units import BY_THE_CLOCK, budget_of, in_unit
 
 
@@ -21,6 +22,7 @@ class EpochBudget:
     """A budget in epochs: every reservation is exact, so it is never exceeded."""
 
     unit = "epochs"
+    start_worth = 1.0  # starts cost no epochs
     spent: float
     reserved: float
 
@@ -50,7 +52,13 @@ class EpochBudget:
         self.reserved += job.n_epochs
 
     def settle(
-        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+        self,
+        job: Job,
+        charged: int,
+        cost: float | None,
+        *,
+        failed: bool = False,
+        start: Start = AT_ONCE,
     ) -> None:
         """Spend ``charged`` of the job's epochs and free the rest."""
         self.reserved -= job.n_epochs
@@ -128,7 +136,13 @@ class PricedEpochBudget(EpochBudget):
         self.reserved += self.costs.of(job.from_epoch, job.n_epochs)
 
     def settle(
-        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+        self,
+        job: Job,
+        charged: int,
+        cost: float | None,
+        *,
+        failed: bool = False,
+        start: Start = AT_ONCE,
     ) -> None:
         """Spend what ``charged`` of the job's epochs cost, and free the rest."""
         self.reserved -= self.costs.of(job.from_epoch, job.n_epochs)
@@ -156,14 +170,24 @@ class CostBudget:
     of all arms while it has none; what failures have cost is spent and tells nothing. A
     job starts only while its expected cost fits, so the budget is overrun by no more
     than the error of that expectation. With ``costs`` an average is one over them.
+
+    What a job takes to start comes on top, as ``SlowStarts`` has learnt it; jobs are
+    long enough for that, or have the ``slice`` that a user has chosen.
     """
 
     def __init__(
-        self, total: float, n_arms: int, unit: str, costs: EpochCosts | None = None
+        self,
+        total: float,
+        n_arms: int,
+        unit: str,
+        costs: EpochCosts | None = None,
+        slice: int | None = None,
     ) -> None:
         self.total = total
         self.unit = unit
         self.costs = costs
+        self.slice = slice
+        self.starts = SlowStarts()
         self.paid = np.zeros(n_arms)
         self.epochs = np.zeros(n_arms, dtype=np.int64)
         self.lost = 0.0
@@ -172,7 +196,13 @@ class CostBudget:
     @property
     def spent(self) -> float:
         """What all jobs told so far have cost."""
-        return float(self.paid.sum()) + self.lost
+        of_starts = self.starts.cost + self.starts.unknown_cost
+        return float(self.paid.sum()) + self.lost + of_starts
+
+    @property
+    def start_worth(self) -> float:
+        """How many epochs cost as much as the start of a job, 1 at least."""
+        return self.starts.worth
 
     @property
     def reserved(self) -> float:
@@ -186,23 +216,32 @@ class CostBudget:
         return rate if self.costs is None else rate * self.costs.next(self.epochs)
 
     def _expected(self, job: Job, rate: NDArray[np.float64]) -> float:
+        epochs = self._weight(job.from_epoch, job.n_epochs)
+        return self.starts.mean + float(rate[job.arm]) * epochs
+
+    def _weight(self, from_epoch: int, n_epochs: int) -> float:
+        """Return for how many epochs these count."""
         if self.costs is None:
-            return float(rate[job.arm]) * job.n_epochs
-        return float(rate[job.arm]) * self.costs.of(job.from_epoch, job.n_epochs)
+            return float(n_epochs)
+        return self.costs.of(from_epoch, n_epochs)
 
     def _rate(self) -> NDArray[np.float64]:
         """Return what an epoch of each arm costs, or of ``costs`` one."""
         costs, weight = self.costs, self.epochs.astype(float)
         if costs is not None:
             weight = costs.until(self.epochs)
-        overall = self.paid.sum() / weight.sum() if weight.any() else 0.0
+        overall = 0.0
+        if weight.any():
+            overall = self.paid.sum() / weight.sum()
+        elif self.starts.unknown_epochs:
+            overall = self.starts.unknown_cost / self.starts.unknown_epochs
         known = np.where(weight > 0.0, weight, 1.0)
         return np.where(weight > 0.0, self.paid / known, overall)
 
     def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""
-        left = self.total - self.spent - self.reserved
-        epochs = self._epochs_for(left)
+        left = self.total - self.spent - self.reserved - self.starts.mean
+        epochs = self._epochs_for(left, self.cost_per_epoch())
         if self.costs is not None:
             next_costs = self.costs.next(self.epochs)
             return self.costs.affordable(self.epochs, epochs * next_costs)
@@ -220,12 +259,19 @@ class CostBudget:
     def horizon(self, rounds: int) -> NDArray[np.float64]:
         """Return the last round of each arm if it alone trained from now on."""
         left = self.total - self.spent - self.reserved
-        return rounds + np.minimum(self._epochs_for(left), 2.0**62)
+        return self._last_round(rounds, left)
 
-    def _epochs_for(self, left: float) -> NDArray[np.float64]:
+    def _last_round(self, rounds: int, left: float) -> NDArray[np.float64]:
+        """Return which round each arm reaches with what is left, its starts paid."""
+        of_starts = self.starts.mean / (self.slice or self.start_worth)
+        epochs = self._epochs_for(left, self.cost_per_epoch() + of_starts)
+        return rounds + np.minimum(epochs, 2.0**62)
+
+    def _epochs_for(
+        self, left: float, cost: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         if left <= 0.0:
             return np.zeros(len(self.paid))
-        cost = self.cost_per_epoch()
         epochs = np.full(len(cost), math.inf)
         with np.errstate(over="ignore"):
             np.divide(left, cost, out=epochs, where=cost > 0)
@@ -236,7 +282,13 @@ class CostBudget:
         self.in_flight[job.id] = job
 
     def settle(
-        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+        self,
+        job: Job,
+        charged: int,
+        cost: float | None,
+        *,
+        failed: bool = False,
+        start: Start = AT_ONCE,
     ) -> None:
         """Spend what the job has cost; what was expected where that is unknown."""
         del self.in_flight[job.id]
@@ -245,8 +297,29 @@ class CostBudget:
         if failed or not charged:
             self.lost += cost
         else:
-            self.paid[job.arm] += cost
-            self.epochs[job.arm] += charged
+            self._learn(job, charged, cost, start)
+
+    def _learn(self, job: Job, charged: int, cost: float, start: Start) -> None:
+        """Take apart what a job has cost: to start, and for its epochs."""
+        if not start.is_known:
+            if not self.starts.n_jobs:
+                weight = self._weight(job.from_epoch, charged)
+                self.starts = self.starts.unknown(cost, weight)
+                self._compare()
+                return
+            expected = self._expected(replace(job, n_epochs=charged), self._rate())
+            start = Start(cost * self.starts.mean / expected if expected else 0.0)
+        self.starts = self.starts.known(start.within + start.besides)
+        self.paid[job.arm] += cost - start.within
+        self.epochs[job.arm] += charged
+        self._compare()
+
+    def _compare(self) -> None:
+        """Compare starts and epochs, unless a user has said how long jobs are."""
+        if self.slice is None:
+            epochs = self.epochs.sum()
+            epoch = float(self.paid.sum() / epochs) if epochs else 0.0
+            self.starts = self.starts.compared(epoch)
 
     def extend(self, budget: int | Budget) -> None:
         """Add more of the same kind."""
@@ -265,11 +338,11 @@ class CostBudget:
 
     def facts(self) -> Any:
         """Return all else."""
-        return self.total, self.lost, dict(self.in_flight)
+        return self.total, self.lost, self.starts, dict(self.in_flight)
 
     def put_back(self, facts: Any) -> None:
         """Restore what ``facts`` returned."""
-        self.total, self.lost, in_flight = facts
+        self.total, self.lost, self.starts, in_flight = facts
         self.in_flight = dict(in_flight)
 
     def state_dict(self) -> dict[str, Any]:
@@ -279,6 +352,7 @@ class CostBudget:
             "paid": self.paid.tolist(),
             "epochs": self.epochs.tolist(),
             "lost": self.lost,
+            "starts": list(self.starts),
             "in_flight": [job.to_json() for job in self.in_flight.values()],
         }
 
@@ -288,6 +362,7 @@ class CostBudget:
         self.paid[:] = state["paid"]
         self.epochs[:] = state["epochs"]
         self.lost = state["lost"]
+        self.starts = SlowStarts.from_json(state.get("starts"))
         jobs = [Job.from_json(job) for job in state["in_flight"]]
         self.in_flight = {job.id: job for job in jobs}
 
@@ -309,8 +384,9 @@ class WallClockBudget(CostBudget):
         n_workers: int | None,
         costs: EpochCosts | None = None,
         unit: str = "wall_seconds",
+        slice: int | None = None,
     ) -> None:
-        super().__init__(total, n_arms, unit, costs)
+        super().__init__(total, n_arms, unit, costs, slice)
         self.n_workers = n_workers or 1
         self.now = 0.0
         self.started: dict[int, float] = {}  # by job
@@ -333,8 +409,7 @@ class WallClockBudget(CostBudget):
 
     def horizon(self, rounds: int) -> NDArray[np.float64]:
         """Return the last round of each arm if all workers trained arms like it."""
-        left = self.n_workers * (self.total - self.spent)
-        return rounds + np.minimum(self._epochs_for(left), 2.0**62)
+        return self._last_round(rounds, self.n_workers * (self.total - self.spent))
 
     def reserve(self, job: Job) -> None:
         """Record when the job has started, and how many run at once."""
@@ -352,10 +427,16 @@ class WallClockBudget(CostBudget):
         self.now = max(self.now, now)
 
     def settle(
-        self, job: Job, charged: int, cost: float | None, *, failed: bool = False
+        self,
+        job: Job,
+        charged: int,
+        cost: float | None,
+        *,
+        failed: bool = False,
+        start: Start = AT_ONCE,
     ) -> None:
-        """Learn how long an epoch of the arm takes."""
-        super().settle(job, charged, cost, failed=failed)
+        """Learn how long an epoch of the arm takes, and a start."""
+        super().settle(job, charged, cost, failed=failed, start=start)
         del self.started[job.id]
 
     def facts(self) -> Any:
@@ -412,8 +493,9 @@ def open_budget(
     n_arms: int,
     n_jobs: int | None = None,
     epoch_costs: Sequence[float] | None = None,
+    slice: int | None = None,
 ) -> EpochBudget | CostBudget:
-    """Return what keeps a budget, for so many jobs in flight.
+    """Return what keeps a budget, for so many jobs in flight of ``slice`` epochs.
 
     Raises
     ------
@@ -436,8 +518,8 @@ def open_budget(
     [unit] = given
     total = checked_float("budget", getattr(budget, unit), 0.0, open_low=True)
     if unit in BY_THE_CLOCK:
-        return WallClockBudget(total, n_arms, n_jobs, costs, unit)
-    return CostBudget(total, n_arms, unit, costs)
+        return WallClockBudget(total, n_arms, n_jobs, costs, unit, slice)
+    return CostBudget(total, n_arms, unit, costs, slice)
 
 
 def _in_epochs(budget: int, n_arms: int, costs: EpochCosts | None) -> EpochBudget:

@@ -12,6 +12,7 @@ from risingsearch.arms import Job
 from risingsearch.checks import checked_magnitude, is_number, shown
 from risingsearch.errors import InvalidParameterError, JobError
 from risingsearch.json_values import as_json, from_json
+from risingsearch.scheduling.slow_starts import AT_ONCE, Start
 
 # Iterable, but not as numbers one after the other.
 _NO_SEQUENCES = (str, bytes, bytearray, memoryview, Mapping, Set)
@@ -33,11 +34,25 @@ class Result(NamedTuple):
     cost: float | None
     failure: str | None
     ended: bool  # what fewer scores than epochs mean
+    start: Start = AT_ONCE
 
     @property
     def charged(self) -> int:
         """Epochs that are paid for: a failure costs all that were reserved."""
         return len(self.scores) if self.failure is None else self.job.n_epochs
+
+    def to_json(self) -> list[Any]:
+        """Return the result as JSON values."""
+        start = as_json([*self.start])
+        return [self.job.to_json(), as_json(self.scores), *self[2:5], start]
+
+    @classmethod
+    def from_json(cls, values: list[Any]) -> Result:
+        """Read what ``to_json`` wrote; earlier releases wrote no start."""
+        job, scores, cost, failure, ended, *start = values
+        scores, start = tuple(from_json(scores)), from_json(start)
+        known = Start(*start[0]) if start else AT_ONCE
+        return cls(Job.from_json(job), scores, cost, failure, ended, known)
 
 
 class Jobs:
@@ -136,10 +151,7 @@ class Jobs:
                 for job_id, why in self._decisions.items()
             ],
             "n_asked": self.n_asked,
-            "told": [
-                [r.job.to_json(), as_json(r.scores), r.cost, r.failure, r.ended]
-                for r in self._told.values()
-            ],
+            "told": [result.to_json() for result in self._told.values()],
             "n_taken_in": self.n_recorded_in_order,
             "rounds": self.rounds,
         }
@@ -147,10 +159,7 @@ class Jobs:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what ``state_dict`` returned."""
         in_flight = [Job.from_json(job) for job in state["in_flight"]]
-        told = [
-            Result(Job.from_json(job), tuple(from_json(scores)), *rest)
-            for job, scores, *rest in state["told"]
-        ]
+        told = [Result.from_json(values) for values in state["told"]]
         self.in_flight = {job.id: job for job in in_flight}
         self._told = {result.job.id: result for result in told}
         self._decisions = {

@@ -34,6 +34,8 @@ from risingsearch.scheduling.budgets import (
     PricedEpochBudget,
 )
 from risingsearch.scheduling.openings import Openings
+from risingsearch.scheduling.policy_choice import SHORTEST_LOOK
+from risingsearch.scheduling.slow_starts import JobLengths, job_lengths
 from risingsearch.scheduling.undo import Rows
 
 LARGE = 1 << 15
@@ -71,10 +73,12 @@ class PolicyAdapter:
             self._given = _name_or_factory(given)
         self.name = ""
         self.plans_rounds = True
+        self._plans_looks = False  # of any length: the first epochs of arms
         if isinstance(self._given, str):
             self.name = self._given
             info = policy_info(self.name)
             self.plans_rounds = info.plans_rounds
+            self._plans_looks = SHORTEST_LOOK in info.parameters
             if reward_range is not None and "reward_range" in info.parameters:
                 self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)
@@ -110,10 +114,22 @@ class PolicyAdapter:
         if self.ready_made:
             limit = horizon if self._max_pulls is None else self._max_pulls
             return self._checked_ready_made(limit)
-        sizes = n_arms, horizon, self._max_pulls
-        if isinstance(self._given, str):
-            return make_policy(self.name, *sizes, **self._params)
-        return self._given(*sizes, **self._params)
+        sizes, params = (n_arms, horizon, self._max_pulls), self._params
+        if not isinstance(self._given, str):
+            return self._given(*sizes, **params)
+        first = self.job_lengths.first
+        if first > params.get(SHORTEST_LOOK, 1):
+            params = params | {SHORTEST_LOOK: first}
+        return make_policy(self.name, *sizes, **params)
+
+    @property
+    def job_lengths(self) -> JobLengths:
+        """Epochs that jobs have at least, where the policy plans its looks by that.
+
+        One that does not would open as many arms as if its first jobs were short.
+        """
+        worth = self._budget.start_worth if self._plans_looks else 1.0
+        return job_lengths(worth, self._records.max_epochs)
 
     def _use(self, policy: Any, live: Any) -> None:
         self.policy, self._live = policy, live
@@ -191,7 +207,9 @@ class PolicyAdapter:
     def slice_length(self, arm: int) -> int:
         """Return the pulls the arm gets before the next decision."""
         place = int(self._place_of[arm])
-        return int(self._call("slice_length", slice_length, self._live, place))
+        own = int(self._call("slice_length", slice_length, self._live, place))
+        lengths = self.job_lengths
+        return max(own, lengths.later if self._records.charged[arm] else lengths.first)
 
     def update(self, t: int, arm: int, reward: float) -> None:
         """Tell the reward of a pull decided at round ``t``."""

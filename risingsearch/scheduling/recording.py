@@ -25,7 +25,12 @@ class Recorder:
         """Record a result: its cost, its arm, its epochs one by one."""
         job, scores, failed = result.job, result.scores, result.failure is not None
         records, charged = self._records, result.charged
-        self._budget.settle(job, charged, result.cost, failed=failed)
+        lengths = self._policy.job_lengths
+        self._budget.settle(
+            job, charged, result.cost, failed=failed, start=result.start
+        )
+        if self._policy.job_lengths.first != lengths.first:
+            self.replan(horizon)
         n_lost = sum(not math.isfinite(score) for score in scores)
         ended = result.ended and charged < job.n_epochs
         records.stop(job.arm, n_lost + failed, ended=ended)

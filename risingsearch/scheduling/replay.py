@@ -4,8 +4,9 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
 
 ``told``
     A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the
-    budget, or else the seconds that it took (``elapsed``), where that is known; that
-    the arm has ``ended``, or the text of its ``failure``.
+    budget, or else the seconds that it took (``elapsed``), where that is known; how
+    much of that was its ``startup``, where somebody has measured it; that the arm has
+    ``ended``, or the text of its ``failure``.
 ``started``
     A ``job`` began that was decided elsewhere.
 ``ended``
@@ -137,8 +138,9 @@ def _tell_again(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     cost, now = event.get("cost", event.get("elapsed")), event.get("now")
     if "failure" in event:
         scheduler.fail(job, event["failure"], scores, cost, now=now)
-    else:
-        scheduler.tell(job, scores, cost, ended=event.get("ended", False), now=now)
+        return
+    ended, startup = event.get("ended", False), from_json(event.get("startup"))
+    scheduler.tell(job, scores, cost, ended=ended, now=now, startup=startup)
 
 
 def not_reproduced(what: str) -> StateError:

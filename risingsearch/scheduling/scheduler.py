@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -15,6 +16,7 @@ from risingsearch.checks import (
     checked_float,
     checked_int,
     checked_seed,
+    shown,
 )
 from risingsearch.errors import (
     InvalidParameterError,
@@ -38,6 +40,7 @@ from risingsearch.scheduling.policy_choice import (
 from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
+from risingsearch.scheduling.slow_starts import Start
 from risingsearch.scheduling.stopping import NEVER, Stopping
 from risingsearch.scheduling.undo import Draws, Undo
 from risingsearch.scheduling.units import budget_of
@@ -78,7 +81,9 @@ class Scheduler(SchedulerView):
         What ``policy="auto"`` aims at: the best model at the end, or the sum of all
         scores.
     slice : int, optional
-        Epochs of a job, at least 1. By default the policy decides.
+        Epochs of a job, at least 1. By default the policy decides. Where ``tell`` is
+        told that jobs start slowly, and the budget is not in epochs, the default policy
+        makes them long enough for it.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether higher or lower scores are better.
     seed : int, optional
@@ -191,7 +196,7 @@ class Scheduler(SchedulerView):
         self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
         self.max_failures, self.epoch_costs = given.max_failures, given.epoch_costs
         self._budget = open_budget(
-            given.budget, given.n_arms, given.n_jobs, given.epoch_costs
+            given.budget, given.n_arms, given.n_jobs, given.epoch_costs, given.slice
         )
         self._rng = np.random.default_rng(checked_seed(seed))
         n_known = getattr(proposer, "n_arms", self.n_arms)
@@ -391,6 +396,7 @@ class Scheduler(SchedulerView):
         *,
         ended: bool = True,
         now: float | None = None,
+        startup: float | None = None,
     ) -> None:
         """Record what a job brought back.
 
@@ -411,6 +417,12 @@ class Scheduler(SchedulerView):
         now : float, optional
             Time since the search began, by the clock and in the unit of the budget;
             needed under one by the clock, and refused under any other.
+        startup : float, optional
+            How much of the cost was there before the first epoch, whatever came after:
+            to get a machine, to load data and the checkpoint; from 0 to the cost, NaN
+            where it cannot be told. Later jobs are long enough for it. By the clock,
+            all the time that the job was away beside its ``cost`` is added. By default
+            jobs start at once. No epochs are charged for it.
 
         Raises
         ------
@@ -418,8 +430,8 @@ class Scheduler(SchedulerView):
             If the job is unknown, was told before or gets too many scores. Nothing
             changes.
         InvalidParameterError
-            If a score is not a number, or the cost or the time is missing. Nothing
-            changes.
+            If a score is not a number, the cost or the time is missing, or the start
+            takes more than the cost. Nothing changes.
         """
         by_the_clock = isinstance(self._budget, WallClockBudget)
         if by_the_clock and now is None:
@@ -428,7 +440,7 @@ class Scheduler(SchedulerView):
         if cost is None and self.unit != "epochs" and not by_the_clock:
             msg = f"the budget is in {self.unit}: tell needs the cost of {job}"
             raise InvalidParameterError(msg)
-        self._tell(job, scores, cost, now, failure=None, ended=ended)
+        self._tell(job, scores, cost, now, failure=None, ended=ended, startup=startup)
 
     def fail(
         self,
@@ -769,6 +781,7 @@ class Scheduler(SchedulerView):
         *,
         failure: str | None,
         ended: bool,
+        startup: float | None = None,
     ) -> None:
         result = Result(
             self._jobs.checked(job),
@@ -780,9 +793,12 @@ class Scheduler(SchedulerView):
         clock = None if now is None else self._clock()
         at = 0.0 if now is None else _checked_cost("now", now)
         with self._event():
-            if clock is not None:
-                away = clock.advance(job, at)
-                result = result._replace(cost=away if cost is None else result.cost)
+            away = 0.0 if clock is None else clock.advance(job, at)
+            if clock is not None and cost is None:
+                result = result._replace(cost=away)
+            if startup is not None and result.cost is not None:
+                start = _checked_start(startup, result.cost, away)
+                result = result._replace(start=start)
             self._jobs.tell(result)
             if self.order == "completion":
                 self._record(*self._jobs.result_of(job.id))
@@ -818,3 +834,16 @@ class Scheduler(SchedulerView):
 
 def _checked_cost(name: str, cost: float) -> float:
     return checked_float(name, cost, 0.0, LARGEST_SCORE, open_low=False)
+
+
+def _checked_start(startup: float, cost: float, away: float) -> Start:
+    besides = max(0.0, away - cost)
+    if math.isnan(startup):
+        return Start(math.nan, besides)
+    if 0.0 <= startup <= cost:
+        return Start(startup, besides)
+    msg = (
+        f"startup is the part of the cost of {cost:g} that came before the first "
+        f"epoch, or NaN; got {shown(startup)}"
+    )
+    raise InvalidParameterError(msg)

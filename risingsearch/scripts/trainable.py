@@ -28,6 +28,7 @@ from risingsearch.scripts.lines import ReportFile
 from risingsearch.scripts.markers import end_left_over
 from risingsearch.scripts.nesting import nested
 from risingsearch.scripts.output import reports
+from risingsearch.scripts.pace import Pace
 from risingsearch.scripts.plain_files import (
     check_folder,
     check_tree,
@@ -37,7 +38,7 @@ from risingsearch.scripts.plain_files import (
 from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
 from risingsearch.search.slots import Slots
-from risingsearch.search.trainable import COST, RESERVED
+from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
 from risingsearch.storage.files import sync_folder, sync_tree
 
 PREFIX = "RISINGSEARCH_"
@@ -66,6 +67,7 @@ class Attempt(NamedTuple):
 
     results: list[dict[str, Any]]
     work: Path
+    startup: float  # seconds that were none of an epoch's; NaN: not known
 
 
 @dataclass
@@ -146,9 +148,7 @@ class CommandTrainable:
         with self._blaming_the_disk(run.arm):
             return self._trained(run, n_epochs, self.home(run.arm))
 
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> StartedEpochs:
         make_folder(home)
         end_left_over(home)
         begin, to_epoch = self._last_checkpoint(run), run.epoch + n_epochs
@@ -174,21 +174,22 @@ class CommandTrainable:
                 shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
             results: list[dict[str, Any]] = []
             reader = reader_of(self._metric)
+            pace = Pace()
             launched = self._launched(run, begin, to_epoch, work, slot, reader)
             with launched as (_, records):
                 for record in records:
+                    pace.reported()
                     epoch = begin + len(results) + 1
                     results.append(self._checked(record, reader, epoch, to_epoch))
             if not results and begin == 0:
                 raise self._nothing_reported(reader)
+            startup = pace.startup()
             if len(results) > run.epoch - begin:
                 _check_left(work)
                 sync_tree(work)
-            return Attempt(results, work)
+            return Attempt(results, work, startup)
 
-    def _kept(
-        self, run: ScriptRun, begin: int, attempt: Attempt
-    ) -> list[dict[str, Any]]:
+    def _kept(self, run: ScriptRun, begin: int, attempt: Attempt) -> StartedEpochs:
         """Keep what an attempt has left as the arm's checkpoint; return its epochs."""
         results = attempt.results[run.epoch - begin :]  # else they are known already
         if results:
@@ -199,7 +200,7 @@ class CommandTrainable:
                 os.replace(attempt.work, after)
                 sync_folder(home)
             run.epoch += len(results)
-        return results
+        return StartedEpochs(results, attempt.startup)
 
     def _drop_work(self, home: Path) -> None:
         """Remove what attempts have left of which nothing is kept."""

@@ -40,6 +40,8 @@ def as_event(
     }
     if outcome.cost != outcome.elapsed:
         event["cost"] = outcome.cost
+    if outcome.startup is not None:
+        event["startup"] = as_json(outcome.startup)
     if outcome.now is not None:
         event["now"] = outcome.now
     if outcome.clock not in (None, outcome.now):
@@ -75,6 +77,7 @@ def outcome_of(event: Event) -> Outcome:
         n_calls=event["calls"],
         elapsed=event["elapsed"],
         cost=event.get("cost", event["elapsed"]),
+        startup=from_json(event.get("startup")),
         now=event.get("now"),
         clock=event.get("clock", event.get("now")),
     )

@@ -166,8 +166,10 @@ class Record:
         if job not in self.scheduler.in_flight:
             pass
         elif report.failure is None:
-            ended = outcome.ended
-            self.scheduler.tell(job, report.scores, cost, ended=ended, now=now)
+            ended, startup = outcome.ended, outcome.startup
+            self.scheduler.tell(
+                job, report.scores, cost, ended=ended, now=now, startup=startup
+            )
         else:
             self.scheduler.fail(job, report.failure, report.scores, cost, now=now)
         self._enter(job, outcome)

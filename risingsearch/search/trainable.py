@@ -8,7 +8,7 @@ import pickle
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
@@ -186,6 +186,24 @@ class Outcome(NamedTuple):
     now: float | None = None  # since the search began, if the clock is its budget
     clock: float | None = None  # the same, in seconds, always; None: not measured
     cost: float | None = None  # in the unit of the budget; None: not known
+    startup: float | None = None  # of that, before the first epoch; NaN: not known
+
+
+class StartedEpochs(list[Any]):
+    """What ``train_epochs`` returns where it can say how long it took to start.
+
+    Parameters
+    ----------
+    epochs : iterable
+        What ``train`` would return of each.
+    startup : float
+        Seconds of the call that were none of an epoch's: until a machine was there, the
+        data were read, and so on. NaN where that cannot be told.
+    """
+
+    def __init__(self, epochs: Iterable[Any], startup: float) -> None:
+        super().__init__(epochs)
+        self.startup = startup
 
 
 def run_task(trainable: Any, task: Task) -> Outcome:
@@ -211,6 +229,7 @@ def run_from(
     try:
         with run.clock:
             state = begin()
+        run.startup = run.clock.total
         run.train(state)
         if run.ended:
             state = None
@@ -230,6 +249,7 @@ class _Run:
 
     def __init__(self, trainable: Any, task: Task) -> None:
         self.clock = _Clock()
+        self.startup = 0.0
         self.ended = False
         self.kept = task.state  # what the arm can be resumed from
         self._trainable = trainable
@@ -254,6 +274,7 @@ class _Run:
             train, at_once = partial(next, iter(results)), True
             dumped = cache(dumped)  # they have all changed it
             share = self.clock.lap() / max(1, len(results))
+            self.startup += getattr(results, "startup", 0.0)
         for epoch in range(job.from_epoch + 1, last + 1):
             self._n_calls += 1
             try:
@@ -310,6 +331,7 @@ class _Run:
             self._n_calls,
             self.clock.total,
             checkpoint=self.kept if task.wants_checkpoint and goes_on else None,
+            startup=min(self.startup, self.clock.total),
         )
 
 

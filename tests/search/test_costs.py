@@ -52,6 +52,23 @@ def test_what_two_hours_of_training_have_cost(unit, gpus, cost):
     assert priced(outcome, unit, gpus).cost == cost
 
 
+@pytest.mark.parametrize(
+    ("unit", "startup"),
+    [
+        ("epochs", None),
+        ("seconds", 1800.0),
+        ("hours", 0.5),
+        ("gpu_hours", 2.0),
+        ("wall_seconds", 1800.0),
+        ("cost", None),
+    ],
+)
+def test_only_a_budget_in_time_counts_how_long_a_job_has_started(unit, startup):
+    report = Report(Job(0, 0, 2, 0), (0.1, 0.2), (1.0, 1.0), ({"cost": 2}, {"cost": 3}))
+    outcome = Outcome(report, False, None, None, 2, 7200.0, startup=1800.0)
+    assert priced(outcome, unit, gpus=4.0).startup == startup
+
+
 def test_any_cost_that_train_returns_is_spent():
     result = search(Budget(cost=6)).run()
     paid = math.fsum(row["cost"] for row in result.history)

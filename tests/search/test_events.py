@@ -26,6 +26,8 @@ class TestEvents:
             {},
             {"ended": True},
             {"snapshot": (2, b"")},
+            {"startup": 0.25},
+            {"startup": math.nan},
             {"report": Report(Job(0, 0, 1, 0), (math.inf,), (0.1,), ({},))},
             {"report": Report(Job(0, 0, 1, 0))},
         ],

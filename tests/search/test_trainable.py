@@ -14,6 +14,7 @@ from risingsearch.errors import InvalidParameterError, NotTrainableError
 from risingsearch.search.trainable import (
     RESERVED,
     Functions,
+    StartedEpochs,
     Task,
     checked_score,
     checked_trainable,
@@ -289,7 +290,26 @@ class TestTheClock:
         task = a_task(2, 2, state=b"2", may_retry=True, as_bytes=True)
         outcome = run_task(trainable, task)
         assert outcome.report.seconds == (11.0, 1.0)
+        assert (outcome.elapsed, outcome.startup) == (12.0, 10.0)
+
+    @pytest.mark.parametrize(("given", "startup"), [(5.0, 8.0), (math.nan, math.nan)])
+    def test_a_call_that_trains_several_epochs_can_say_how_long_it_has_started(
+        self, clock, given, startup
+    ):
+        class Slow:
+            def start(self, params, seed):
+                clock[0] += 3
+
+            def train(self, state):
+                raise AssertionError
+
+            def train_epochs(self, state, n_epochs):
+                clock[0] += 5 + n_epochs
+                return StartedEpochs([0.5] * n_epochs, given)
+
+        outcome = run_task(Slow(), a_task(4))
         assert outcome.elapsed == 12.0
+        assert outcome.startup == pytest.approx(startup, nan_ok=True)
 
     @pytest.mark.parametrize("ending", [ValueError("x"), StopIteration()])
     def test_counts_what_a_failed_epoch_has_taken(self, clock, ending):

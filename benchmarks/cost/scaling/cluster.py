@@ -89,6 +89,8 @@ class Run(NamedTuple):
     n_jobs: int
     n_failures: int
     n_epochs: int  # charged
+    n_opened: int
+    spent: float  # in the unit of the budget
     finished: bool  # False: cut off
     regret: float  # of the best arm found, 0 to 1
     busy: float  # share of training until a budget by the clock has one epoch left
@@ -133,9 +135,13 @@ class Cluster:
         Median length of an epoch of a typical worker.
     failure_rate : float, default 0.001
         Chance of an epoch that its worker fails in it.
+    start_seconds : float, default 0.0
+        Median time until a job has started and its first epoch begins.
+    told : bool, default True
+        Whether the scheduler is told of that; else it takes it for the epochs' time.
     spread : float, default 0.3
-        Spread of the epochs' lengths, and half of it that of the workers' speeds, on
-        a logarithmic scale. With 0 all take ``epoch_seconds``.
+        Spread of the lengths of epochs and starts, and half of it that of the workers'
+        speeds, on a logarithmic scale. With 0 all epochs take ``epoch_seconds``.
     """
 
     def __init__(
@@ -148,12 +154,16 @@ class Cluster:
         charge: Callable[[float], float] = measured,
         epoch_seconds: float = 1.0,
         failure_rate: float = FAILURE_RATE,
+        start_seconds: float = 0.0,
+        told: bool = True,
         spread: float = 0.3,
     ) -> None:
         self.scheduler = scheduler
         self.curves = curves
         self.n_workers = n_workers
         self.failure_rate = failure_rate
+        self.start_seconds = start_seconds
+        self.told = told
         self.spread = spread
         self._charge = charge
         self._rng = np.random.default_rng(seed)
@@ -213,11 +223,15 @@ class Cluster:
         return self._cpu >= self._most_seconds and bool(self._jobs)
 
     def _start(self, worker: int, job: Job) -> None:
+        starting = 0.0
+        if self.start_seconds:
+            spread = math.exp(self._rng.normal(0.0, self.spread))
+            starting = self.start_seconds * spread
         lengths = self._seconds_of[worker] * np.exp(
             self._rng.normal(0.0, self.spread, job.n_epochs)
         )
         lost = self._rng.random(job.n_epochs) < self.failure_rate
-        begins = self._now + np.cumsum(lengths) - lengths
+        begins = self._now + starting + np.cumsum(lengths) - lengths
         n_begun = max(1, int((begins < self._deadline).sum()))
         lengths, lost = lengths[:n_begun], lost[:n_begun]
         n_whole, took = n_begun, float(lengths.sum())
@@ -225,18 +239,22 @@ class Cluster:
             n_whole = int(lost.argmax())
             share = self._rng.random()
             took = float(lengths[:n_whole].sum() + share * lengths[n_whole])
+        took += starting
         epochs = range(job.from_epoch + 1, job.from_epoch + n_whole + 1)
         scores = [self.curves.score(job.arm, epoch) for epoch in epochs]
         self._jobs.append((self._now, self._now + took))
-        self._push(self._now + took, worker, _Trained(job, scores, bool(lost.any())))
+        trained = _Trained(job, scores, bool(lost.any()), took, starting)
+        self._push(self._now + took, worker, trained)
 
     def _record(self, trained: _Trained, when: float) -> None:
-        scheduler, job = self.scheduler, trained.job
+        scheduler, job, scores = self.scheduler, trained.job, trained.scores
         now = when if scheduler.unit == "wall_seconds" else None
+        cost = trained.seconds if scheduler.unit == "seconds" else None
         if trained.failed:
-            scheduler.fail(job, "the worker is gone", trained.scores, now=now)
+            scheduler.fail(job, "the worker is gone", scores, cost, now=now)
         else:
-            scheduler.tell(job, trained.scores, ended=False, now=now)
+            startup = trained.starting if self.told else None
+            scheduler.tell(job, scores, cost, ended=False, now=now, startup=startup)
 
     def _answer(self, request: Callable[..., Any], *arguments: Any) -> Any:
         """Let the controller answer, and charge its time to the virtual clock."""
@@ -272,6 +290,8 @@ class Cluster:
             n_jobs=len(self._jobs),
             n_failures=len(self._repairs),
             n_epochs=at.n_epochs,
+            n_opened=len({row["arm"] for row in at.history}),
+            spent=at.spent,
             finished=finished,
             regret=self.curves.regret(at.best_arm, at.best_epoch),
             busy=self._busy(),
@@ -293,6 +313,8 @@ class _Trained(NamedTuple):
     job: Job
     scores: list[float]
     failed: bool
+    seconds: float
+    starting: float  # of these
 
 
 def search(
@@ -303,6 +325,7 @@ def search(
     seed: int,
     *,
     most_seconds: float = math.inf,
+    slice: int | None = None,
     **conditions: Any,
 ) -> Run:
     """Simulate one search by a policy; ``conditions`` are those of ``Cluster``."""
@@ -315,6 +338,7 @@ def search(
         max_failures=MAX_FAILURES,
         n_jobs=n_workers,
         order="completion",
+        slice=slice,
     )
     curves = Curves.draw(n_arms, seed)
     return Cluster(scheduler, curves, n_workers, seed, **conditions).run(most_seconds)

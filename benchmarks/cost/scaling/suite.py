@@ -54,6 +54,20 @@ BAR, BAR_WORKERS = 0.95, 1000
 CLOCK_SECONDS = 2.0 * MAX_EPOCHS
 CLOCK_EPOCHS_PER_ARM = 5
 """Of the searches that end by the clock: time, and epochs for each of the arms."""
+START_SECONDS = (3.0, 30.0)
+START_WORKERS, START_ARMS = 4, 200
+FULL_TRAININGS = 30
+"""Of the searches whose jobs start slowly: the time is what so many jobs of a whole
+arm take."""
+ANY_LENGTH = "the policy's, as if they started at once"
+LENGTHS: dict[str, dict[str, Any]] = {
+    "by the rule": {},
+    ANY_LENGTH: {"told": False},
+    "5 epochs": {"slice": 5},
+    "15 epochs": {"slice": 15},
+    f"{MAX_EPOCHS} epochs": {"slice": MAX_EPOCHS},
+}
+"""Of their jobs."""
 TOLD_ARMS, TOLD_EPOCHS = 100, 4
 CHECKPOINT_BYTES = 1_000_000
 LOOKS = {
@@ -111,6 +125,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
         ]
         regret = regrets(pool, effort, seed)
         by_clock = by_the_clock(pool, effort, seed)
+        started = slow_starts(pool, effort, seed)
         kept = [
             pool.submit(memory_and_state, policy, n_arms)
             for policy, n_arms in product(POLICIES, ARMS)
@@ -124,6 +139,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
         "decisions": costs,
         "asynchrony": list(regret_rows(regret)),
         "by the clock": list(clock_rows(by_clock)),
+        "slow starts": list(start_rows(started)),
         "kept": states,
         "around": writes,
     }
@@ -320,6 +336,63 @@ def clock_rows(found: dict[tuple[str, int], list[Run]]) -> Iterator[Row]:
         }
 
 
+# ------------------------------------------------------------------------- slow starts
+
+
+def slow_starts(
+    pool: ProcessPoolExecutor, effort: Scale, seed: int
+) -> dict[tuple[float, str, str], list[Run]]:
+    """Search with jobs that take long to start, and are of one length or another."""
+    futures = {
+        (start, unit, length): [
+            pool.submit(
+                search,
+                "auto",
+                START_ARMS,
+                start_budget(start, unit),
+                START_WORKERS,
+                own,
+                charge=free,
+                start_seconds=start,
+                **LENGTHS[length],
+            )
+            for own in range(seed, seed + effort.seeds)
+        ]
+        for start, unit, length in product(
+            START_SECONDS, ("seconds", "wall_seconds"), LENGTHS
+        )
+    }
+    return {cell: [f.result() for f in found] for cell, found in futures.items()}
+
+
+def start_budget(start: float, unit: str) -> Budget:
+    """Return the same time summed over the workers, or by the clock."""
+    seconds = FULL_TRAININGS * (start + MAX_EPOCHS)
+    given = seconds / START_WORKERS if unit == "wall_seconds" else seconds
+    return Budget(**{unit: given})
+
+
+def start_rows(found: dict[tuple[float, str, str], list[Run]]) -> Iterator[Row]:
+    """Yield the regret by the length of the jobs, and what the budget went for."""
+    for (start, unit, length), runs in found.items():
+        own = _regrets(runs)
+        above = own - _regrets(found[start, unit, ANY_LENGTH])
+        budget = start_budget(start, unit)
+        yield {
+            "what": f"{start:g} s a start, {budget}",
+            "jobs": length,
+            "regret": f"{own.mean():.4f} ± {half_width(own):.4f}",
+            "above the policy's own": f"{above.mean():+.4f} ± {half_width(above):.4f}",
+            "epochs per job": sum(r.n_epochs for r in runs)
+            / sum(r.n_jobs for r in runs),
+            "arms opened": statistics.mean(run.n_opened for run in runs),
+            "epochs": statistics.mean(run.n_epochs for run in runs),
+            "spent": _percent(
+                statistics.mean(run.spent for run in runs) / budget.amounts[unit]
+            ),
+        }
+
+
 def _regrets(runs: list[Run]) -> NDArray[np.float64]:
     return np.array([run.regret for run in runs])
 
@@ -409,7 +482,7 @@ def _latencies(what: str, seconds: list[float]) -> Row:
 
 def long_form(tables: dict[str, list[Row]]) -> Iterator[Row]:
     """Yield the rows of ``results.csv``, one per figure."""
-    names = ("policy", "workers", "arms", "what")
+    names = ("policy", "workers", "arms", "what", "jobs")
     for title, rows in tables.items():
         for row in rows:
             of = {name: row.get(name, "") for name in names}
@@ -452,6 +525,11 @@ def notes(effort: Scale) -> Iterator[str]:
         f"By the clock: {CLOCK_SECONDS:g} s, one arm for every {CLOCK_EPOCHS_PER_ARM} "
         "epochs that the workers can train in it, a controller that costs nothing. "
         "Busy: share of the workers' time, until one epoch before the end, in training."
+    )
+    yield (
+        f"Slow starts: `auto`, {START_WORKERS} workers, {START_ARMS} arms, time for "
+        f"{FULL_TRAININGS} full trainings, their starts included, a controller that "
+        "costs nothing. By the rule, jobs are as long as their starts are worth."
     )
     yield "Journal and checkpoints: wall time, on the disk of `--out`; else CPU time."
 

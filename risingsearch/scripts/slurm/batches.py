@@ -64,6 +64,7 @@ class Outcome(NamedTuple):
     work: str = ""  # name of the folder with the checkpoint, in that of the arm
     error: str | None = None  # "ScriptError" or "SetupError"
     message: str = ""
+    startup: float | None = None  # of the seconds, before the first epoch, where known
 
 
 class Batch:

@@ -6,6 +6,7 @@ and the number of the slice, which is that of the element in an array of jobs.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -51,14 +52,17 @@ def outcome_of(facts: dict[str, Any], part: Slice) -> Outcome:
             trainable = trainable_of(facts, part.slot, Path(markers))
             trainable.arms[part.seed] = part.arm
             run = ScriptRun(part.arm, part.params, part.seed, part.epoch)
-            results, work = trainable.attempt(run, part.begin, part.to_epoch)
+            before = _since(began)
+            attempt = trainable.attempt(run, part.begin, part.to_epoch)
     except ScriptError as error:
         return _failed(began, ScriptError, str(error))
     except RisingSearchError as error:
         return _failed(began, SetupError, str(error))
     except Exception as error:
         return _failed(began, ScriptError, f"{type(error).__name__}: {error}")
-    return Outcome(_since(began), results, work.name)
+    startup = None if math.isnan(attempt.startup) else before + attempt.startup
+    results, work = attempt.results, attempt.work.name
+    return Outcome(_since(began), results, work, startup=startup)
 
 
 def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrainable:

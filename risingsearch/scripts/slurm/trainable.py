@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from risingsearch.scripts.trainable import (
     checkpoint_name,
 )
 from risingsearch.search.search import RisingSearch
-from risingsearch.search.trainable import count_seconds
+from risingsearch.search.trainable import StartedEpochs, count_seconds
 
 
 class AfterSlurm(CommandTrainable):
@@ -50,9 +51,7 @@ class AfterSlurm(CommandTrainable):
         for placed in self._taken_in.pop(arm, []):
             placed.close()
 
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> StartedEpochs:
         left = self._left.claim(self._slice(run, n_epochs))
         if left is not None:
             part, placed = left
@@ -82,7 +81,7 @@ class AfterSlurm(CommandTrainable):
 
     def _taken(
         self, run: ScriptRun, part: Slice, placed: Placed, outcome: Outcome
-    ) -> list[dict[str, Any]]:
+    ) -> StartedEpochs:
         """Return the epochs that a job has brought back, or raise what it has met."""
         count_seconds(outcome.seconds)
         if outcome.error == SetupError.__name__:
@@ -92,7 +91,8 @@ class AfterSlurm(CommandTrainable):
         if outcome.error is not None:
             raise ScriptError(outcome.message)
         work = self.home(run.arm) / Path(outcome.work).name
-        return self._kept(run, part.begin, Attempt(outcome.results, work))
+        startup = math.nan if outcome.startup is None else outcome.startup
+        return self._kept(run, part.begin, Attempt(outcome.results, work, startup))
 
     def _is_there(self, part: Slice, outcome: Outcome) -> bool:
         """Return whether the checkpoint has come along with the results."""
@@ -109,9 +109,7 @@ class SlurmTrainable(AfterSlurm):
         super().__init__(*args, left=jobs.left, **options)
         self._jobs = jobs
 
-    def _trained(
-        self, run: ScriptRun, n_epochs: int, home: Path
-    ) -> list[dict[str, Any]]:
+    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> StartedEpochs:
         make_folder(home)
         part = self._slice(run, n_epochs)
         with self._slots.taken() as slot:

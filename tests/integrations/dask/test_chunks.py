@@ -60,7 +60,7 @@ def facts(outcome):
         len(report.seconds),
         report.metrics,
         None if failure is None else str(failure),
-        outcome._replace(report=None, elapsed=None),
+        outcome._replace(report=None, elapsed=None, startup=None),
     )
 
 
@@ -115,3 +115,11 @@ def test_what_fails_at_once_is_retried_from_what_the_driver_has():
 def test_what_trains_several_epochs_in_one_call_is_not_cut():
     chunks = Chunks(a_task(RISING), whole=True)
     assert chunks.next(1.0).job.n_epochs == 6
+
+
+def test_a_job_starts_once_though_every_chunk_is_restored():
+    chunks = Chunks(a_task(RISING))
+    for seconds in (8.0, 2.0):
+        chunk = chunks.next(1.0)
+        chunks.add(chunk, run_task(LEARNER, chunk)._replace(startup=seconds))
+    assert chunks.outcome().startup == 8.0

@@ -90,6 +90,21 @@ def test_by_the_clock_workers_are_busy_until_the_last_epoch(policy):
     assert run.n_epochs <= 5 * 40
 
 
+def test_slow_starts_take_time_and_make_jobs_longer():
+    def slow(**options):
+        budget = Budget(seconds=600.0)
+        conditions = {"failure_rate": 0.0, "spread": 0.0, "start_seconds": 20.0}
+        return search("auto", 50, budget, 1, 0, charge=free, **conditions, **options)
+
+    told, untold, short = slow(), slow(told=False), slow(slice=1)
+    for run in (told, untold, short):
+        assert run.training == pytest.approx(run.n_epochs + 20.0 * run.n_jobs)
+        assert run.spent == pytest.approx(run.training)
+        assert run.spent <= 600.0 + 1e-6
+    assert short.n_epochs == short.n_jobs
+    assert told.n_epochs > 2 * untold.n_epochs > short.n_epochs
+
+
 def test_a_search_that_is_cut_off_says_so():
     run = search("auto", 20, 200, 4, seed=0, charge=a_millisecond, most_seconds=0.0)
     assert not run.finished
@@ -101,6 +116,7 @@ def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(suite, "ARMS", (100, 200))
     monkeypatch.setattr(suite, "WORKERS", (1, 4))
     monkeypatch.setattr(suite, "CLOCK_SECONDS", 10.0)
+    monkeypatch.setattr(suite, "FULL_TRAININGS", 2)
     tiny = suite.Scale(
         0.05, budget=20, seeds=2, regret_arms=10, clock_workers=(2,), lines=3
     )
@@ -113,11 +129,13 @@ def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
         "decisions",
         "asynchrony",
         "by the clock",
+        "slow starts",
         "kept",
         "around",
     }
     summary = (tmp_path / "summary.md").read_text()
     assert "asha, 1,000 workers, 20 arms" in summary
+    assert "30 s a start, Budget(wall_seconds=55.5)" in summary
     assert summary in capsys.readouterr().out
     assert (tmp_path / "scaling.png").exists()
     assert (tmp_path / "scaling.svg").exists()
