@@ -148,7 +148,9 @@ class CommandTrainable:
         with self._blaming_the_disk(run.arm):
             return self._trained(run, n_epochs, self.home(run.arm))
 
-    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> StartedEpochs:
+    def _trained(
+        self, run: ScriptRun, n_epochs: int, home: Path
+    ) -> list[dict[str, Any]]:
         make_folder(home)
         end_left_over(home)
         begin, to_epoch = self._last_checkpoint(run), run.epoch + n_epochs

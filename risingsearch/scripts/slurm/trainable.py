@@ -51,7 +51,9 @@ class AfterSlurm(CommandTrainable):
         for placed in self._taken_in.pop(arm, []):
             placed.close()
 
-    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> StartedEpochs:
+    def _trained(
+        self, run: ScriptRun, n_epochs: int, home: Path
+    ) -> list[dict[str, Any]]:
         left = self._left.claim(self._slice(run, n_epochs))
         if left is not None:
             part, placed = left
@@ -109,7 +111,9 @@ class SlurmTrainable(AfterSlurm):
         super().__init__(*args, left=jobs.left, **options)
         self._jobs = jobs
 
-    def _trained(self, run: ScriptRun, n_epochs: int, home: Path) -> StartedEpochs:
+    def _trained(
+        self, run: ScriptRun, n_epochs: int, home: Path
+    ) -> list[dict[str, Any]]:
         make_folder(home)
         part = self._slice(run, n_epochs)
         with self._slots.taken() as slot:

@@ -26,8 +26,9 @@ def test_the_first_slice_is_still_waited_for_once_the_others_are_closed(home):
     for number in (2, 1):
         batch.close(number)
         assert list(batch.open_numbers()) == list(range(number))
-    batch.leave(0, Outcome(1.5, [{"score": 0.1}], "training-x"))
-    assert batch.outcome(0) == (1.5, [{"score": 0.1}], "training-x", None, "")
+    outcome = Outcome(1.5, [{"score": 0.1}], "training-x", startup=0.5)
+    batch.leave(0, outcome)
+    assert batch.outcome(0) == outcome
     batch.close(0)
     assert not batch.folder.exists()
 
