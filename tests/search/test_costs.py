@@ -9,7 +9,7 @@ from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.arms import Job, Report
 from risingsearch.errors import SearchFailedError
 from risingsearch.search.costs import priced
-from risingsearch.search.trainable import Outcome
+from risingsearch.search.trainable import Outcome, count_seconds
 
 CANDIDATES = [{"top": top / 10} for top in range(1, 10)]
 
@@ -125,3 +125,25 @@ def test_the_kind_of_an_earlier_failure_is_known(tmp_path):
     journal = (tmp_path / "run" / "journal.jsonl").read_text()
     assert '"failure_type":"KeyError"' in journal.replace(" ", "")
     assert json.dumps("'train.csv'") in journal
+
+
+def test_time_that_a_trainable_has_waited_is_no_training_time():
+    def waits(state):
+        count_seconds(1.0)  # whatever the clock says
+        count_seconds(0.5)
+        return train(state)
+
+    result = search(Budget(seconds=6.0), Functions(start, waits)).run()
+    assert (result.n_epochs, result.spent) == (4, 6.0)
+    assert result.history["seconds"] == [1.5] * 4
+
+
+def test_a_failed_epoch_costs_what_was_counted():
+    def fails(state):
+        count_seconds(2.0)
+        raise MemoryError
+
+    result = search(10, Functions(start, fails))
+    with pytest.raises(SearchFailedError):
+        result.run()
+    assert result.result().training_seconds == 2.0 * len(result.reports)
