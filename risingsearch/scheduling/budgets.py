@@ -217,7 +217,7 @@ class CostBudget:
 
     def _expected(self, job: Job, rate: NDArray[np.float64]) -> float:
         epochs = self._weight(job.from_epoch, job.n_epochs)
-        return self.starts.mean + float(rate[job.arm]) * epochs
+        return self.starts.expected + float(rate[job.arm]) * epochs
 
     def _weight(self, from_epoch: int, n_epochs: int) -> float:
         """Return for how many epochs these count."""
@@ -240,7 +240,7 @@ class CostBudget:
 
     def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""
-        left = self.total - self.spent - self.reserved - self.starts.mean
+        left = self.total - self.spent - self.reserved - self.starts.expected
         epochs = self._epochs_for(left, self.cost_per_epoch())
         if self.costs is not None:
             next_costs = self.costs.next(self.epochs)
@@ -263,7 +263,7 @@ class CostBudget:
 
     def _last_round(self, rounds: int, left: float) -> NDArray[np.float64]:
         """Return which round each arm reaches with what is left, its starts paid."""
-        of_starts = self.starts.mean / (self.slice or self.start_worth)
+        of_starts = self.starts.expected / (self.slice or self.start_worth)
         epochs = self._epochs_for(left, self.cost_per_epoch() + of_starts)
         return rounds + np.minimum(epochs, 2.0**62)
 
@@ -302,13 +302,13 @@ class CostBudget:
     def _learn(self, job: Job, charged: int, cost: float, start: Start) -> None:
         """Take apart what a job has cost: to start, and for its epochs."""
         if not start.is_known:
-            if not self.starts.n_jobs:
+            if not self.starts.recent:
                 weight = self._weight(job.from_epoch, charged)
                 self.starts = self.starts.unknown(cost, weight)
                 self._compare()
                 return
             expected = self._expected(replace(job, n_epochs=charged), self._rate())
-            start = Start(cost * self.starts.mean / expected if expected else 0.0)
+            start = Start(cost * self.starts.expected / expected if expected else 0.0)
         self.starts = self.starts.known(start.within + start.besides)
         self.paid[job.arm] += cost - start.within
         self.epochs[job.arm] += charged

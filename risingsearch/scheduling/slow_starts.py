@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import median_low
 from typing import Any, NamedTuple
 
 LOOK_SHARE = 0.5
@@ -15,6 +16,9 @@ says nearly the same changes nothing, nor do starts that take less than two epoc
 UNKNOWN = 2.0
 """What a start is taken to be worth until one is known: one epoch alone cannot tell."""
 MOST = 2.0**30
+N_RECENT = 5
+"""Starts that say what the next one is expected to take: their median, because the
+first job of a worker can take long where no other does."""
 
 
 class JobLengths(NamedTuple):
@@ -76,19 +80,20 @@ class SlowStarts(NamedTuple):
     """
 
     cost: float = 0.0  # of all starts that are known
-    n_jobs: int = 0  # that they are of
+    recent: tuple[float, ...] = ()  # the last of them
     unknown_cost: float = 0.0  # of jobs that came back while none was known
     unknown_epochs: float = 0.0  # of these, weighted as the budget weights them
     worth: float = 1.0  # epochs that cost as much as a start; jobs are as long for it
 
     @property
-    def mean(self) -> float:
+    def expected(self) -> float:
         """What a start is expected to cost; 0 while none is known."""
-        return self.cost / self.n_jobs if self.n_jobs else 0.0
+        return median_low(self.recent) if self.recent else 0.0
 
     def known(self, cost: float) -> SlowStarts:
         """Return what is known with one start more."""
-        return self._replace(cost=self.cost + cost, n_jobs=self.n_jobs + 1)
+        recent = (*self.recent, cost)[-N_RECENT:]
+        return self._replace(cost=self.cost + cost, recent=recent)
 
     def unknown(self, cost: float, epochs: float) -> SlowStarts:
         """Return what is known with a job whose start was not measured."""
@@ -99,10 +104,10 @@ class SlowStarts(NamedTuple):
 
     def compared(self, epoch: float) -> SlowStarts:
         """Return the same with a start compared with what an epoch costs."""
-        if not self.n_jobs:
+        if not self.recent:
             return self._replace(worth=UNKNOWN if self.unknown_epochs else 1.0)
-        worth = max(1.0, min(self.mean / epoch, MOST) if epoch else MOST)
-        worth = worth if self.mean else 1.0
+        worth = max(1.0, min(self.expected / epoch, MOST) if epoch else MOST)
+        worth = worth if self.expected else 1.0
         if self.worth / STEP < worth < self.worth * STEP:
             return self
         return self._replace(worth=worth)
@@ -110,4 +115,5 @@ class SlowStarts(NamedTuple):
     @classmethod
     def from_json(cls, values: Any) -> SlowStarts:
         """Return what was saved as a list; states of earlier releases have none."""
-        return cls(*values or ())
+        cost, recent, *rest = values or (0.0, ())
+        return cls(cost, tuple(recent), *rest)

@@ -73,8 +73,23 @@ def test_arms_of_one_epoch_have_jobs_of_one() -> None:
 
 def test_the_same_estimate_once_more_changes_nothing() -> None:
     starts = SlowStarts().known(30.0).compared(epoch=1.0)
-    assert starts.known(50.0).compared(epoch=1.0).worth == 30.0
-    assert starts.known(100.0).compared(epoch=1.0).worth == 65.0
+    assert starts.known(50.0).known(50.0).compared(epoch=1.0).worth == 30.0
+    assert starts.known(65.0).known(65.0).compared(epoch=1.0).worth == 65.0
+
+
+def test_one_slow_start_alone_is_not_expected_again() -> None:
+    starts = SlowStarts().known(0.1)
+    for seconds in (40.0, 0.1, 40.0, 0.2, 0.1):
+        starts = starts.known(seconds).compared(epoch=1.0)
+        assert starts.expected <= 0.2
+        assert starts.worth == 1.0
+
+
+def test_starts_that_have_become_quick_are_forgotten_soon() -> None:
+    starts = SlowStarts()
+    for seconds in (30.0, 30.0, 30.0, 0.1, 0.1, 0.1):
+        starts = starts.known(seconds)
+    assert starts.expected == 0.1
     assert starts.known(0.0).compared(epoch=1.0).worth == 15.0
     assert starts.compared(epoch=100.0).worth == 1.0
 
@@ -216,7 +231,7 @@ def test_by_the_clock_all_that_is_not_training_is_the_start() -> None:
     spending.advance(Job(0, 0, 4, 0), now=24.0)
     spending.settle(Job(0, 0, 4, 0), 4, 9.0, start=Start(5.0, besides=15.0))
     assert spending.cost_per_epoch().tolist() == [1.0]
-    assert spending.starts.mean == 20.0
+    assert spending.starts.expected == 20.0
     assert spending.affordable().tolist() == [56]
 
 

@@ -8,6 +8,7 @@ import pytest
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.arms import Job, Report
 from risingsearch.errors import SearchFailedError
+from risingsearch.search import trainable
 from risingsearch.search.costs import priced
 from risingsearch.search.trainable import Outcome, count_seconds
 
@@ -23,9 +24,9 @@ def train(state):
     return {"score": state["top"] * (1 - 0.7 ** state["epochs"]), "cost": state["top"]}
 
 
-def search(budget, trainable=None, **options):
+def search(budget, trained=None, **options):
     return RisingSearch(
-        trainable or Functions(start, train),
+        trained or Functions(start, train),
         CANDIDATES,
         budget=budget,
         max_epochs=8,
@@ -127,7 +128,13 @@ def test_the_kind_of_an_earlier_failure_is_known(tmp_path):
     assert json.dumps("'train.csv'") in journal
 
 
-def test_time_that_a_trainable_has_waited_is_no_training_time():
+@pytest.fixture
+def still(monkeypatch):
+    """Let no time pass by the clock of the trainables."""
+    monkeypatch.setattr(trainable.time, "perf_counter", lambda: 0.0)
+
+
+def test_time_that_a_trainable_has_waited_is_no_training_time(still):
     def waits(state):
         count_seconds(1.0)  # whatever the clock says
         count_seconds(0.5)
@@ -138,12 +145,12 @@ def test_time_that_a_trainable_has_waited_is_no_training_time():
     assert result.history["seconds"] == [1.5] * 4
 
 
-def test_a_failed_epoch_costs_what_was_counted():
+def test_a_failed_epoch_costs_what_was_counted(still):
     def fails(state):
         count_seconds(2.0)
         raise MemoryError
 
-    result = search(10, Functions(start, fails))
+    failing = search(10, Functions(start, fails))
     with pytest.raises(SearchFailedError):
-        result.run()
-    assert result.result().training_seconds == 2.0 * len(result.reports)
+        failing.run()
+    assert failing.result().training_seconds == 2.0 * len(failing.reports)

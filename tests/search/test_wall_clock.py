@@ -22,11 +22,14 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
+    perf_counter = monotonic
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(wall_clock, "time", clock)
+    for module in (wall_clock, trainable):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
@@ -214,7 +217,6 @@ def test_a_resumed_search_has_a_timeout_of_its_own(clock, tmp_path):
 
 
 def test_a_job_on_an_executor_ends_with_the_epoch_as_well(clock, monkeypatch):
-    monkeypatch.setattr(trainable.time, "perf_counter", clock.monotonic)
     search = a_search(clock, epoch_seconds=7.0, slice=30, executor=AtOnce(), n_jobs=1)
     result = search.run()
     assert (clock.now - 1000.0, result.n_epochs) == (63.0, 9)
