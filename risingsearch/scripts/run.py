@@ -287,7 +287,7 @@ def _scripts_files(run_dir: Path) -> Iterator[Path]:
     yield from (run_dir / environment.FILE, run_dir / identity.FILE, arms, slurm)
     for pattern in ("arm-*", f"arm-*/{RUNNING}", "arm-*/epoch-*"):
         yield from sorted(arms.glob(pattern))
-    for pattern in ("*", "*/*"):
+    for pattern in ("*", "*/*.json"):  # a log is read by nobody but people
         yield from sorted(slurm.glob(pattern))
 
 

@@ -186,7 +186,7 @@ class Jobs:
                 [
                     f"--job-name={batch.name}",
                     f"--chdir={self._facts['cwd']}",
-                    f"--output={batch.log('%a' if several else 0)}",
+                    f"--output={_pattern(batch, '%a' if several else '0')}",
                     "--open-mode=append",
                     *several,
                     *self._arguments,
@@ -292,6 +292,12 @@ class Jobs:
                 with self._lock:
                     self._awaited.remove(each)
                 each.over(end)
+
+
+def _pattern(batch: Batch, number: str) -> str:
+    """Return where a job's log is, as sbatch reads it: a % in a path stands twice."""
+    folder = str(batch.folder).replace("%", "%%")
+    return f"{folder}/{batch.log(number).name}"
 
 
 def _leave(out: Iterable[_Awaited]) -> None:

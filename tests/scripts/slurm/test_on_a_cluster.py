@@ -112,14 +112,16 @@ def test_a_sweep_trains_each_slice_in_a_job(slurm_cluster, sweep):
 
 def test_what_a_job_asks_for_and_is_called(slurm_cluster, sweep):
     Path("hang").touch()
-    process = sweep("{slurm: {time: '00:07:00', cpus_per_task: 1, mem: 100M}}", "pic")
+    process = sweep("{slurm: {time: '00:07:00', cpus_per_task: 1, mem: 100M}}", "pic%N")
     wait_for(lambda: len(trained()) == 2, process)
     jobs = slurm_cluster.call("squeue", "--noheader", "--array", "--format=%j %K %l %m")
     names, numbers, limits, memory = zip(
         *map(str.split, jobs.splitlines()), strict=True
     )
     assert len(set(names)) == 1
-    assert names[0].startswith("pic-")
+    assert names[0].startswith("pic_N-")
+    logs = {path.name for path in Path("pic%N", "slurm").glob("*/*.log")}
+    assert logs == {"0.log", "1.log"}
     assert sorted(numbers) == ["0", "1"]  # both have started as one array
     assert set(limits) == {"7:00"}
     assert set(memory) == {"100M"}
@@ -151,6 +153,8 @@ def test_a_search_that_is_killed_takes_in_what_its_jobs_have_done(slurm_cluster,
     process.wait()
     assert len(slurm_cluster.jobs("RUNNING")) == 2
     assert history() == []
+    for log in Path("run", "slurm").glob("*/*.log"):
+        log.chmod(0o664)  # as many a cluster's umask has it
     before = trained()
     Path("hang").unlink()
     while slurm_cluster.jobs():
