@@ -201,7 +201,7 @@ class CostBudget:
 
     @property
     def start_worth(self) -> float:
-        """How many epochs cost as much as the start of a job, 1 at least."""
+        """How many epochs cost as much as the start of a job, 1 at least; or UNKNOWN."""
         return self.starts.worth
 
     @property
@@ -263,7 +263,7 @@ class CostBudget:
 
     def _last_round(self, rounds: int, left: float) -> NDArray[np.float64]:
         """Return which round each arm reaches with what is left, its starts paid."""
-        of_starts = self.starts.expected / (self.slice or self.start_worth)
+        of_starts = self.starts.expected / (self.slice or max(1.0, self.start_worth))
         epochs = self._epochs_for(left, self.cost_per_epoch() + of_starts)
         return rounds + np.minimum(epochs, 2.0**62)
 

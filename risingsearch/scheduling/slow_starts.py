@@ -6,15 +6,17 @@ import math
 from statistics import median_low
 from typing import Any, NamedTuple
 
-LOOK_SHARE = 0.5
-"""Of the epochs that a start is worth: so many has the first job of an arm at least."""
+FIRST_SHARE, LATER_SHARE = 0.25, 0.5
+"""Of the epochs that a start is worth: so many have the first job of an arm and the
+later ones at least. Longer jobs open too few arms, shorter ones do little but start:
+the lab book has the regrets, on recorded curves and in the simulated cluster."""
 WHOLE_SHARE = 0.5
 """Of an arm's epochs: where a start is worth as many, pausing saves too little."""
 STEP = 2.0
 """Factor by which what a start is worth changes before jobs do: a new estimate that
 says nearly the same changes nothing, nor do starts that take less than two epochs."""
-UNKNOWN = 2.0
-"""What a start is taken to be worth until one is known: one epoch alone cannot tell."""
+UNKNOWN = 0.0
+"""What a start is worth while jobs do not tell: they have two epochs, which can."""
 MOST = 2.0**30
 N_RECENT = 5
 """Starts that say what the next one is expected to take: their median, because the
@@ -31,23 +33,26 @@ class JobLengths(NamedTuple):
 def job_lengths(worth: float, max_epochs: int) -> JobLengths:
     """Return how long jobs are that take as long to start as so many epochs.
 
-    A later job trains as long as it starts. The first of an arm has half of that:
-    what pays here is another arm. Where an arm has hardly more than two of these jobs,
-    it is trained in one go.
+    A later job trains half as long as it starts, and the first of an arm a quarter:
+    what pays here is another arm. Where a start is worth half of an arm's epochs, the
+    arm is trained in one go.
 
     Examples
     --------
     >>> job_lengths(worth=30.0, max_epochs=81)
-    JobLengths(first=15, later=30)
+    JobLengths(first=8, later=15)
     >>> job_lengths(worth=30.0, max_epochs=50)
     JobLengths(first=50, later=50)
     >>> job_lengths(worth=0.5, max_epochs=81)
     JobLengths(first=1, later=1)
     """
+    if worth == UNKNOWN:
+        two = min(2, max_epochs)
+        return JobLengths(two, two)
     if worth > 1.0 and worth >= WHOLE_SHARE * max_epochs:
         return JobLengths(max_epochs, max_epochs)
-    first = math.ceil(LOOK_SHARE * worth)
-    return JobLengths(max(1, first), max(1, math.ceil(worth)))
+    first, later = math.ceil(FIRST_SHARE * worth), math.ceil(LATER_SHARE * worth)
+    return JobLengths(max(1, first), max(1, later))
 
 
 class Start(NamedTuple):
