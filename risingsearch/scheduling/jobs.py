@@ -42,13 +42,15 @@ class Result(NamedTuple):
         return len(self.scores) if self.failure is None else self.job.n_epochs
 
     def to_json(self) -> list[Any]:
-        """Return the result as JSON values."""
-        start = as_json([*self.start])
-        return [self.job.to_json(), as_json(self.scores), *self[2:5], start]
+        """Return the result as JSON values, with its start if that took any time."""
+        values = [self.job.to_json(), as_json(self.scores), *self[2:5]]
+        if self.start != AT_ONCE:
+            values.append(as_json([*self.start]))
+        return values
 
     @classmethod
     def from_json(cls, values: list[Any]) -> Result:
-        """Read what ``to_json`` wrote; earlier releases wrote no start."""
+        """Read what ``to_json`` wrote."""
         job, scores, cost, failure, ended, *start = values
         scores, start = tuple(from_json(scores)), from_json(start)
         known = Start(*start[0]) if start else AT_ONCE
