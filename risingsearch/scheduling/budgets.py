@@ -14,7 +14,7 @@ from risingsearch.arms import Budget, Job
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.epoch_costs import EpochCosts
-from risingsearch.scheduling.slow_starts import AT_ONCE, SlowStarts, Start
+from risingsearch.scheduling.slow_starts import NONE, SlowStarts, Start
 from risingsearch.scheduling.units import BY_THE_CLOCK, budget_of, in_unit
 
 
@@ -58,7 +58,7 @@ class EpochBudget:
         cost: float | None,
         *,
         failed: bool = False,
-        start: Start = AT_ONCE,
+        start: Start | None = None,
     ) -> None:
         """Spend ``charged`` of the job's epochs and free the rest."""
         self.reserved -= job.n_epochs
@@ -142,7 +142,7 @@ class PricedEpochBudget(EpochBudget):
         cost: float | None,
         *,
         failed: bool = False,
-        start: Start = AT_ONCE,
+        start: Start | None = None,
     ) -> None:
         """Spend what ``charged`` of the job's epochs cost, and free the rest."""
         self.reserved -= self.costs.of(job.from_epoch, job.n_epochs)
@@ -187,7 +187,7 @@ class CostBudget:
         self.unit = unit
         self.costs = costs
         self.slice = slice
-        self.starts = SlowStarts()
+        self.starts = NONE
         self.paid = np.zeros(n_arms)
         self.epochs = np.zeros(n_arms, dtype=np.int64)
         self.lost = 0.0
@@ -201,7 +201,7 @@ class CostBudget:
 
     @property
     def start_worth(self) -> float:
-        """How many epochs cost as much as the start of a job, 1 at least; or UNKNOWN."""
+        """Epochs that cost as much as the start of a job, 1 at least, or UNKNOWN."""
         return self.starts.worth
 
     @property
@@ -288,7 +288,7 @@ class CostBudget:
         cost: float | None,
         *,
         failed: bool = False,
-        start: Start = AT_ONCE,
+        start: Start | None = None,
     ) -> None:
         """Spend what the job has cost; what was expected where that is unknown."""
         del self.in_flight[job.id]
@@ -299,17 +299,24 @@ class CostBudget:
         else:
             self._learn(job, charged, cost, start)
 
-    def _learn(self, job: Job, charged: int, cost: float, start: Start) -> None:
+    def _learn(self, job: Job, charged: int, cost: float, start: Start | None) -> None:
         """Take apart what a job has cost: to start, and for its epochs."""
-        if not start.is_known:
-            if not self.starts.recent:
-                weight = self._weight(job.from_epoch, charged)
-                self.starts = self.starts.unknown(cost, weight)
-                self._compare()
-                return
+        if start is None:  # nobody measures starts, or this one took no time
+            start = Start()
+            known = self.starts if self.starts == NONE else self.starts.known(0.0)
+        elif start.is_known:
+            known = self.starts.known(start.within + start.besides)
+        elif self.starts.recent:
             expected = self._expected(replace(job, n_epochs=charged), self._rate())
-            start = Start(cost * self.starts.expected / expected if expected else 0.0)
-        self.starts = self.starts.known(start.within + start.besides)
+            share = self.starts.expected / expected if expected else 0.0
+            start = Start(cost * share, start.besides)
+            known = self.starts.known(start.within)
+        else:
+            weight = self._weight(job.from_epoch, charged)
+            self.starts = self.starts.unknown(cost, weight)
+            self._compare()
+            return
+        self.starts = known
         self.paid[job.arm] += cost - start.within
         self.epochs[job.arm] += charged
         self._compare()
@@ -347,14 +354,14 @@ class CostBudget:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the budget as JSON values."""
-        return {
+        state = {
             "total": self.total,
             "paid": self.paid.tolist(),
             "epochs": self.epochs.tolist(),
             "lost": self.lost,
-            "starts": list(self.starts),
             "in_flight": [job.to_json() for job in self.in_flight.values()],
         }
+        return state if self.starts == NONE else state | {"starts": list(self.starts)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what ``state_dict`` returned."""
@@ -433,7 +440,7 @@ class WallClockBudget(CostBudget):
         cost: float | None,
         *,
         failed: bool = False,
-        start: Start = AT_ONCE,
+        start: Start | None = None,
     ) -> None:
         """Learn how long an epoch of the arm takes, and a start."""
         super().settle(job, charged, cost, failed=failed, start=start)

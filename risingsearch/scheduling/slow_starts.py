@@ -67,9 +67,6 @@ class Start(NamedTuple):
         return not math.isnan(self.within)
 
 
-AT_ONCE = Start()
-
-
 class SlowStarts(NamedTuple):
     """What the starts of jobs have cost so far, in the unit of the budget.
 
@@ -120,5 +117,10 @@ class SlowStarts(NamedTuple):
     @classmethod
     def from_json(cls, values: Any) -> SlowStarts:
         """Return what was saved as a list; states of earlier releases have none."""
-        cost, recent, *rest = values or (0.0, ())
+        if values is None:
+            return NONE
+        cost, recent, *rest = values
         return cls(cost, tuple(recent), *rest)
+
+
+NONE = SlowStarts()
