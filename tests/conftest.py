@@ -30,8 +30,8 @@ NEEDED = {
 
 
 def pytest_xdist_auto_num_workers():
-    """Run one worker more than there are cores: many tests wait for other processes."""
-    return (os.cpu_count() or 1) + 1
+    """Run two workers more than there are cores: many tests wait for other processes."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(wrapper=True)
