@@ -30,7 +30,7 @@ NEEDED = {
 
 
 def pytest_xdist_auto_num_workers():
-    """Run two workers more than there are cores: many tests wait for other processes."""
+    """Run two workers more than there are cores: many tests wait for processes."""
     return (os.cpu_count() or 1) + 2
 
 

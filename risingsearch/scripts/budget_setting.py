@@ -98,5 +98,5 @@ def _checked(amount: dict[str, Any]) -> BudgetSetting:
     try:
         return BudgetSetting.model_validate(amount)
     except ValidationError as error:
-        msg = f"a budget: {problems_of(error, {}, [])}"
+        msg = f"a budget: {problems_of(error, {}, {})}"
         raise InvalidParameterError(msg) from error

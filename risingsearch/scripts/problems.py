@@ -48,12 +48,12 @@ _WORDS = {
 
 
 def problems_of(
-    error: ValidationError, tagged: Mapping[str, int], keys: Sequence[str]
+    error: ValidationError, tagged: Mapping[str, int], keys: Mapping[str, Sequence[str]]
 ) -> str:
     """Return all problems in one sentence each.
 
     ``tagged`` says which part of a place is no key of the file, by the first part;
-    ``keys`` are those that the file may have.
+    ``keys`` are those that the file may have, by the place that has them.
     """
     shown = list(islice(_problems(error, tagged, keys), SHOWN + 1))
     if len(shown) > SHOWN:
@@ -62,7 +62,7 @@ def problems_of(
 
 
 def _problems(
-    error: ValidationError, tagged: Mapping[str, int], keys: Sequence[str]
+    error: ValidationError, tagged: Mapping[str, int], keys: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     for problem in error.errors(include_url=False):
         place = [str(part) for part in problem["loc"]]
@@ -72,8 +72,9 @@ def _problems(
         shown = cut(json.dumps(given, default=str)) if _is_small(given) else ""
         where = cut(".".join(place)) or "the file"
         words = cut(_in_words(problem))
-        if problem["type"] == "extra_forbidden" and len(place) == 1:
-            meant = difflib.get_close_matches(place[0], keys, n=1)
+        if problem["type"] == "extra_forbidden":
+            known = keys.get(".".join(place[:-1]), ())
+            meant = difflib.get_close_matches(place[-1].lower(), known, n=1)
             words += f" (did you mean {meant[0]}?)" if meant else ""
         colon = ":" if problem["type"] == "value_error" else ""
         yield f"{where}{colon} {words}{f'; got {shown}' if shown else ''}"

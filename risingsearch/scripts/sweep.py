@@ -51,7 +51,11 @@ from risingsearch.scripts.parameter_checks import (
 )
 from risingsearch.scripts.prior_setting import PriorSetting
 from risingsearch.scripts.readers import EPOCH, SCORE
-from risingsearch.scripts.slurm.setting import LauncherSetting, launcher_as_mapping
+from risingsearch.scripts.slurm.setting import (
+    LauncherSetting,
+    SlurmSetting,
+    launcher_as_mapping,
+)
 from risingsearch.scripts.space import Parameter
 from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
@@ -574,12 +578,22 @@ def read_sweep(path: Path) -> Sweep:
     return sweep
 
 
+def _known_keys() -> dict[str, list[str]]:
+    """Return the keys that a sweep may have, by the place that has them."""
+    forms: dict[str, type[Strict]] = {
+        "": Sweep,
+        "launcher": LauncherSetting,
+        "launcher.slurm": SlurmSetting,
+    }
+    return {place: list(form.model_fields) for place, form in forms.items()}
+
+
 def checked_sweep(given: Any, source: str) -> Sweep:
     """Return the sweep that plain values describe, or raise what is wrong."""
     try:
         return Sweep.model_validate(given)
     except ValidationError as error:
-        problems = problems_of(error, TAGGED, list(Sweep.model_fields))
+        problems = problems_of(error, TAGGED, _known_keys())
         raise InvalidParameterError(f"{source}: {problems}") from error
 
 

@@ -159,6 +159,14 @@ def test_budgets_in_time_need_a_number_of_configurations():
             "budget: give one of epochs, seconds, hours, wall_seconds, wall",
         ),
         ({"budget": {"epochs": 1, "hours": 1}}, "budget: give one of epochs"),
+        (
+            {"launcher": {"slurm": {"Partition": "gpu"}}},
+            "launcher.slurm.Partition is no key of a sweep here (did you mean partit",
+        ),
+        (
+            {"launcher": {"slurmm": {}}},
+            "launcher.slurmm is no key of a sweep here (did you mean slurm?)",
+        ),
         ({"budgets": 3}, "budgets is no key of a sweep here (did you mean bud"),
         ({"xyz": 3}, "xyz is no key of a sweep here; got 3"),
         ({"metric": {"regexp": "a"}}, "metric.regex is missing"),

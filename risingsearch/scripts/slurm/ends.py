@@ -75,7 +75,13 @@ class End(NamedTuple):
         if self.state == HELD:
             return f"job {self.job_id} is held, because its node has not started it"
         words = OF_THE_MACHINE.get(self.state) or OF_THE_SCRIPT[self.state]
-        return f"job {self.job_id} has ended as {self.state} ({self.reason}): {words}"
+        return f"job {self.job_id} has ended as {self._how}: {words}"
+
+    @property
+    def _how(self) -> str:
+        """The state, with Slurm's reason for it where it gives one."""
+        told = self.reason not in ("", "None")
+        return f"{self.state} ({self.reason})" if told else self.state
 
     def failure(self, n_starts: int) -> ScriptError | SetupError | None:
         """Return what this end means for the search; None: the slice runs again.
@@ -91,7 +97,7 @@ class End(NamedTuple):
             return None
         said = _last_line(self.log)
         return SetupError(
-            f"job {self.job_id} has ended as {self.state} ({self.reason}) before it "
+            f"job {self.job_id} has ended as {self._how} before it "
             f"began, as {n_starts - 1} others did; it said {said!r}: see that its node "
             "has this Python and the run directory, and resume"
         )

@@ -51,7 +51,7 @@ class _Awaited:
 
     part: Slice
     placed: Placed | None = None  # once its files are written
-    job_id: str = "?"
+    job_id: str = ""  # until Slurm has taken it
     n_unknown: int = 0  # of the last answers
     ended_at: float | None = None
     has_ended: threading.Event = field(default_factory=threading.Event)
@@ -308,7 +308,9 @@ def _leave(out: Iterable[_Awaited]) -> None:
             clients.cancel("--state=PENDING", f"--jobname={name}")
     except (NoAnswerError, SetupError) as error:
         warnings.warn(f"jobs that wait to run are not cancelled: {error}", stacklevel=2)
-    running = " ".join(sorted({each.job_id for each in out}))
+    running = " ".join(sorted({each.job_id for each in out if each.job_id}))
+    if not running:
+        return
     msg = (
         f"jobs of Slurm that have begun go on to the end of their slices, and the next "
         f"run takes them in; to end them as well: scancel {running}"

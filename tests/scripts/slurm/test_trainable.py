@@ -254,3 +254,17 @@ def test_slurm_is_asked_every_five_seconds_at_most(training, monkeypatch):
         if own._jobs._ask() is not None:
             asked_at.append(now[0])
     assert asked_at == [100.0, 105.0, 110.0]
+
+
+def test_where_sbatch_refuses_no_job_is_named_to_be_cancelled(
+    training, pretended, capsys, monkeypatch
+):
+    def refused(*arguments):
+        raise SetupError("sbatch refuses: invalid partition specified: gpuq")
+
+    monkeypatch.setattr(jobs_module.clients, "submit", refused)
+    own = training()
+    with pytest.raises(SetupError, match="invalid partition"):
+        own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+    own.end()
+    assert "scancel" not in capsys.readouterr().err
