@@ -75,6 +75,9 @@ PARTS = {
 @nox.session(python=OLDEST_PYTHON)
 def build(session: nox.Session) -> None:
     """Build what is published, and check its metadata and its content."""
+    untracked = session.run("git", "status", "--porcelain", external=True, silent=True)
+    if untracked:
+        session.error(f"what is not committed would be built in:\n{untracked}")
     session.install("build", "check-wheel-contents", "twine")
     for left in DIST.glob("risingsearch-*"):
         left.unlink()

@@ -106,7 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     add_json(environments)
     add_simulate(commands)
     demo = add_command(
-        commands, "demo", _demo, "run a small search and draw where its epochs went"
+        commands,
+        "demo",
+        _demo,
+        "run a small search beside others, and draw where its epochs went",
     )
     demo.add_argument(
         "--out",

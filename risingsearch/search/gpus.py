@@ -167,12 +167,17 @@ def _listed() -> Devices:
     masks, listing = MASKS[:1], " ".join(LISTING)
     try:
         listed = subprocess.run(
-            LISTING, capture_output=True, text=True, timeout=LONGEST, check=True
+            LISTING,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LONGEST,
+            check=True,
         ).stdout
     except FileNotFoundError:
         missing = f"{masks[0]} is not set, and there is no nvidia-smi"
         return Devices([], masks, missing, {})
-    except subprocess.SubprocessError as error:
+    except (OSError, subprocess.SubprocessError) as error:
         output = getattr(error, "stdout", None) or error
         return Devices([], masks, f"{listing} fails: {shown(str(output).strip())}", {})
     numbers, names, is_partitioned = [], [], False

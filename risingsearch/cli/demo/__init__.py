@@ -1,4 +1,4 @@
-"""``risingsearch demo``: a search beside other tools' searches, at the same epochs."""
+"""``risingsearch demo``: a search beside other tools' searches, by epochs spent."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
     found = run_all(range(seed, seed + SEEDS))
     print(table.as_text(table.rows(found)))
     print(LEGEND)
-    for line in table.margins(found):
-        print(line)
+    margins = [m for of in ("score", "test_score") for m in table.margins(found, of)]
+    print(*margins, sep="\n")
     files = _write(found, out)
     print("\nWritten: " + ", ".join(str(file) for file in files))
     return {
         "table": table.rows(found),
-        "margins": [margin._asdict() for margin in table.margins(found)],
+        "margins": [margin._asdict() for margin in margins],
         "runs": [_described(run) for run in found],
         "files": [str(file) for file in files],
     }

@@ -1,4 +1,4 @@
-"""The searches of the demo, each with the same epochs, space and rows."""
+"""The searches of the demo, each with the same space, rows and budget."""
 
 from __future__ import annotations
 

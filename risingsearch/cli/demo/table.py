@@ -48,28 +48,32 @@ class Margin(NamedTuple):
     """How this package's search stands beside another one."""
 
     above: str  # the other search
-    on_seeds: int  # where its score is the lower one
+    of: str  # "score", on the rows that models are chosen by, or "test_score"
+    on_seeds: int  # where the other one has the lower one
     n_seeds: int
     mean: float  # by how much
     half_width: float  # of the 95 % interval over the seeds
 
     def __str__(self) -> str:
+        rows = "" if self.of == "score" else "by the test rows, "
         return (
             f"{OWN} is above {self.above} on {self.on_seeds} of {self.n_seeds} seeds, "
-            f"by {self.mean:+.4f} ± {self.half_width:.4f} on average."
+            f"{rows}by {self.mean:+.4f} ± {self.half_width:.4f} on average."
         )
 
 
-def margins(found: Sequence[Run]) -> Iterator[Margin]:
+def margins(found: Sequence[Run], of: str = "score") -> Iterator[Margin]:
     """Yield by how much this package's search is ahead of each other one."""
     groups = by_search(found)
     own = groups.pop(OWN)
     for search, runs in groups.items():
         pairs = zip(own, runs, strict=True)
-        ahead = np.array([ours.score - theirs.score for ours, theirs in pairs])
+        ahead = np.array(
+            [getattr(ours, of) - getattr(theirs, of) for ours, theirs in pairs]
+        )
         on_seeds = int((ahead > 0).sum())
         mean, half = float(ahead.mean()), float(half_width(ahead))
-        yield Margin(search, on_seeds, len(ahead), mean, half)
+        yield Margin(search, of, on_seeds, len(ahead), mean, half)
 
 
 def _spread(values: Sequence[float]) -> str:

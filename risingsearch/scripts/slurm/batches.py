@@ -16,10 +16,11 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.errors import RunDirError
+from risingsearch.errors import SetupError
 from risingsearch.scripts.plain_files import make_folder, open_plain
 from risingsearch.storage.files import PRIVATE, sync_folder, write_whole
 
@@ -111,6 +112,15 @@ class Batch:
         """Write down that the job of a slice has begun."""
         self._write(number, {"host": os.uname().nodename})
 
+    def note_told(self, number: int) -> None:
+        """Write down that the job of a slice was told to end."""
+        if self.is_open(number):
+            self._write(number, {"host": os.uname().nodename, "told to end": True})
+
+    def was_told(self, number: int) -> bool:
+        """Return whether the last job of a slice was told to end."""
+        return "told to end" in self._content(number)
+
     def has_begun(self, number: int) -> bool:
         """Return whether the job of a slice has ever begun."""
         return bool(self._content(number))
@@ -124,7 +134,10 @@ class Batch:
     def outcome(self, number: int) -> Outcome | None:
         """Return what a job has brought back; None where nothing has come yet."""
         found = self._content(number).get("outcome")
-        return None if found is None else Outcome(**found)
+        try:
+            return None if found is None else Outcome(**found)
+        except TypeError as error:
+            raise _damaged(self.path(number), error) from error
 
     def close(self, number: int) -> None:
         """Wait for a slice no more; the last one of a batch takes its files along."""
@@ -163,6 +176,12 @@ class Placed(NamedTuple):
         """What its job has brought back."""
         return self.batch.outcome(self.number)
 
+    @property
+    def has_trained(self) -> bool:
+        """Whether its job has brought epochs back."""
+        outcome = self.outcome
+        return outcome is not None and outcome.error is None
+
     def close(self) -> None:
         """Wait for it no more."""
         self.batch.close(self.number)
@@ -171,11 +190,16 @@ class Placed(NamedTuple):
 class LeftOpen:
     """The slices that an earlier process has waited for.
 
-    A batch that is not whole was never submitted, and is removed.
+    They are looked for once they are asked for, when no other process writes there. A
+    batch that is not whole was never submitted, and is removed.
     """
 
     def __init__(self, home: Path) -> None:
-        self._left: list[tuple[Slice, Placed]] = list(_found(home))
+        self._home = home
+
+    @cached_property
+    def _left(self) -> list[tuple[Slice, Placed]]:
+        return list(_found(self._home))
 
     def drop_told(self, numbers: Mapping[int, int]) -> None:
         """Drop those that the search knows, by how many it knows of each arm."""
@@ -205,12 +229,17 @@ def _found(home: Path) -> Iterator[tuple[Slice, Placed]]:
             continue
         batch = Batch(folder)
         try:
-            _, slices = batch.read()
+            facts, slices = batch.read()
         except FileNotFoundError:
             shutil.rmtree(folder)
             continue
+        has_moved = Path(facts["arms"]).parent.resolve() != home.parent.resolve()
         for number in batch.open_numbers():
-            yield slices[number], Placed(batch, number)
+            placed = Placed(batch, number)
+            if has_moved and not placed.has_trained:  # nor will it: it is sent there
+                placed.close()
+            else:
+                yield slices[number], placed
 
 
 def make_home(run_dir: Path) -> Path:
@@ -244,8 +273,14 @@ def _read(path: Path) -> dict[str, Any]:
     with open(open_plain(path, os.O_RDONLY), "rb") as file:
         content = file.read()
     try:
-        found: dict[str, Any] = json.loads(content or b"{}")
+        found = json.loads(content or b"{}")
     except ValueError as error:
-        msg = f"{path} is damaged ({error}): remove it, and resume"
-        raise RunDirError(msg) from error
+        raise _damaged(path, error) from error
+    if not isinstance(found, dict):
+        raise _damaged(path, "it is no mapping")
     return found
+
+
+def _damaged(path: Path, why: object) -> SetupError:
+    """Return what stops a search, and is no configuration's failure."""
+    return SetupError(f"{path} is damaged ({why}): remove it, and resume")

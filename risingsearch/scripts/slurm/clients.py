@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ UNREACHABLE = (
 )
 """What Slurm says where its controller has not answered, in words of the message."""
 _FORM = "%j|%K|%i|%T|%M|%r"
+_MISLEADING = re.compile("SQUEUE_|SCANCEL_|SBATCH_(ARRAY_INX|WAIT)$")
+"""Variables that would have the commands list, cancel or start other jobs."""
 
 
 class NoAnswerError(Exception):
@@ -57,7 +60,9 @@ def listed() -> Listed:
         "squeue", "--noheader", "--array", "--states=all", user, f"--format={_FORM}"
     )
     found: Listed = {}
-    for line in lines.splitlines():
+    for line in lines.split("\n"):
+        if line.count("|") < _FORM.count("|"):
+            continue  # a part of the name of another's job, which may be any text
         name, number, job_id, state, used, reason = line.split("|", 5)
         key = name, int(number) if number.isdigit() else 0
         found[key] = Element(job_id, state, seconds_of(used), reason)
@@ -99,6 +104,7 @@ def _called(program: str, *arguments: str) -> str:
         done = subprocess.run(
             [program, *arguments],
             stdin=subprocess.DEVNULL,
+            env={k: v for k, v in os.environ.items() if not _MISLEADING.match(k)},
             capture_output=True,
             text=True,
             errors="replace",
@@ -117,10 +123,24 @@ def _called(program: str, *arguments: str) -> str:
     if done.returncode == 0:
         return done.stdout
     said = " ".join(done.stderr.split())
-    if any(word in said.lower() for word in UNREACHABLE):
+    if _is_silence(said, arguments):
         raise NoAnswerError(said)
     msg = (
         f"{program} refuses ({said[:LONGEST_MESSAGE]}): change what launcher asks for, "
         "or workers, and run the sweep again"
     )
     raise SetupError(msg)
+
+
+def _is_silence(said: str, arguments: Sequence[str]) -> bool:
+    """Return whether Slurm says that it could not be asked, in words of its own.
+
+    >>> _is_silence("Unable to contact slurm controller", ["--partition=gpu"])
+    True
+    >>> _is_silence("invalid partition specified: standby", ["--partition=standby"])
+    False
+    """
+    for argument in arguments:
+        given = argument.rpartition("=")[2]
+        said = re.sub(rf"(?<!\w){re.escape(given)}(?!\w)", "", said) if given else said
+    return any(word in said.lower() for word in UNREACHABLE)

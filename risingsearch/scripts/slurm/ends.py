@@ -45,6 +45,7 @@ class End(NamedTuple):
     seconds: float  # that it has run
     has_begun: bool
     log: Path
+    was_told: bool = False  # to end, by a signal
 
     @property
     def is_over(self) -> bool:
@@ -55,6 +56,8 @@ class End(NamedTuple):
     @property
     def is_of_the_machine(self) -> bool:
         """Whether the slice is to be submitted again, and nobody is to blame."""
+        if self.state == "FAILED":  # so Slurm may call what it starts again
+            return self.was_told
         return self.state == FORGOTTEN or self.state in OF_THE_MACHINE
 
     @property

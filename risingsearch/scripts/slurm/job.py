@@ -28,8 +28,9 @@ NUMBER = "SLURM_ARRAY_TASK_ID"
 
 def main(folder: Path, number: int) -> None:
     """Train a slice, and leave what has come of it."""
-    signal.signal(signal.SIGTERM, _end)  # what runs is ended, and nothing is left
     batch = Batch(folder)
+    # What runs is ended, and nothing is left.
+    signal.signal(signal.SIGTERM, lambda *_: _end(batch, number))
     if not batch.is_open(number):
         print("nobody waits for this slice any more")
         return
@@ -93,7 +94,8 @@ def _since(began: float) -> float:
     return max(0.0, time.time() - began)
 
 
-def _end(*_: object) -> None:
+def _end(batch: Batch, number: int) -> None:
+    batch.note_told(number)
     sys.exit("the job was told to end")
 
 

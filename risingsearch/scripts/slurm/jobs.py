@@ -69,6 +69,12 @@ class Jobs:
     def __init__(
         self, home: Path, facts: Mapping[str, Any], arguments: Sequence[str]
     ) -> None:
+        if "\\" in str(home):
+            msg = (
+                f"{home} has a backslash, which sbatch reads as a mark of its own: "
+                "choose another run directory"
+            )
+            raise SetupError(msg)
         self._home = home
         self._facts = facts
         self._arguments = list(arguments)
@@ -77,6 +83,7 @@ class Jobs:
         self._lock = threading.Condition()
         self._is_closed = False
         self._thread: threading.Thread | None = None
+        self._is_watching = False
         self._rung_at = 0
         self._asked_at = -ASK_EVERY
         self._silent = False
@@ -93,9 +100,10 @@ class Jobs:
             left = self.left.claim(part)
             awaited = _Awaited(part) if left is None else _Awaited(*left)
             self._awaited.append(awaited)
-            if self._thread is None or not self._thread.is_alive():
+            if not self._is_watching:
                 self._thread = threading.Thread(target=self._watch, daemon=True)
                 self._thread.start()
+                self._is_watching = True
             self._lock.notify_all()
         awaited.has_ended.wait()
         assert awaited.end is not None
@@ -120,6 +128,7 @@ class Jobs:
         """Let all that wait go on with an error, and leave the jobs to themselves."""
         with self._lock:
             awaited, self._awaited = self._awaited, []
+            self._is_watching = False
         for each in awaited:
             each.over(error)
         if out := [each for each in awaited if each.placed is not None]:
@@ -132,8 +141,13 @@ class Jobs:
                     self._look()
                 except NoAnswerError as error:
                     self._note_silence(error)
-        except BaseException as error:
+        except (OSError, SetupError) as error:
             self._let_go(error)
+        except BaseException as error:  # whatever it is, no configuration is to blame
+            why = f"{type(error).__name__}: {error}"
+            unwatched = SetupError(f"the jobs of Slurm cannot be watched ({why})")
+            unwatched.__cause__ = error
+            self._let_go(unwatched)
 
     def _look(self) -> None:
         self._submit_new()
@@ -273,7 +287,8 @@ class Jobs:
         if reason.replace("_", " ") == NOT_STARTED:
             state = HELD
             clients.cancel(f"--jobname={placed.batch.name}", job_id)
-        end = End(state, reason, job_id, seconds, has_begun, log)
+        was_told = placed.batch.was_told(placed.number)
+        end = End(state, reason, job_id, seconds, has_begun, log, was_told)
         if not end.is_over:
             return None
         each.ended_at = each.ended_at or time.monotonic()

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from risingsearch.arms import Report
 from risingsearch.errors import ScriptError, SetupError
@@ -89,12 +89,27 @@ class AfterSlurm(CommandTrainable):
         if outcome.error == SetupError.__name__:
             placed.close()
             raise SetupError(outcome.message)
-        self._taken_in[run.arm].append(placed)
         if outcome.error is not None:
-            raise ScriptError(outcome.message)
+            self._fail(run.arm, placed, ScriptError(outcome.message))
+        self._taken_in[run.arm].append(placed)
         work = self.home(run.arm) / Path(outcome.work).name
         startup = math.nan if outcome.startup is None else outcome.startup
         return self._kept(run, part.begin, Attempt(outcome.results, work, startup))
+
+    def _fail(self, arm: int, placed: Placed, failure: ScriptError) -> NoReturn:
+        """Raise what a slice has failed with, and how the search sees it.
+
+        A full disk is no failure of the configuration, not even once there is room.
+        """
+        try:
+            with self._blaming_the_disk(arm):
+                raise failure
+        except SetupError:
+            placed.close()
+            raise
+        except ScriptError:
+            self._taken_in[arm].append(placed)
+            raise
 
     def _is_there(self, part: Slice, outcome: Outcome) -> bool:
         """Return whether the checkpoint has come along with the results."""
@@ -147,10 +162,9 @@ class SlurmTrainable(AfterSlurm):
             )
             return
         count_seconds(end.seconds)
-        if isinstance(failure, SetupError):
-            placed.close()
-        else:
-            self._taken_in[part.arm].append(placed)
+        if isinstance(failure, ScriptError):
+            self._fail(part.arm, placed, failure)
+        placed.close()
         raise failure
 
     def end(self) -> None:

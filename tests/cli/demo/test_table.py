@@ -37,3 +37,10 @@ def test_the_columns_of_the_text_stand_below_each_other(found):
 def test_the_margin_says_on_how_many_seeds_and_by_how_much(found):
     [line] = table.margins(found[::-1])
     assert str(line).startswith(f"{OWN} is above other on 2 of 3 seeds, by +0.0500 ± ")
+
+
+def test_the_margin_on_the_test_rows_is_one_of_its_own(found):
+    found[0] = found[0]._replace(test_score=0.1)
+    [line] = table.margins(found, "test_score")
+    assert str(line).startswith(f"{OWN} is above other on 1 of 3 seeds, by the test ")
+    assert line.mean == pytest.approx((-0.55 + 0.05 - 0.05) / 3)

@@ -30,7 +30,8 @@ class PretendedSlurm:
     """Has the fate ready of every slice that is submitted, one after the other.
 
     ``None``: it trains. A state: its job has begun and ends so. ``(state, "early")``:
-    before it has begun. ``(state, "killed")``: its script is killed first.
+    before it has begun. ``(state, "killed")``: its script is killed first. ``(state, "told")``: it was told to
+    end.
     ``"unanswered"``: it is submitted, and the answer is lost.
     ``"lost"``: it is not, and there is no answer either.
     """
@@ -64,6 +65,8 @@ class PretendedSlurm:
             state, how = state
         if how != "early" and state != "PENDING":
             batch.note_begin(number)
+        if how == "told":
+            batch.note_told(number)
         if how == "killed":
             batch.leave(number, Outcome(1.0, [], "", "ScriptError", "killed by 15"))
         if state == "COMPLETED":

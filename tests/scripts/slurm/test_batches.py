@@ -2,7 +2,7 @@
 
 import pytest
 
-from risingsearch.errors import RunDirError
+from risingsearch.errors import SetupError
 from risingsearch.scripts.slurm.batches import (
     Batch,
     LeftOpen,
@@ -21,8 +21,12 @@ def part(arm, number=0):
     return Slice(arm, number, 70 + arm, {"lr": 0.1}, 0, 0, 2)
 
 
+def facts(home):
+    return {"arms": str(home.parent / "arms")}
+
+
 def test_the_first_slice_is_still_waited_for_once_the_others_are_closed(home):
-    batch = Batch.made(home, {}, [part(0), part(1), part(2)])
+    batch = Batch.made(home, facts(home), [part(0), part(1), part(2)])
     for number in (2, 1):
         batch.close(number)
         assert list(batch.open_numbers()) == list(range(number))
@@ -34,13 +38,13 @@ def test_the_first_slice_is_still_waited_for_once_the_others_are_closed(home):
 
 
 def test_a_name_is_one_that_no_other_job_has(home):
-    one, other = (Batch.made(home, {}, [part(0)]).name for _ in range(2))
+    one, other = (Batch.made(home, facts(home), [part(0)]).name for _ in range(2))
     assert one != other
     assert one.startswith("my_run__2_-")
 
 
 def test_what_was_left_is_claimed_once_and_what_is_known_is_dropped(home):
-    batch = Batch.made(home, {}, [part(0), part(1), part(2, number=3)])
+    batch = Batch.made(home, facts(home), [part(0), part(1), part(2, number=3)])
     left = LeftOpen(home)
     left.drop_told({0: 0, 1: 1, 2: 3})
     assert not batch.is_open(1)
@@ -53,20 +57,45 @@ def test_what_was_left_is_claimed_once_and_what_is_known_is_dropped(home):
 
 
 def test_a_batch_that_was_not_written_to_its_end_is_removed(home):
-    batch = Batch.made(home, {}, [part(0)])
+    batch = Batch.made(home, facts(home), [part(0)])
     (batch.folder / "slices.json").unlink()
     assert LeftOpen(home).claim(part(0)) is None
     assert not batch.folder.exists()
 
 
 def test_files_are_for_their_owner_alone(home):
-    batch = Batch.made(home, {}, [part(0)])
+    batch = Batch.made(home, facts(home), [part(0)])
     for path in (home, batch.folder, *batch.folder.iterdir()):
         assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_damaged_result_is_named(home):
-    batch = Batch.made(home, {}, [part(0)])
-    batch.path(0).write_text("{")
-    with pytest.raises(RunDirError, match=r"0\.json is damaged"):
+def test_what_is_left_is_looked_for_no_earlier_than_it_is_asked_for(home):
+    left = LeftOpen(home)
+    batch = Batch.made(home, facts(home), [part(0)])
+    [(spec, *_)] = [batch.folder.glob("slices.json")]
+    spec.rename(home / "kept")  # another process is writing it
+    LeftOpen(home)
+    (home / "kept").rename(spec)
+    assert left.claim(part(0)) is not None
+
+
+def test_of_a_directory_that_has_moved_only_what_is_trained_is_taken_in(home):
+    trained = Outcome(1.5, [{"score": 0.1}], "training-x")
+    batch = Batch.made(home, {"arms": "/elsewhere/run/arms"}, [part(0), part(1)])
+    batch.leave(0, trained)
+    left = LeftOpen(home)
+    assert left.claim(part(0))[1].outcome == trained
+    assert left.claim(part(1)) is None
+    assert not batch.is_open(1)
+
+
+@pytest.mark.parametrize(
+    "content", ['{"outcome": {"seco', "[1]", '{"outcome": 3}', '{"outcome": {"x": 1}}']
+)
+def test_a_damaged_result_stops_the_search_and_says_which(home, content):
+    batch = Batch.made(home, facts(home), [part(0)])
+    batch.path(0).write_text(content)
+    with pytest.raises(
+        SetupError, match=r"0\.json is damaged .* remove it, and resume"
+    ):
         batch.outcome(0)

@@ -64,3 +64,26 @@ def test_where_there_is_no_slurm_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SetupError, match="there is no squeue here"):
         clients.listed()
+
+
+def test_names_of_other_jobs_may_be_any_text(program):
+    program(
+        "squeue",
+        r"""printf 'a\nb|0|6|RUNNING|0:01|None\nx\u2028y|0|5|RUNNING|0:01|None\n'
+        printf 'sweep-ab|0|7|RUNNING|1:02|None\n'""",
+    )
+    assert clients.listed()["sweep-ab", 0].job_id == "7"
+
+
+def test_what_the_user_has_set_for_himself_hides_no_job(program, monkeypatch):
+    for name in ("SQUEUE_NAMES", "SBATCH_ARRAY_INX", "SBATCH_PARTITION"):
+        monkeypatch.setenv(name, "other")
+    program("sbatch", 'echo "$SQUEUE_NAMES$SBATCH_ARRAY_INX$SBATCH_PARTITION"')
+    assert clients.submit("job.sh", [], ["true"]) == "other"
+
+
+@pytest.mark.parametrize("name", ["standby", "connect"])
+def test_a_partition_with_the_words_of_silence_is_refused_all_the_same(program, name):
+    program("sbatch", f"echo 'invalid partition specified: {name}' >&2; exit 1")
+    with pytest.raises(SetupError, match=f"sbatch refuses .*{name}"):
+        clients.submit("job.sh", [f"--partition={name}"], ["true"])

@@ -95,6 +95,7 @@ def test_told_to_end_it_ends_the_script_and_leaves_nothing(batch, tmp_path):
     assert not Path(f"/proc/{script}").exists()
     assert batch.outcome(0) is None
     assert batch.has_begun(0)
+    assert batch.was_told(0)
 
 
 def test_secret_variables_come_from_the_private_file(batch, tmp_path):

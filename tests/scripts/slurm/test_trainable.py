@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from risingsearch.errors import ScriptError, SetupError
+from risingsearch.scripts import trainable
 from risingsearch.scripts.slurm import jobs as jobs_module
 from risingsearch.scripts.slurm.batches import FOLDER, Batch, LeftOpen
 from risingsearch.scripts.slurm.job import outcome_of
@@ -105,6 +106,13 @@ def test_a_script_that_is_killed_with_its_job_is_not_to_blame(training, pretende
     pretended.fates = [("CANCELLED", "killed")]
     own = training()
     with pytest.warns(RuntimeWarning, match="has ended as CANCELLED"):
+        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
+
+
+def test_a_job_that_was_told_to_end_is_submitted_again(training, pretended):
+    pretended.fates = [("FAILED", "told")]
+    own = training()
+    with pytest.warns(RuntimeWarning, match="has ended as FAILED: .*not charged"):
         assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
 
 
@@ -268,3 +276,36 @@ def test_where_sbatch_refuses_no_job_is_named_to_be_cancelled(
         own.train_epochs(own.start({"lr": 0.1}, 70), 1)
     own.end()
     assert "scancel" not in capsys.readouterr().err
+
+
+def test_after_the_watch_has_failed_another_slice_is_watched_again(
+    training, pretended, monkeypatch
+):
+    def torn():
+        raise ValueError("not enough values to unpack")
+
+    own = training(workers=2)
+    run = own.start({"lr": 0.1}, 70)
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs_module.clients, "listed", torn)
+        pretended.fates = ["RUNNING"]
+        with pytest.raises(SetupError, match=r"cannot be watched \(ValueError: not e"):
+            own.train_epochs(run, 2)
+    assert scores(own.train_epochs(own.start({"lr": 0.1}, 71), 1)) == [0.1]
+
+
+@pytest.mark.parametrize("fate", ["FAILED", None])
+def test_what_fails_on_a_full_disk_is_not_charged_once_there_is_room(
+    training, pretended, monkeypatch, fate
+):
+    pretended.fates = [fate]
+    own = training(*["raise SystemExit('no space')"] * (fate is None))
+    run = own.start({"lr": 0.1}, 70)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            trainable.shutil, "disk_usage", lambda path: SimpleNamespace(free=0)
+        )
+        with pytest.raises(SetupError, match="is on a full disk"):
+            own.train_epochs(run, 2)
+    left = LeftOpen(own.home(0).parents[1] / FOLDER)
+    assert left.claim(own._slice(run, 2)) is None
