@@ -30,8 +30,8 @@ class PretendedSlurm:
     """Has the fate ready of every slice that is submitted, one after the other.
 
     ``None``: it trains. A state: its job has begun and ends so. ``(state, "early")``:
-    before it has begun. ``(state, "killed")``: its script is killed first. ``(state, "told")``: it was told to
-    end.
+    before it has begun. ``(state, "killed")``: its script is killed first.
+    ``(state, "told")``: it was told to end.
     ``"unanswered"``: it is submitted, and the answer is lost.
     ``"lost"``: it is not, and there is no answer either.
     """
