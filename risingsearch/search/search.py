@@ -527,7 +527,17 @@ class RisingSearch:
         """Tell callbacks that the search ends when a ``with`` block does.
 
         ``run`` does so itself; this is for what belongs to the search and is done after
-        it, and for a model of one's own: ``save_best`` writes it into a folder.
+        it, and for a model of one's own.
+
+        Parameters
+        ----------
+        save_best : callable or None
+            Writes the best model into the folder that it is called with.
+
+        Returns
+        -------
+        context manager
+            For the ``with`` statement.
         """
         return self._teller.telling(save_best)
 
@@ -536,17 +546,43 @@ class RisingSearch:
         self._loop.stop()
 
     def extend(self, budget: int | str | Budget) -> None:
-        """Add to the budget; ``run`` then goes on, and nothing is retrained."""
+        """Add to the budget; ``run`` then goes on, and nothing is retrained.
+
+        Parameters
+        ----------
+        budget : int, str or Budget
+            How much more, in the unit of the budget, above 0.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it is in another unit, or not above 0.
+        """
         self._record.extend(budget_of(budget))
 
     def stop_when(
         self, patience: int | None = None, target_score: float | None = None
     ) -> None:
-        """Have ``run`` end by another ``patience`` and ``target_score``."""
+        """Have ``run`` end by another ``patience`` and ``target_score``.
+
+        Parameters
+        ----------
+        patience : int, optional
+            Epochs of the whole search without a better score, at least 1. By default
+            any number.
+        target_score : float, optional
+            Score at which it ends. By default none.
+        """
         self.scheduler.stop_when(patience, target_score)
 
     def resize(self, n_jobs: int) -> None:
-        """Have so many jobs in flight from here on, for an executor of another size."""
+        """Have so many jobs in flight from here on, for an executor of another size.
+
+        Parameters
+        ----------
+        n_jobs : int
+            Jobs at a time, at least 1.
+        """
         self._record.resize(n_jobs)
 
     def retry_failed(self) -> int:
@@ -556,6 +592,11 @@ class RisingSearch:
         again from its first epoch, which is not charged. One more failure retires such
         an arm again. What its failures have cost stays charged, to the budget and to
         its ``max_epochs``.
+
+        Returns
+        -------
+        int
+            Arms that have failed.
         """
         failed = [
             arm
@@ -566,7 +607,18 @@ class RisingSearch:
         return len(failed)
 
     def seed_of(self, arm: int) -> int:
-        """Return the seed that ``start`` gives an arm."""
+        """Return the seed that ``start`` gives an arm.
+
+        Parameters
+        ----------
+        arm : int
+            Its number among the candidates, from 0.
+
+        Returns
+        -------
+        int
+            The same for the same ``seed`` of the search, whenever the arm is opened.
+        """
         return self._seeds.of_arm(arm)
 
     @property
@@ -575,7 +627,14 @@ class RisingSearch:
         return self._record.reports
 
     def result(self) -> SearchResult:
-        """Return what has been found so far."""
+        """Return what has been found so far.
+
+        Returns
+        -------
+        SearchResult
+            Of all results that have had their turn: under ``order="ask"`` one that came
+            before that of an earlier job waits for it.
+        """
         result = self._record.result()
         reason = self.scheduler.stop_reason or self._loop.late
         return result if reason is None else replace(result, stop_reason=reason)
