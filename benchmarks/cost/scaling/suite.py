@@ -54,7 +54,7 @@ BAR, BAR_WORKERS = 0.95, 1000
 CLOCK_SECONDS = 2.0 * MAX_EPOCHS
 CLOCK_EPOCHS_PER_ARM = 5
 """Of the searches that end by the clock: time, and epochs for each of the arms."""
-START_SECONDS = (3.0, 30.0)
+START_SECONDS = 30.0
 START_WORKERS, START_ARMS = 4, 200
 FULL_TRAININGS = 30
 """Of the searches whose jobs start slowly: the time is what so many jobs of a whole
@@ -341,45 +341,43 @@ def clock_rows(found: dict[tuple[str, int], list[Run]]) -> Iterator[Row]:
 
 def slow_starts(
     pool: ProcessPoolExecutor, effort: Scale, seed: int
-) -> dict[tuple[float, str, str], list[Run]]:
+) -> dict[tuple[str, str], list[Run]]:
     """Search with jobs that take long to start, and are of one length or another."""
     futures = {
-        (start, unit, length): [
+        (unit, length): [
             pool.submit(
                 search,
                 "auto",
                 START_ARMS,
-                start_budget(start, unit),
+                start_budget(unit),
                 START_WORKERS,
                 own,
                 charge=free,
-                start_seconds=start,
+                start_seconds=START_SECONDS,
                 **LENGTHS[length],
             )
             for own in range(seed, seed + effort.seeds)
         ]
-        for start, unit, length in product(
-            START_SECONDS, ("seconds", "wall_seconds"), LENGTHS
-        )
+        for unit, length in product(("seconds", "wall_seconds"), LENGTHS)
     }
     return {cell: [f.result() for f in found] for cell, found in futures.items()}
 
 
-def start_budget(start: float, unit: str) -> Budget:
+def start_budget(unit: str) -> Budget:
     """Return the same time summed over the workers, or by the clock."""
-    seconds = FULL_TRAININGS * (start + MAX_EPOCHS)
+    seconds = FULL_TRAININGS * (START_SECONDS + MAX_EPOCHS)
     given = seconds / START_WORKERS if unit == "wall_seconds" else seconds
     return Budget(**{unit: given})
 
 
-def start_rows(found: dict[tuple[float, str, str], list[Run]]) -> Iterator[Row]:
+def start_rows(found: dict[tuple[str, str], list[Run]]) -> Iterator[Row]:
     """Yield the regret by the length of the jobs, and what the budget went for."""
-    for (start, unit, length), runs in found.items():
+    for (unit, length), runs in found.items():
         own = _regrets(runs)
-        above = own - _regrets(found[start, unit, ANY_LENGTH])
-        budget = start_budget(start, unit)
+        above = own - _regrets(found[unit, ANY_LENGTH])
+        budget = start_budget(unit)
         yield {
-            "what": f"{start:g} s a start, {budget}",
+            "what": f"{START_SECONDS:g} s a start, {budget}",
             "jobs": length,
             "regret": f"{own.mean():.4f} ± {half_width(own):.4f}",
             "above the policy's own": f"{above.mean():+.4f} ± {half_width(above):.4f}",
