@@ -14,7 +14,7 @@ from risingsearch.arms import Budget, Job
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.epoch_costs import EpochCosts
-from risingsearch.scheduling.slow_starts import NONE, SlowStarts, Start
+from risingsearch.scheduling.slow_starts import NOTHING_KNOWN, SlowStarts, Start
 from risingsearch.scheduling.units import BY_THE_CLOCK, budget_of, in_unit
 
 
@@ -187,7 +187,7 @@ class CostBudget:
         self.unit = unit
         self.costs = costs
         self.slice = slice
-        self.starts = NONE
+        self.starts = NOTHING_KNOWN
         self.paid = np.zeros(n_arms)
         self.epochs = np.zeros(n_arms, dtype=np.int64)
         self.lost = 0.0
@@ -303,7 +303,9 @@ class CostBudget:
         """Take apart what a job has cost: to start, and for its epochs."""
         if start is None:  # nobody measures starts, or this one took no time
             start = Start()
-            known = self.starts if self.starts == NONE else self.starts.known(0.0)
+            known = self.starts
+            if known != NOTHING_KNOWN:
+                known = known.known(0.0)
         elif start.is_known:
             known = self.starts.known(start.within + start.besides)
         elif self.starts.recent:
@@ -361,7 +363,9 @@ class CostBudget:
             "lost": self.lost,
             "in_flight": [job.to_json() for job in self.in_flight.values()],
         }
-        return state if self.starts == NONE else state | {"starts": list(self.starts)}
+        if self.starts != NOTHING_KNOWN:
+            state["starts"] = list(self.starts)
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what ``state_dict`` returned."""

@@ -118,9 +118,9 @@ class SlowStarts(NamedTuple):
     def from_json(cls, values: Any) -> SlowStarts:
         """Return what was saved as a list; states of earlier releases have none."""
         if values is None:
-            return NONE
+            return NOTHING_KNOWN
         cost, recent, *rest = values
         return cls(cost, tuple(recent), *rest)
 
 
-NONE = SlowStarts()
+NOTHING_KNOWN = SlowStarts()
