@@ -30,8 +30,8 @@ NEEDED = {
 
 
 def pytest_xdist_auto_num_workers():
-    """Run two workers more than there are cores: many tests wait for processes."""
-    return (os.cpu_count() or 1) + 2
+    """Run one worker more than there are cores: many tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -266,6 +266,14 @@ def test_a_broken_policy_is_caught_by_its_rule(policy, rule, detail):
         check_policy(policy.create)
 
 
+def test_what_numpy_is_told_to_overlook_elsewhere_is_seen():
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(AssertionError, match=r"rewards may be.*invalid value"),
+    ):
+        check_policy(NotANumber.create)
+
+
 def test_a_state_outside_of_the_arrays_is_not_saved():
     broken = "a run continues from its state, saved as JSON.*in one run and"
     with pytest.raises(AssertionError, match=broken):
