@@ -211,8 +211,9 @@ class Jobs:
             self._note_silence(error)
             return
         except SetupError:
-            for number in range(len(parts)):
+            for number, each in enumerate(together):
                 batch.close(number)
+                each.placed = None  # Slurm has not taken it
             raise
         for number, each in enumerate(together):
             each.job_id = f"{job_id}_{number}" if several else job_id

@@ -276,6 +276,7 @@ def test_where_sbatch_refuses_no_job_is_named_to_be_cancelled(
         own.train_epochs(own.start({"lr": 0.1}, 70), 1)
     own.end()
     assert "scancel" not in capsys.readouterr().err
+    assert pretended.cancelled == []
 
 
 def test_after_the_watch_has_failed_another_slice_is_watched_again(
