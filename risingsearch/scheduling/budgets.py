@@ -14,6 +14,7 @@ from risingsearch.arms import Budget, Job
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.epoch_costs import EpochCosts
+from risingsearch.scheduling.jobs import Result
 from risingsearch.scheduling.slow_starts import NOTHING_KNOWN, SlowStarts, Start
 from risingsearch.scheduling.units import BY_THE_CLOCK, budget_of, in_unit
 
@@ -51,18 +52,10 @@ class EpochBudget:
         """Set the job's epochs aside."""
         self.reserved += job.n_epochs
 
-    def settle(
-        self,
-        job: Job,
-        charged: int,
-        cost: float | None,
-        *,
-        failed: bool = False,
-        start: Start | None = None,
-    ) -> None:
-        """Spend ``charged`` of the job's epochs and free the rest."""
-        self.reserved -= job.n_epochs
-        self.spent += charged
+    def settle(self, result: Result) -> None:
+        """Spend what is charged of the job's epochs and free the rest."""
+        self.reserved -= result.job.n_epochs
+        self.spent += result.charged
 
     def extend(self, budget: int | Budget) -> None:
         """Add more epochs."""
@@ -135,16 +128,9 @@ class PricedEpochBudget(EpochBudget):
         """Set aside what the job's epochs cost."""
         self.reserved += self.costs.of(job.from_epoch, job.n_epochs)
 
-    def settle(
-        self,
-        job: Job,
-        charged: int,
-        cost: float | None,
-        *,
-        failed: bool = False,
-        start: Start | None = None,
-    ) -> None:
-        """Spend what ``charged`` of the job's epochs cost, and free the rest."""
+    def settle(self, result: Result) -> None:
+        """Spend what the charged ones of the job's epochs cost, and free the rest."""
+        job, charged = result.job, result.charged
         self.reserved -= self.costs.of(job.from_epoch, job.n_epochs)
         self.spent += self.costs.of(job.from_epoch, charged)
         self.epochs[job.arm] += charged
@@ -281,26 +267,20 @@ class CostBudget:
         """Set the job's expected cost aside."""
         self.in_flight[job.id] = job
 
-    def settle(
-        self,
-        job: Job,
-        charged: int,
-        cost: float | None,
-        *,
-        failed: bool = False,
-        start: Start | None = None,
-    ) -> None:
+    def settle(self, result: Result) -> None:
         """Spend what the job has cost; what was expected where that is unknown."""
-        del self.in_flight[job.id]
+        del self.in_flight[result.job.id]
+        cost = result.cost
         if cost is None:
-            cost = self._expected(job, self._rate())
-        if failed or not charged:
+            cost = self._expected(result.job, self._rate())
+        if result.failure is not None or not result.charged:
             self.lost += cost
         else:
-            self._learn(job, charged, cost, start)
+            self._learn(result, cost)
 
-    def _learn(self, job: Job, charged: int, cost: float, start: Start | None) -> None:
+    def _learn(self, result: Result, cost: float) -> None:
         """Take apart what a job has cost: to start, and for its epochs."""
+        job, charged, start = result.job, result.charged, result.start
         if start is None:  # nobody measures starts, or this one took no time
             start = Start()
             known = self.starts
@@ -437,18 +417,10 @@ class WallClockBudget(CostBudget):
         """Put the clock forward, if it is not as far."""
         self.now = max(self.now, now)
 
-    def settle(
-        self,
-        job: Job,
-        charged: int,
-        cost: float | None,
-        *,
-        failed: bool = False,
-        start: Start | None = None,
-    ) -> None:
+    def settle(self, result: Result) -> None:
         """Learn how long an epoch of the arm takes, and a start."""
-        super().settle(job, charged, cost, failed=failed, start=start)
-        del self.started[job.id]
+        super().settle(result)
+        del self.started[result.job.id]
 
     def facts(self) -> Any:
         """Return all but the arrays."""

@@ -26,9 +26,7 @@ class Recorder:
         job, scores, failed = result.job, result.scores, result.failure is not None
         records, charged = self._records, result.charged
         lengths = self._policy.job_lengths
-        self._budget.settle(
-            job, charged, result.cost, failed=failed, start=result.start
-        )
+        self._budget.settle(result)
         if self._policy.job_lengths.first != lengths.first:
             self.replan(horizon)
         n_lost = sum(not math.isfinite(score) for score in scores)

@@ -17,10 +17,19 @@ from risingsearch.scheduling.budgets import (
     WallClockBudget,
     open_budget,
 )
+from risingsearch.scheduling.jobs import Result
 
 
 def job(id: int, arm: int = 0, n_epochs: int = 1) -> Job:
     return Job(arm, 0, n_epochs, id)
+
+
+def result(job: Job, cost: float | None, n_scores: int = 1) -> Result:
+    return Result(job, (0.5,) * n_scores, cost, failure=None, ended=False)
+
+
+def failure(job: Job, cost: float | None) -> Result:
+    return Result(job, (), cost, failure="it broke", ended=False)
 
 
 # ------------------------------------------------------------------------------ opening
@@ -87,7 +96,7 @@ def test_reserved_epochs_are_gone_until_they_come_back() -> None:
     spending = EpochBudget(10, 3)
     spending.reserve(job(0, n_epochs=6))
     assert spending.affordable().tolist() == [4, 4, 4]
-    spending.settle(job(0, n_epochs=6), charged=2, cost=None)
+    spending.settle(result(job(0, n_epochs=6), cost=None, n_scores=2))
     assert (spending.spent, spending.reserved) == (2, 0)
     assert spending.affordable().tolist() == [8, 8, 8]
 
@@ -122,9 +131,9 @@ def test_epochs_are_extended_by_epochs(extra: Any, message: str) -> None:
 def test_an_arm_costs_what_it_has_cost_on_average() -> None:
     spending = CostBudget(100.0, 3, "seconds")
     spending.reserve(job(0, arm=0, n_epochs=2))
-    spending.settle(job(0, arm=0, n_epochs=2), charged=2, cost=8.0)
+    spending.settle(result(job(0, arm=0, n_epochs=2), cost=8.0, n_scores=2))
     spending.reserve(job(1, arm=1))
-    spending.settle(job(1, arm=1), charged=1, cost=1.0)
+    spending.settle(result(job(1, arm=1), cost=1.0))
     # Arm 2 is expected to cost the average epoch, 9 seconds for 3.
     assert spending.cost_per_epoch().tolist() == [4.0, 1.0, 3.0]
     assert spending.spent == 9.0
@@ -136,7 +145,7 @@ def test_an_expensive_arm_has_a_shorter_horizon() -> None:
     spending = CostBudget(50.0, 2, "seconds")
     for arm, cost in enumerate([1.0, 10.0]):
         spending.reserve(job(arm, arm=arm))
-        spending.settle(job(arm, arm=arm), charged=1, cost=cost)
+        spending.settle(result(job(arm, arm=arm), cost=cost))
     cheap, expensive = spending.horizon(2)
     assert cheap == 2 + 39.0
     assert expensive == 2 + 3.9
@@ -154,7 +163,7 @@ def test_jobs_in_flight_are_expected_to_cost_what_is_known_by_now() -> None:
     spending = CostBudget(25.0, 4, "seconds")
     for k in range(4):
         spending.reserve(job(k, arm=k, n_epochs=1 + k))
-    spending.settle(job(0, arm=0), charged=1, cost=10.0)
+    spending.settle(result(job(0, arm=0), cost=10.0))
     assert spending.reserved == 90.0
     assert spending.affordable().tolist() == [0, 0, 0, 0]
 
@@ -162,9 +171,9 @@ def test_jobs_in_flight_are_expected_to_cost_what_is_known_by_now() -> None:
 def test_a_failure_is_paid_for_and_tells_nothing_about_an_epoch() -> None:
     spending = CostBudget(100.0, 2, "seconds")
     spending.reserve(job(0, arm=0))
-    spending.settle(job(0, arm=0), charged=1, cost=4.0)
+    spending.settle(result(job(0, arm=0), cost=4.0))
     spending.reserve(job(1, arm=0, n_epochs=5))
-    spending.settle(job(1, arm=0, n_epochs=5), charged=5, cost=0.5, failed=True)
+    spending.settle(failure(job(1, arm=0, n_epochs=5), cost=0.5))
     assert spending.spent == 4.5
     assert spending.cost_per_epoch().tolist() == [4.0, 4.0]
 
@@ -172,9 +181,9 @@ def test_a_failure_is_paid_for_and_tells_nothing_about_an_epoch() -> None:
 def test_a_failure_of_unknown_cost_is_charged_what_was_expected() -> None:
     spending = CostBudget(100.0, 2, "seconds")
     spending.reserve(job(0, arm=0))
-    spending.settle(job(0, arm=0), charged=1, cost=4.0)
+    spending.settle(result(job(0, arm=0), cost=4.0))
     spending.reserve(job(1, arm=1, n_epochs=3))
-    spending.settle(job(1, arm=1, n_epochs=3), charged=3, cost=None, failed=True)
+    spending.settle(failure(job(1, arm=1, n_epochs=3), cost=None))
     assert spending.spent == 16.0
     assert spending.reserved == 0
 
@@ -182,7 +191,7 @@ def test_a_failure_of_unknown_cost_is_charged_what_was_expected() -> None:
 def test_a_job_without_an_epoch_tells_nothing_about_the_cost_of_one() -> None:
     spending = CostBudget(100.0, 2, "seconds")
     spending.reserve(job(0, arm=0))
-    spending.settle(job(0, arm=0), charged=0, cost=7.0)
+    spending.settle(result(job(0, arm=0), cost=7.0, n_scores=0))
     assert spending.spent == 7.0
     assert spending.cost_per_epoch().tolist() == [0.0, 0.0]
 
@@ -191,7 +200,7 @@ def test_a_job_without_an_epoch_tells_nothing_about_the_cost_of_one() -> None:
 def test_epochs_that_cost_nothing_are_affordable_without_end(cost: float) -> None:
     spending = CostBudget(1.0, 1, "cost")
     spending.reserve(job(0))
-    spending.settle(job(0), charged=1, cost=cost)
+    spending.settle(result(job(0), cost=cost))
     assert spending.affordable()[0] > 10**9
     assert np.isfinite(spending.horizon(1)).all()
 
@@ -199,7 +208,7 @@ def test_epochs_that_cost_nothing_are_affordable_without_end(cost: float) -> Non
 def test_an_overdrawn_budget_affords_nothing() -> None:
     spending = CostBudget(1.0, 1, "cost")
     spending.reserve(job(0))
-    spending.settle(job(0), charged=1, cost=3.0)
+    spending.settle(result(job(0), cost=3.0))
     assert spending.affordable().tolist() == [0]
     assert spending.horizon(1).tolist() == [1.0]
 
@@ -235,13 +244,13 @@ def test_the_clock_stands_where_the_last_job_came_back() -> None:
     for k in range(2):
         spending.reserve(job(k, arm=k))
     assert spending.advance(job(0, arm=0), now=4.0) == 4.0
-    spending.settle(job(0, arm=0), charged=1, cost=3.0)
+    spending.settle(result(job(0, arm=0), cost=3.0))
     assert (spending.spent, spending.reserved) == (4.0, 0.0)
     spending.reserve(job(2, arm=2, n_epochs=2))
     assert spending.advance(job(2, arm=2, n_epochs=2), now=7.0) == 3.0
     assert spending.advance(job(1, arm=1), now=6.0) == 6.0
-    spending.settle(job(1, arm=1), charged=1, cost=6.0)
-    spending.settle(job(2, arm=2, n_epochs=2), charged=2, cost=3.0)
+    spending.settle(result(job(1, arm=1), cost=6.0))
+    spending.settle(result(job(2, arm=2, n_epochs=2), cost=3.0, n_scores=2))
     assert spending.spent == 7.0
     assert spending.cost_per_epoch().tolist() == [3.0, 6.0, 1.5]
 
@@ -250,7 +259,7 @@ def test_one_arm_has_the_time_left_and_all_workers_together_so_often_that() -> N
     spending = WallClockBudget(100.0, 2, n_workers=4)
     spending.reserve(job(0))
     spending.advance(job(0), now=10.0)
-    spending.settle(job(0), charged=1, cost=10.0)
+    spending.settle(result(job(0), cost=10.0))
     assert spending.affordable().tolist() == [9, 9]
     assert spending.horizon(1).tolist() == [1 + 4 * 9.0] * 2
     busy = np.array([True, False])
@@ -262,14 +271,14 @@ def test_as_many_workers_as_were_ever_in_flight() -> None:
     for k in range(3):
         spending.reserve(job(k, arm=k))
     for k in range(3):
-        spending.settle(job(k, arm=k), charged=1, cost=1.0)
+        spending.settle(result(job(k, arm=k), cost=1.0))
     assert spending.horizon(0).tolist() == [3 * 100.0] * 3
 
 
 def test_a_failure_that_nobody_timed_leaves_the_clock_as_it_is() -> None:
     spending = WallClockBudget(100.0, 1, n_workers=1)
     spending.reserve(job(0))
-    spending.settle(job(0), charged=1, cost=None, failed=True)
+    spending.settle(failure(job(0), cost=None))
     assert spending.spent == 0.0
 
 
@@ -281,13 +290,13 @@ def test_a_saved_spending_goes_on_where_it_was(budget: Any) -> None:
     spending = open_budget(budget, 3)
     spending.reserve(job(0, arm=0, n_epochs=2))
     spending.reserve(job(1, arm=1, n_epochs=3))
-    spending.settle(job(0, arm=0, n_epochs=2), charged=2, cost=3.0)
+    spending.settle(result(job(0, arm=0, n_epochs=2), cost=3.0, n_scores=2))
     spending.reserve(job(2, arm=0))
-    spending.settle(job(2, arm=0), charged=1, cost=None, failed=True)
+    spending.settle(failure(job(2, arm=0), cost=None))
     restored = open_budget(budget, 3)
     restored.load_state_dict(json.loads(json.dumps(spending.state_dict())))
     for each in (spending, restored):
-        each.settle(job(1, arm=1, n_epochs=3), charged=1, cost=5.0)
+        each.settle(result(job(1, arm=1, n_epochs=3), cost=5.0))
         each.reserve(job(3, arm=2))
     assert restored.state_dict() == spending.state_dict()
     assert (restored.spent, restored.reserved) == (spending.spent, spending.reserved)

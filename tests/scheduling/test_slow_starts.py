@@ -12,6 +12,7 @@ from scheduler_runs import ask, saved, scores_of
 from risingsearch.arms import Budget, Job
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.budgets import CostBudget, WallClockBudget
+from risingsearch.scheduling.jobs import Result
 from risingsearch.scheduling.replay import Event, replay, told
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scheduling.slow_starts import UNKNOWN, SlowStarts, Start, job_lengths
@@ -22,6 +23,11 @@ SLOW = 20.0
 def search(budget: Any = None, **options: Any) -> Scheduler:
     given = {"n_arms": 60, "max_epochs": 81, "seed": 0, **options}
     return Scheduler(budget=budget or Budget(seconds=1500), **given)
+
+
+def result(job: Job, cost: float, start: Start) -> Result:
+    scores = (0.5,) * job.n_epochs
+    return Result(job, scores, cost, failure=None, ended=False, start=start)
 
 
 def train(
@@ -200,9 +206,9 @@ def test_what_is_hidden_is_spent_and_expected_again() -> None:
     spending = CostBudget(100.0, 2, "seconds")
     for k in range(2):
         spending.reserve(Job(k, 0, 1, k))
-    spending.settle(Job(0, 0, 1, 0), 1, 21.0, start=Start(math.nan))
+    spending.settle(result(Job(0, 0, 1, 0), 21.0, Start(math.nan)))
     assert (spending.spent, spending.reserved) == (21.0, 21.0)
-    spending.settle(Job(1, 0, 1, 1), 1, 21.0, start=Start(20.0))
+    spending.settle(result(Job(1, 0, 1, 1), 21.0, Start(20.0)))
     assert spending.spent == 42.0
     assert spending.cost_per_epoch().tolist() == [1.0, 1.0]
     assert spending.affordable().tolist() == [38, 38]  # 20 of 58 for the start
@@ -213,7 +219,7 @@ def test_later_a_hidden_start_has_its_share_of_the_cost() -> None:
     for k, (n_epochs, start) in enumerate([(2, 20.0), (1, math.nan)]):
         spending.reserve(Job(0, 2 * k, n_epochs, k))
         cost = 20.0 + n_epochs
-        spending.settle(Job(0, 2 * k, n_epochs, k), n_epochs, cost, start=Start(start))
+        spending.settle(result(Job(0, 2 * k, n_epochs, k), cost, Start(start)))
     assert spending.cost_per_epoch().tolist() == [pytest.approx(1.0)]
     assert spending.spent == 43.0
 
@@ -224,7 +230,7 @@ def test_later_a_hidden_start_has_its_share_of_the_cost() -> None:
 def test_no_job_starts_whose_start_is_more_than_what_is_left() -> None:
     spending = CostBudget(50.0, 1, "seconds")
     spending.reserve(Job(0, 0, 4, 0))
-    spending.settle(Job(0, 0, 4, 0), 4, 24.0, start=Start(20.0))
+    spending.settle(result(Job(0, 0, 4, 0), 24.0, Start(20.0)))
     assert spending.affordable().tolist() == [6]
     spending.total = 44.5
     assert spending.affordable().tolist() == [0]
@@ -234,7 +240,7 @@ def test_by_the_clock_all_that_is_not_training_is_the_start() -> None:
     spending = WallClockBudget(100.0, 1, n_workers=1)
     spending.reserve(Job(0, 0, 4, 0))
     spending.advance(Job(0, 0, 4, 0), now=24.0)
-    spending.settle(Job(0, 0, 4, 0), 4, 9.0, start=Start(5.0, besides=15.0))
+    spending.settle(result(Job(0, 0, 4, 0), 9.0, Start(5.0, besides=15.0)))
     assert spending.cost_per_epoch().tolist() == [1.0]
     assert spending.starts.expected == 20.0
     assert spending.affordable().tolist() == [56]
