@@ -49,7 +49,15 @@ PARTS = {
         "optuna",
         ("scikit-learn",),
     ),
-    "ray": Part(["tests/integrations/ray"], "ray"),
+    "ray": Part(
+        [
+            "tests/integrations/ray/test_fit.py",
+            "tests/integrations/ray/test_reported.py",
+            "tests/integrations/ray/test_scheduler.py",
+        ],
+        "ray",
+        ("optuna", "scikit-learn", "tensorboard"),
+    ),
     "dask": Part(
         [
             "tests/integrations/dask/test_chunks.py",
