@@ -9,8 +9,9 @@ import risingsearch  # noqa: E402
 
 loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
 assert loaded <= {"__future__", "risingsearch"}, loaded
-checkout = Path(__file__).resolve().parents[1]
-assert not Path(risingsearch.__file__).is_relative_to(checkout), risingsearch.__file__
+checkout = Path(__file__).resolve().parents[1] / "risingsearch"
+package = Path(risingsearch.__file__).resolve().parent
+assert package != checkout, "this is the checkout's, not what was installed"
 assert importlib.util.find_spec("sklearn") is None
 
 
