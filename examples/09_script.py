@@ -3,10 +3,12 @@ A script, in any language
 =========================
 
 ``risingsearch run`` searches over a command: it continues from a checkpoint folder,
-trains the epochs that it is told, and prints a line of JSON for each. This one is in
-Python, and uses nothing but its standard library.
+trains the epochs that it is told, and prints a line of JSON for each. The script here
+is in Python, and uses nothing but its standard library; the command comes with
+``pip install "risingsearch[cli,plot]"``.
 """
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -43,7 +45,8 @@ seed: 0
 # %%
 # In a terminal this is ``risingsearch run sweep.yaml --run-dir run``.
 
-main(["run", str(sweep), "--run-dir", str(run_dir)])
+if failed := main(["run", str(sweep), "--run-dir", str(run_dir)]):
+    sys.exit(failed)
 
 # %%
 # What it has found is in its run directory, also while it goes on.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,11 +26,13 @@ except ModuleNotFoundError as error:
     raise missing("matplotlib", extra="plot") from error
 
 from joblib import Parallel, delayed
+from joblib.externals.loky.backend.process import LokyProcess
 
 from risingsearch.cli.demo import pictures, table
 from risingsearch.cli.demo.problem import BUDGET, MAX_EPOCHS
 from risingsearch.cli.demo.searches import OPTUNA, OWN, SEARCHES, Run, run
 from risingsearch.plotting.html_report import write_report
+from risingsearch.search.interrupts import finished_first
 
 SEEDS = 4
 LARGEST_SEED = 2**32 - 1  # of scikit-learn
@@ -63,7 +66,11 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
     print(LEGEND)
     margins = [m for of in ("score", "test_score") for m in table.margins(found, of)]
     print(*margins, sep="\n")
-    files = _write(found, out)
+    try:
+        files = _write(found, out)
+    except OSError as error:
+        msg = f"nothing can be written to {out} any more ({error.strerror})"
+        raise InvalidParameterError(f"{msg}: choose another") from error
     print("\nWritten: " + ", ".join(str(file) for file in files))
     return {
         "table": table.rows(found),
@@ -107,6 +114,21 @@ def run_all(seeds: Sequence[int]) -> list[Run]:
     except (BrokenExecutor, BrokenPipeError) as error:
         msg = f"a process of the demo has died, and with it what it had found: {error}"
         raise ExecutorFailedError(msg, result=None) from error
+    except KeyboardInterrupt:
+        with finished_first():
+            _end_workers()
+        raise
+
+
+def _end_workers() -> None:
+    """End what joblib leaves where it is interrupted again as it ends them.
+
+    They would wait for somebody to read their results, and this process for them.
+    """
+    for child in multiprocessing.active_children():
+        if isinstance(child, LokyProcess):
+            child.terminate()
+            child.join()
 
 
 def _counted(runs: Iterator[Run], n: int) -> Iterator[Run]:

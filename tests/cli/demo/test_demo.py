@@ -1,9 +1,13 @@
 """The demo prints its table, and writes its pictures and its report."""
 
 import json
+import multiprocessing
+import time
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend.process import LokyProcess
 
 import risingsearch.cli.demo as demo
 from risingsearch import Functions, RisingSearch
@@ -101,3 +105,31 @@ def test_the_best_so_far_is_drawn_as_the_median_of_the_seeds(found):
 
 def test_a_network_is_named_by_what_it_is():
     assert pictures.describe(network(64)) == "64x1 relu, rate 1e-02"
+
+
+def test_a_folder_that_goes_away_meanwhile_is_named(found, monkeypatch, tmp_path):
+    out = tmp_path / "new"
+
+    def run_all(seeds):
+        out.rmdir()
+        return found
+
+    monkeypatch.setattr(demo, "run_all", run_all)
+    with pytest.raises(InvalidParameterError, match=r"new any more .*choose another"):
+        demo.run_demo(out, seed=0)
+
+
+def test_interrupted_as_it_ends_its_processes_it_leaves_none(monkeypatch):
+    def interrupted(jobs):
+        raise KeyboardInterrupt
+
+    executor = get_reusable_executor(max_workers=1)
+    executor.submit(time.sleep, 3600)
+    monkeypatch.setattr(demo, "Parallel", lambda **_: interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            demo.run_all([0])
+        left = multiprocessing.active_children()
+        assert not [child for child in left if isinstance(child, LokyProcess)]
+    finally:
+        executor.shutdown(kill_workers=True)
