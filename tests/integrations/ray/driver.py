@@ -22,8 +22,9 @@ class Trainable(tune.Trainable):
     def step(self):
         time.sleep(0.02)
         self.epoch += 1
+        driver = ray.get_runtime_context().get_job_id()
         with (FOLDER / "trained").open("a") as file:
-            file.write(f"{self.trial_id} {self.epoch}\n")
+            file.write(f"{driver} {self.trial_id} {self.epoch}\n")
         return {"score": self.top * (1 - 1 / (self.epoch + 1)), "epoch": self.epoch}
 
     def save_checkpoint(self, folder):
