@@ -1,7 +1,7 @@
 """The demo with more seeds, and whether its searches keep what it promises.
 
 The bar: above each of the others on at least eight of ten seeds, by more than the 95 %
-interval over the seeds. Problem, space and budget were chosen on seeds from 100 on.
+interval over the seeds. Problem, space and budget were chosen on seeds from 200 on.
 """
 
 from __future__ import annotations

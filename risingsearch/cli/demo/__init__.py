@@ -38,11 +38,10 @@ SEEDS = 4
 LARGEST_SEED = 2**32 - 1  # of scikit-learn
 NAMES = ("best-by-epochs.png", "search.png", "report.html")
 PLAN = f"""\
-Problem: 5,000 generated points of 4 classes, 8 clusters each, in 12 dimensions.
+Problem: 8,000 generated points of 4 classes, 8 clusters each, in 12 dimensions.
 Space:   neural networks, 1 to 4 layers of 4 to 128 units, with learning rates over six
          decades; what trains and penalises them, and in what batches: 8 parameters.
-Budget:  {BUDGET} epochs for every search, 300 for halving, as its rungs add up to;
-         one model takes {MAX_EPOCHS} in full.
+Budget:  {BUDGET} epochs for every search; one model takes {MAX_EPOCHS} in full.
 """
 LEGEND = f"""
 Median of {SEEDS} seeds, and their range. Score: the best accuracy on the points that a

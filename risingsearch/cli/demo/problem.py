@@ -50,13 +50,13 @@ class Problem(NamedTuple):
 
 
 def load() -> Problem:
-    """Return 1,000 points to train on, 2,000 to choose by, 2,000 to test.
+    """Return 4,000 points to train on, 2,000 to choose by, 2,000 to test.
 
     They have 12 coordinates. Each of the 4 classes is 8 clusters, and of a hundredth of
     the points the class is drawn at random.
     """
     X, y = make_classification(
-        n_samples=5000,
+        n_samples=8000,
         n_features=12,
         n_informative=12,
         n_redundant=0,
@@ -65,7 +65,7 @@ def load() -> Problem:
         class_sep=2.0,
         random_state=0,
     )
-    parts = np.split(np.arange(len(y)), [1000, 3000])
+    parts = np.split(np.arange(len(y)), [4000, 6000])
     return Problem(X.astype(np.float32), y, *parts)
 
 

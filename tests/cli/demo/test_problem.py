@@ -20,7 +20,7 @@ def log(problem, monkeypatch):
 
 
 def test_no_row_is_in_two_parts_and_all_are_generated_alike(problem):
-    assert [len(rows) for rows in problem[2:]] == [1000, 2000, 2000]
+    assert [len(rows) for rows in problem[2:]] == [4000, 2000, 2000]
     assert np.array_equal(np.concatenate(problem[2:]), np.arange(len(problem.X)))
     assert len(np.unique(problem.X, axis=0)) == len(problem.y)
     assert np.array_equal(problem.X, load().X)
