@@ -90,8 +90,10 @@ def trained():
 
 
 def wait_for(condition, process):
+    ended = False
     while not condition():
-        assert process.poll() is None, Path("err").read_text()
+        assert not ended, Path("err").read_text()
+        ended = process.poll() is not None
         time.sleep(0.05)
 
 
