@@ -312,7 +312,8 @@ class _CheckpointCleaner:
             retained = set() if over else set(epochs[-RETAINED:])
             if arm == best:
                 retained.update([e for e in epochs if e >= scheduler.best_epoch][:1])
-            self._trainable.drop_checkpoints(arm, retained)
+            # A job may add another one meanwhile: it goes by this list alone.
+            self._trainable.drop_checkpoints(arm, set(epochs) - retained)
             if status != "running" and arm != best:  # else it will change once more
                 self._changed.remove(arm)
 

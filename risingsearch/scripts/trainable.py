@@ -15,7 +15,7 @@ import string
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from numbers import Real
@@ -252,11 +252,10 @@ class CommandTrainable:
             next((e for e in epochs if e >= epoch), epoch)
         )
 
-    def drop_checkpoints(self, arm: int, keep: Set[int]) -> None:
-        """Remove an arm's checkpoint directories except those of some epochs."""
-        for epoch in self.checkpoint_epochs(arm):
-            if epoch not in keep:
-                shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
+    def drop_checkpoints(self, arm: int, epochs: Iterable[int]) -> None:
+        """Remove an arm's checkpoint directories of some epochs."""
+        for epoch in epochs:
+            shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
 
     def home(self, arm: int) -> Path:
         """Return the folder of an arm."""
