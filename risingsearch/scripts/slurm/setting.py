@@ -59,8 +59,8 @@ class SlurmSetting(Strict):
     @field_validator("time")
     @classmethod
     def _is_a_time(cls, value: str | int | None) -> str | int | None:
-        text = "" if value is None else str(value)
-        if text and (not _TIME.fullmatch(text) or _is_zero(text)):
+        text = str(value)
+        if value is not None and (not _TIME.fullmatch(text) or _is_zero(text)):
             msg = (
                 "it is a whole number of minutes above 0, or text such as '00:30:00' "
                 "or '1-12:00:00'"
@@ -121,7 +121,7 @@ class SlurmSetting(Strict):
             "cpus-per-task": self.cpus_per_task,
             "gpus": gpus if self.gpus is None else self.gpus,
         }
-        given = [f"--{name}={value}" for name, value in named.items() if value]
+        given = [f"--{name}={v}" for name, v in named.items() if v is not None]
         if self.requeue is not None:
             given.append("--requeue" if self.requeue else "--no-requeue")
         return given + self.options

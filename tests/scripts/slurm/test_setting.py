@@ -61,9 +61,11 @@ def test_the_gpus_of_a_worker_are_those_of_a_job():
     ("slurm", "message"),
     [
         ({"time": "soon"}, "time: it is a whole number of minutes above 0, or text"),
+        ({"time": ""}, "time: it is a whole number of minutes above 0, or text"),
         ({"time": 0}, "time: it is a whole number of minutes above 0, or text"),
         ({"time": 1.5}, "time: it is text, or a whole number"),
         ({"mem": "lots"}, "mem: it is a whole number of megabytes, or text"),
+        ({"mem": ""}, "mem: it is a whole number of megabytes, or text"),
         ({"gpus": "a100:0"}, "gpus: it is a whole number above 0, or text"),
         ({"cpus_per_task": 0}, "cpus_per_task must be at least 1"),
         ({"requeue": 1}, "requeue must be true or false"),
