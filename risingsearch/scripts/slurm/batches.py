@@ -177,6 +177,11 @@ class Placed(NamedTuple):
         return self.batch.outcome(self.number)
 
     @property
+    def has_begun(self) -> bool:
+        """Whether its job has ever begun."""
+        return self.batch.has_begun(self.number)
+
+    @property
     def has_trained(self) -> bool:
         """Whether its job has brought epochs back."""
         outcome = self.outcome

@@ -127,7 +127,7 @@ def _called(program: str, *arguments: str) -> str:
         raise NoAnswerError(said)
     msg = (
         f"{program} refuses ({said[:LONGEST_MESSAGE]}): change what launcher asks for, "
-        "or workers, and run the sweep again"
+        "or workers, or take launcher: local, and run the sweep again"
     )
     raise SetupError(msg)
 

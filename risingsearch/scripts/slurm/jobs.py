@@ -132,7 +132,8 @@ class Jobs:
         for each in awaited:
             each.over(error)
         if out := [each for each in awaited if each.placed is not None]:
-            _leave(out)
+            _cancel_waiting(each.placed.batch.name for each in out if each.placed)
+            _leave_running(out)
 
     def _watch(self) -> None:
         try:
@@ -316,20 +317,32 @@ def _pattern(batch: Batch, number: str) -> str:
     return f"{folder}/{batch.log(number).name}"
 
 
-def _leave(out: Iterable[_Awaited]) -> None:
-    """Cancel what has not begun, and say what goes on."""
-    names = {each.placed.batch.name for each in out if each.placed is not None}
+def _cancel_waiting(names: Iterable[str]) -> None:
     try:
-        for name in sorted(names):
+        for name in sorted(set(names)):
             clients.cancel("--state=PENDING", f"--jobname={name}")
     except (NoAnswerError, SetupError) as error:
-        warnings.warn(f"jobs that wait to run are not cancelled: {error}", stacklevel=2)
-    running = " ".join(sorted({each.job_id for each in out if each.job_id}))
+        msg = (
+            f"jobs that wait to run are not cancelled, and will end as they start: "
+            f"{error}"
+        )
+        warnings.warn(msg, stacklevel=2)
+
+
+def _leave_running(out: Iterable[_Awaited]) -> None:
+    """Say which jobs go on; one that has not begun has nothing to do any more."""
+    running = []
+    for each in out:
+        assert each.placed is not None
+        if not each.placed.has_begun:
+            each.placed.close()
+        elif each.job_id:
+            running.append(each.job_id)
     if not running:
         return
     msg = (
         f"jobs of Slurm that have begun go on to the end of their slices, and the next "
-        f"run takes them in; to end them as well: scancel {running}"
+        f"run takes them in; to end them as well: scancel {' '.join(sorted(running))}"
     )
     print(f"risingsearch: {msg}", file=sys.stderr)
 
