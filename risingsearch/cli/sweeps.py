@@ -137,6 +137,12 @@ def _sweep(arguments: argparse.Namespace) -> Sweep:
     from risingsearch.scripts.sweep import read_sweep
 
     sweep = read_sweep(arguments.sweep)
+    if sweep.checkpoints and sweep.checkpoints.startswith("memory:"):
+        msg = (
+            f"checkpoints in {sweep.checkpoints} are lost with this process: name a "
+            "store that lasts, such as s3://bucket/runs/first, or leave them out"
+        )
+        raise InvalidParameterError(msg)
     if arguments.budget is None:
         return sweep
     return sweep.with_budget(arguments.budget)

@@ -727,6 +727,13 @@ def test_what_is_not_there(folder, capsys, arguments, message):
     assert not Path("runs").exists()
 
 
+def test_checkpoints_that_die_with_the_process_are_refused(folder, capsys):
+    Path("sweep.yaml").write_text(BASH_SWEEP + "checkpoints: memory://first\n")
+    assert main(["run", "sweep.yaml"]) == 2
+    assert "memory://first are lost with this process" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
 def test_a_file_that_cannot_be_written(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 0
     for kind in ("csv", "json", "parquet"):
