@@ -197,8 +197,8 @@ def _listed() -> Devices:
 def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterError:
     if not devices.names:
         return InvalidParameterError(
-            f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): leave out "
-            "gpus, or take another executor, to search without"
+            f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): search "
+            "without gpus, or where there are some"
         )
     seen = f"{len(devices.names)} can be seen here ({devices.origin})"
     if workers == 1:

@@ -125,7 +125,7 @@ def test_one_worker_with_more_gpus_than_there_are(monkeypatch, workers):
 
 @pytest.mark.parametrize("workers", [1, "auto"])
 def test_no_gpu_at_all(driver, workers):
-    said = r"no GPU is seen here .* there is no nvidia-smi\): leave out gpus"
+    said = r"no GPU is seen here .* there is no nvidia-smi\): search without gpus"
     with pytest.raises(InvalidParameterError, match=said):
         given(workers, 1)
     driver("No devices were found", status=6)
