@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from risingsearch.cli.main import main
 from risingsearch.errors import (
@@ -38,6 +39,14 @@ for epoch in range(
     print(json.dumps({"epoch": epoch, "score": len(seen.read_text().split())}))
 """
 URL = "memory://sweeps/first"
+
+
+class Elsewhere(MemoryFileSystem):
+    """A store that the command line cannot know to end with its process."""
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.removeprefix("elsewhere://"))
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +136,9 @@ class TestRunning:
         assert result.best_score == whole.best_score
 
     def test_the_command_line_takes_it(self, capsys):
-        described = sweep().model_dump(mode="json", exclude_defaults=True)
+        fsspec.register_implementation("elsewhere", Elsewhere, clobber=True)
+        stored = sweep(checkpoints="elsewhere://sweeps/first")
+        described = stored.model_dump(mode="json", exclude_defaults=True)
         Path("sweep.yaml").write_text(json.dumps(described))
         assert main(["run", "sweep.yaml", "--run-dir", "run", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
