@@ -252,6 +252,7 @@ class TestContinuousIntegration:
     """``.ci/run`` in an empty folder, where every tool only writes down its name."""
 
     TESTED = ("python3 -m venv .venv", "pip install -e .[test]", "pytest")
+    PROVEN = ("pytest -m slow --numprocesses=2 -p no:cacheprovider",)
     CHECKED = (
         "lint-imports",
         "ruff check",
@@ -283,7 +284,7 @@ class TestContinuousIntegration:
         "pytest tests/storage tests/scheduling/test_scheduler.py "
         "tests/search/test_search.py tests/search/test_workers.py",
     )
-    LANES = (TESTED, CHECKED, PUBLISHED)
+    LANES = (TESTED, PROVEN, CHECKED, PUBLISHED)
     TOOL = """#!/bin/sh
         call="$(echo $(basename "$0") "$@" | sed "s|$TMPDIR/tmp[^ /]*|BUILT|g")"
         # pip is not done when it has installed the project
@@ -376,11 +377,13 @@ class TestContinuousIntegration:
         assert (database, cluster) == ("postgres start", "slurm")
         assert last == "postgres stop"
         assert Counter(made) == Counter(sum(self.LANES, ()))
-        for lane in (*self.LANES, ("pip install -e .[test]", *self.CHECKED)):
+        for lane in self.LANES:
             assert self.in_order(lane, made)
+        for lane in (self.PROVEN, self.CHECKED):
+            assert self.in_order(("pip install -e .[test]", *lane), made)
         assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["sdist"]
 
-    @pytest.mark.parametrize("step", dict.fromkeys(TESTED + CHECKED + PUBLISHED))
+    @pytest.mark.parametrize("step", dict.fromkeys(sum(LANES, ())))
     def test_a_failure_ends_its_lane_and_is_shown(self, start, calls, step):
         run = start(broken=step)
         said, _ = run.communicate()

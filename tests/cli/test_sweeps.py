@@ -75,6 +75,7 @@ direction: minimize
 budget: {epochs: 5}
 candidates: 2
 max_epochs: 4
+slice: 2
 """
 
 

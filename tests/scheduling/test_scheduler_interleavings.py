@@ -25,6 +25,7 @@ def test_there_are_more_than_5000_cases() -> None:
     assert len(POLICIES) * SEEDS >= 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first_seed", range(0, SEEDS, BATCH))
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_state_is_a_function_of_the_events(

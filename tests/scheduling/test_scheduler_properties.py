@@ -34,6 +34,8 @@ WAITING = {
 }
 NEVER_WAITING = [name for name in INFOS if name not in WAITING]
 
+pytestmark = pytest.mark.slow
+
 
 def is_adaptive(policy: Any) -> bool:
     return policy is Gambler or INFOS[policy].adaptive

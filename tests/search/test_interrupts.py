@@ -113,6 +113,7 @@ def decisions(result):
 
 # An interrupt between the opening of a file and ``with`` leaves it to the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(N_CHUNKS))
 @pytest.mark.parametrize(
     ("where", "order", "kept"),

@@ -7,6 +7,8 @@ from risingsearch.simulation import compare, simulate
 
 SIGMA = {"sigma": 0.01}
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("environment", "horizon", "expected"),

@@ -161,6 +161,7 @@ def check_identical(name, environment):
         np.testing.assert_equal(compiled[part], value, err_msg=part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES.values(), ids=list(SCENES))
 @pytest.mark.parametrize("name", [info.name for info in list_policies()])
 def test_compiled_and_interpreted_runs_are_identical(name, scene):

@@ -27,6 +27,7 @@ def drawn_regret(monkeypatch):
     monkeypatch.setitem(synthetic.SCALES, "quick", TINY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", [two_arm, ltf, concave])
 def test_suite_leaves_results_figures_and_summary(suite, drawn_regret, tmp_path):
     suite.run(tmp_path, scale="quick", seed=0)

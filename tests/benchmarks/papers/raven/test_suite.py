@@ -219,6 +219,7 @@ class TestLogistics:
         assert not any(claim.holds for claim in list(logistics.check(bad))[:4])
 
 
+@pytest.mark.slow
 def test_suite_leaves_results_figures_and_summary(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
 

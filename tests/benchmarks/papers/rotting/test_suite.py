@@ -138,6 +138,7 @@ def test_constant_of_the_papers_counts_lies_between_two():
     assert d_ucb["which lies"] == "outside"
 
 
+@pytest.mark.slow
 def test_suite_leaves_results_figures_and_summary(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
 

@@ -112,6 +112,7 @@ class TestClicks:
         assert made["be-ns, noise"].loss_budget == pytest.approx(15.6, abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 class TestSuite:
     def test_without_a_log_it_says_that_clicks_are_synthetic(self, tmp_path, capsys):
