@@ -233,7 +233,7 @@ class Experiment:
         self._record.write_ready()
         self._close_finished()
         self._ask_all()
-        if self._is_idle and self.scheduler.holds_back:
+        if self._trains_nothing and self.scheduler.holds_back:
             self.arms.flush()  # what waited may be a new best: the search goes on
             self._ask_all()
         self._teller.epochs()
@@ -261,7 +261,11 @@ class Experiment:
     @property
     def _is_idle(self) -> bool:
         """Whether nothing trains, and nothing can by what is recorded."""
-        return not self.arms.slices and not self._retries and self.scheduler.done
+        return self._trains_nothing and not self._retries
+
+    @property
+    def _trains_nothing(self) -> bool:
+        return not self.arms.slices and self.scheduler.done
 
     @property
     def _has_room(self) -> bool:
@@ -278,9 +282,11 @@ class Experiment:
         job = self.scheduler.peek()
         if not (job or self._retries) or not self._has_room:
             return False
-        if self._retries:
-            return self._try_again()
-        assert job is not None
+        if self._retries and self.arms.status(self._retries[0]) != "running":
+            self._try_again()
+            return True
+        if job is None:
+            return False
         trial_id = self.arms.trial.get(job.arm) or self._proposed()
         if trial_id is None:
             return self._none_is_left()
@@ -316,17 +322,13 @@ class Experiment:
         self.arms.end(self.arms.unopened)
         return True
 
-    def _try_again(self) -> bool:
-        """Go on with a trial that Ray tries again, as soon as its failure is known."""
-        trial_id = self._retries[0]
-        if self.arms.status(trial_id) == "running":
-            return False
-        self._retries.pop(0)
+    def _try_again(self) -> None:
+        """Go on with a trial that Ray tries again, whose failure is recorded."""
+        trial_id = self._retries.pop(0)
         try:
             self.arms.start(trial_id)
         except JobError as error:
             logger.warning("trial %s is not tried again: %s", trial_id, error)
-        return True
 
     def _unasked(self, trial: Trial) -> Slice | None:
         """Charge a trial that trains unasked for an epoch, where the budget pays."""
