@@ -34,7 +34,7 @@ from risingsearch.scheduling.budgets import (
     PricedEpochBudget,
 )
 from risingsearch.scheduling.openings import Openings
-from risingsearch.scheduling.policy_choice import SHORTEST_LOOK
+from risingsearch.scheduling.policy_choice import SHORTEST_LOOK, plans_looks
 from risingsearch.scheduling.slow_starts import JobLengths, job_lengths
 from risingsearch.scheduling.undo import Rows
 
@@ -78,7 +78,7 @@ class PolicyAdapter:
             self.name = self._given
             info = policy_info(self.name)
             self.plans_rounds = info.plans_rounds
-            self._plans_looks = SHORTEST_LOOK in info.parameters
+            self._plans_looks = plans_looks(self.name)
             if reward_range is not None and "reward_range" in info.parameters:
                 self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)

@@ -17,6 +17,11 @@ FIRST_AUTO = "first-auto"
 """What ``"auto"`` was in run directories and states that do not say what it is."""
 FIRST_RULES = ("screened-damped-slope", "gated-damped-slope")
 """What that chose from; the second where configurations could be proposed."""
+SHORT_LOOKS = "auto-with-short-looks"
+"""What ``"auto"`` was in those that do not say that a first look is a slice."""
+AUTOS = ("auto", SHORT_LOOKS, FIRST_AUTO)
+LOOKS = {"looks": "slices"}
+"""What they say where a search has a ``slice``."""
 
 SHORTEST_LOOK = "shortest_look"
 """The parameter of a policy that says how long it looks at a new arm at least."""
@@ -52,6 +57,7 @@ def choose_policy(
     objective: str = "best",
     parameters: Mapping[str, Any] | None = None,
     min_epochs: int = 1,
+    slice: int | None = None,
     proposals: bool = True,
 ) -> PolicyChoice:
     """Return the policy that a name stands for in a search.
@@ -60,7 +66,8 @@ def choose_policy(
     largest sum of scores and ``trusted-damped-slope`` for the best model, with more
     candidates than the budget opens where configurations can be proposed.
 
-    A policy that plans its first looks at arms takes ``min_epochs`` as their length.
+    A policy that plans its first looks at arms takes ``min_epochs`` as their length, or
+    ``slice`` where that is more: no first job is shorter than either.
     Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
     whether it can be proposed which configuration is opened.
 
@@ -76,10 +83,11 @@ def choose_policy(
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
     if policy == FIRST_AUTO and objective == "best":
         return _first_auto(horizon, limit, n_arms, given, proposals)
-    is_auto = policy in ("auto", FIRST_AUTO)
+    is_auto = policy in AUTOS
     name = resolve_policy("auto" if is_auto else policy, objective)
-    if min_epochs > 1 and SHORTEST_LOOK in policy_info(name).parameters:
-        given = {SHORTEST_LOOK: min_epochs} | given
+    look = min_epochs if policy == SHORT_LOOKS else max(min_epochs, slice or 1)
+    if look > 1 and plans_looks(name):
+        given = {SHORTEST_LOOK: look} | given
     chosen = _sized(name, horizon, limit, given)
     if not (is_auto and objective == "best" and proposals):
         return chosen
@@ -89,6 +97,11 @@ def choose_policy(
     return chosen._replace(
         n_candidates=recommended_arms(name, horizon, limit, **everything)
     )
+
+
+def plans_looks(name: str) -> bool:
+    """Return whether a policy plans how long it looks at a new arm."""
+    return SHORTEST_LOOK in policy_info(name).parameters
 
 
 def _first_auto(
@@ -153,6 +166,7 @@ def recommended_candidates(
     max_epochs: int | None,
     policy_params: Mapping[str, Any] | None,
     min_epochs: int = 1,
+    slice: int | None = None,
 ) -> int | None:
     """Return how many configurations the policy's own rule asks for.
 
@@ -167,6 +181,7 @@ def recommended_candidates(
         objective=objective,
         parameters=policy_params,
         min_epochs=min_epochs,
+        slice=slice,
     )
     return chosen.n_candidates
 

@@ -32,10 +32,14 @@ from risingsearch.scheduling.decisions import Choice, Decider
 from risingsearch.scheduling.jobs import Decision, Jobs, Result, checked_scores
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.policy_choice import (
+    AUTOS,
     FIRST_AUTO,
     FIRST_RULES,
+    LOOKS,
+    SHORT_LOOKS,
     choose_policy,
     horizon_and_limit,
+    plans_looks,
 )
 from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
@@ -81,9 +85,10 @@ class Scheduler(SchedulerView):
         What ``policy="auto"`` aims at: the best model at the end, or the sum of all
         scores.
     slice : int, optional
-        Epochs of a job, at least 1. By default the policy decides. Where ``tell`` is
-        told that jobs start slowly, and the budget is not in epochs, the default policy
-        makes them long enough for it.
+        Epochs of a job, at least 1. By default the policy decides. The default policy
+        opens fewer arms where that makes its first looks at them longer; where ``tell``
+        is told that jobs start slowly, and the budget is not in epochs, it makes them
+        long enough for it.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether higher or lower scores are better.
     seed : int, optional
@@ -224,6 +229,7 @@ class Scheduler(SchedulerView):
             objective=given.objective,
             parameters=given.policy_params,
             min_epochs=given.min_epochs,
+            slice=given.slice,
             proposals=proposer is not None,
         )
         self._name = policy
@@ -700,9 +706,12 @@ class Scheduler(SchedulerView):
 
     def _understand(self, state: dict[str, Any]) -> None:
         """Let ``"auto"`` stand for what it stood for in a state."""
-        if self._name in ("auto", FIRST_AUTO):
-            is_first = state.get("search", {}).get("policy") in FIRST_RULES
-            self._rename(FIRST_AUTO if is_first else "auto")
+        if self._name in AUTOS:
+            search = state.get("search", {})
+            is_first = search.get("policy") in FIRST_RULES
+            is_second = self.slice is not None and not LOOKS.items() <= search.items()
+            later = SHORT_LOOKS if is_second else "auto"
+            self._rename(FIRST_AUTO if is_first else later)
 
     def _rename(self, name: str) -> None:
         if name != self._name:
@@ -725,8 +734,15 @@ class Scheduler(SchedulerView):
             **self._arguments.identity(),
             "proposer": self._proposer and type(self._proposer).__qualname__,
         }
+        if self._looks_for_a_slice:
+            identity |= LOOKS
         digests = getattr(self._proposer, "digests", None)
         return identity | {EARLIER: digests} if digests else identity
+
+    @property
+    def _looks_for_a_slice(self) -> bool:
+        named = self._name not in ("", SHORT_LOOKS)
+        return self.slice is not None and named and plans_looks(self.policy_name)
 
     # ----------------------------------------------------------- decisions and results
 

@@ -545,6 +545,7 @@ class Sweep(Strict):
             self.max_epochs,
             self.policy_params,
             self.min_epochs,
+            self.slice,
         )
         if advised is None:
             msg = (

@@ -20,7 +20,13 @@ from risingsearch.policies import resolve_policy
 from risingsearch.priors import EarlierSearch, PriorProposer
 from risingsearch.priors.models import Predictions, check_usable
 from risingsearch.scheduling.candidates import Features, encoded
-from risingsearch.scheduling.policy_choice import FIRST_AUTO, choose_policy
+from risingsearch.scheduling.policy_choice import (
+    AUTOS,
+    FIRST_AUTO,
+    LOOKS,
+    SHORT_LOOKS,
+    choose_policy,
+)
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scheduling.units import in_unit
@@ -118,7 +124,7 @@ class Arguments:
     def _proposes(self) -> bool:
         """Whether ``policy="auto"`` opens some arms with proposed configurations."""
         given = self._given
-        if given["policy"] not in ("auto", FIRST_AUTO):
+        if given["policy"] not in AUTOS:
             return False
         return choose_policy(
             given["policy"],
@@ -128,6 +134,7 @@ class Arguments:
             objective=given["objective"],
             parameters=given["policy_params"],
             min_epochs=given["min_epochs"],
+            slice=given["slice"],
         ).proposes
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
@@ -149,6 +156,7 @@ class Arguments:
             header["prior"] = [search.to_json() for search in self._given["prior"]]
         if self._given["policy"] == "auto":
             header["auto"] = resolve_policy("auto", self._given["objective"])
+            header |= {} if self._given["slice"] is None else LOOKS
         if pickled is not None:
             features = self._features
             every = np.arange(len(self.candidates))
@@ -191,7 +199,7 @@ def settings_of(
     shown = [_shown(params) for params in candidates]
     settings: dict[str, Any] = {"candidates": shown}
     for name, value in arguments.items():
-        if name == "policy" and value == FIRST_AUTO:
+        if name == "policy" and value in AUTOS:
             settings[name] = "auto"
         elif name in ("policy", "proposer") and not isinstance(value, str | None):
             owner = value if hasattr(value, "__qualname__") else type(value)
@@ -319,7 +327,12 @@ def saved_prior(
 
 def saved_policy(header: Mapping[str, Any], policy: Any) -> Any:
     """Return a policy as a saved search means it: what "auto" is has changed."""
-    return FIRST_AUTO if policy == "auto" and "auto" not in header else policy
+    if policy != "auto":
+        return policy
+    if "auto" not in header:
+        return FIRST_AUTO
+    has_slice = header["settings"].get("slice") is not None
+    return SHORT_LOOKS if has_slice and not LOOKS.items() <= header.items() else policy
 
 
 def first_difference(

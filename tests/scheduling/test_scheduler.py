@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from scheduler_runs import (
     INFOS,
@@ -44,6 +45,22 @@ def test_job_ids_are_unique_and_count_the_decisions() -> None:
 def test_without_a_slice_the_policy_decides_the_length() -> None:
     scheduler = Scheduler(scripted(length=3), n_arms=2, budget=20)
     assert [job.n_epochs for job in finish(scheduler)] == [3, 3, 3, 3, 3, 3, 2]
+
+
+@pytest.mark.parametrize("length", [2, 3, 5, 10])
+def test_whatever_the_slice_the_default_looks_at_some_and_trains_the_best(
+    length: int,
+) -> None:
+    budget, tops = 240, np.random.default_rng(0).permutation(240) / 240
+    scheduler = Scheduler(n_arms=240, budget=budget, max_epochs=20, slice=length)
+    while (job := scheduler.ask()) is not None:
+        epochs = job.from_epoch + 1 + np.arange(job.n_epochs)
+        scheduler.tell(job, tops[job.arm] * (1 - 0.8**epochs))
+    trained = np.array([arm.epochs for arm in scheduler.explain()])
+    opened = trained > 0
+    assert 0.35 * budget <= length * opened.sum() <= 0.5 * budget
+    assert trained[np.argmax(np.where(opened, tops, 0))] == 20
+    assert trained.sum() == budget
 
 
 def test_a_slice_overrules_the_policy() -> None:

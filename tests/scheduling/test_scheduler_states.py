@@ -25,6 +25,7 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.policies import CureUCB
+from risingsearch.scheduling.policy_choice import SHORT_LOOKS
 from risingsearch.scheduling.scheduler import Scheduler
 
 
@@ -310,6 +311,27 @@ def test_auto_goes_on_as_what_it_was_when_a_state_was_saved():
     scheduler.load_state_dict(first.state_dict())
     assert scheduler.policy_name == "screened-damped-slope"
     assert scheduler.ask() == first.ask()
+
+
+def test_auto_goes_on_with_the_short_looks_that_it_was_saved_with():
+    sizes = {"n_arms": 30, "budget": 60, "max_epochs": 12, "seed": 1, "slice": 4}
+    before = Scheduler(SHORT_LOOKS, **sizes)
+
+    def trained(scheduler):
+        job = scheduler.ask()
+        scheduler.tell(job, [job.arm / 30] * job.n_epochs)
+        return job
+
+    for _ in range(6):
+        assert trained(before).from_epoch == 0
+    now, again = Scheduler("auto", **sizes), Scheduler("auto", **sizes)
+    now.load_state_dict(before.state_dict())
+    again.load_state_dict(now.state_dict())
+    assert trained(now) == trained(again) == trained(before)
+    assert trained(now).from_epoch == 0  # a seventh arm and an eighth, of 60 epochs
+    state = Scheduler("auto", **sizes).state_dict()
+    now.load_state_dict(state)
+    assert now.state_dict() == state
 
 
 def test_a_state_that_is_refused_leaves_auto_as_it_is():

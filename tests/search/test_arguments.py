@@ -11,7 +11,7 @@ import pytest
 from risingsearch.arms import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.stationary.baselines import RoundRobin
-from risingsearch.scheduling.policy_choice import FIRST_AUTO
+from risingsearch.scheduling.policy_choice import FIRST_AUTO, SHORT_LOOKS
 from risingsearch.search.arguments import (
     arguments_of,
     first_difference,
@@ -63,6 +63,18 @@ def test_auto_comes_back_as_what_it_was_where_nothing_says_what_it_is():
     was = arguments_of(header, {})
     assert was["policy"] == FIRST_AUTO
     assert settings_of(PLAIN, {"policy": FIRST_AUTO})["policy"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("slice", "said", "policy"),
+    [(5, {}, SHORT_LOOKS), (None, {}, "auto"), (5, {"looks": "slices"}, "auto")],
+)
+def test_auto_had_short_looks_where_nothing_says_that_they_are_slices(
+    slice, said, policy
+):
+    settings = settings_of(PLAIN, {"policy": "auto", "slice": slice})
+    header = {"settings": settings, "candidates": None, "auto": "trusted"} | said
+    assert arguments_of(header, {})["policy"] == policy
 
 
 def calls_to_start(n_candidates, run_dir):

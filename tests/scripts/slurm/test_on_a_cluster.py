@@ -52,9 +52,10 @@ def sweep(tmp_path, monkeypatch):
     Path("train.py").write_text(SCRIPT)
     running = []
 
-    def start(launcher, run_dir="run", workers=2):
+    def start(launcher, run_dir="run", workers=2, budget=10):
         text = SWEEP.replace("PYTHON", sys.executable).replace("LAUNCHER", launcher)
         text = text.replace("workers: 2", f"workers: {workers}")
+        text = text.replace("budget: 10", f"budget: {budget}")
         Path("sweep.yaml").write_text(text)
         command = [sys.executable, "-c", PROGRAM, "run", "sweep.yaml"]
         with open("err", "a") as err:
@@ -171,7 +172,7 @@ def test_a_search_that_is_killed_takes_in_what_its_jobs_have_done(slurm_cluster,
 
 def test_interrupted_it_leaves_no_job_waiting(slurm_cluster, sweep):
     Path("hang").touch()
-    process = sweep("slurm", workers=4)
+    process = sweep("slurm", workers=4, budget=20)
     wait_for(lambda: len(trained()) == 2, process)
     wait_for(lambda: len(slurm_cluster.jobs("PENDING")) == 2, process)
     process.send_signal(signal.SIGINT)
@@ -183,9 +184,9 @@ def test_interrupted_it_leaves_no_job_waiting(slurm_cluster, sweep):
     Path("hang").unlink()
     while slurm_cluster.jobs():
         time.sleep(0.05)
-    assert_done(sweep("slurm", workers=4))
+    assert_done(sweep("slurm", workers=4, budget=20), 20)
     assert "CANCELLED" not in Path("err").read_text()  # they were never begun
-    assert len({(arm, epoch) for arm, epoch, _ in trained()}) == len(trained()) == 10
+    assert len({(arm, epoch) for arm, epoch, _ in trained()}) == len(trained()) == 20
 
 
 def test_a_search_moves_to_the_cluster_and_back(slurm_cluster, sweep):
