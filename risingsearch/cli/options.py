@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from risingsearch.arms import Budget
@@ -103,7 +103,7 @@ def amount(text: str, sign: str = "") -> float | Budget:
     from risingsearch.scheduling.units import budget_of
 
     given = text.removeprefix(sign)
-    if text.startswith(sign):
+    if text.startswith(sign) and not given.startswith("+"):
         with contextlib.suppress(ValueError):
             budget: Budget = budget_of(given)
             return budget
@@ -118,6 +118,17 @@ def amount(text: str, sign: str = "") -> float | Budget:
 def increase(text: str) -> float | Budget:
     """Return an amount that is added, which has a plus sign."""
     return amount(text, "+")
+
+
+class Increase(NamedTuple):
+    """A budget that is given as what is added to it."""
+
+    amount: float | Budget
+
+
+def budget_or_increase(text: str) -> float | Budget | Increase:
+    """Return a budget, or with a plus sign what is added to one."""
+    return Increase(increase(text)) if text.startswith("+") else amount(text)
 
 
 @contextlib.contextmanager

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import (
+    Increase,
     add_command,
     add_json,
     add_trust,
     amount,
+    budget_or_increase,
     increase,
     one_line,
     writing,
@@ -27,11 +29,13 @@ from risingsearch.cli.options import (
 from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 
 if TYPE_CHECKING:
+    from risingsearch.arms import Budget
     from risingsearch.scripts.sweep import Sweep
     from risingsearch.search.results import SearchResult
 
 SHOWN = ("policy", "max_epochs", "n_jobs", "seed")
 RUNNING = "none: it is running"
+BUDGET = "instead of the file's: a number in its unit, or 8h, 8wall-h or 20gpu-h"
 FORMATS = ("csv", "json", "parquet")
 OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
 """Facts that are left out, in words, where there is no score yet."""
@@ -44,7 +48,7 @@ def add_commands(commands: Any) -> None:
     plan = _add_sweep(
         commands, "plan", _plan, "show what a sweep would do, without running it"
     )
-    _add_budget(plan)
+    plan.add_argument("--budget", type=amount, metavar="N", help=BUDGET)
     run = _add_sweep(
         commands,
         "run",
@@ -57,7 +61,12 @@ def add_commands(commands: Any) -> None:
         metavar="DIR",
         help="where it is kept (default: runs/ and the file's name)",
     )
-    _add_budget(run)
+    run.add_argument(
+        "--budget",
+        type=budget_or_increase,
+        metavar="N",
+        help=f"{BUDGET}; with a plus sign, so much more for a run that was begun",
+    )
     _add_retry(run)
     add_trust(run)
     resume = _add_run(commands, "resume", _resume, "continue a run, or extend it")
@@ -110,15 +119,6 @@ def _add_sweep(commands: Any, name: str, run: Any, does: str) -> Any:
     return parser
 
 
-def _add_budget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--budget",
-        type=amount,
-        metavar="N",
-        help="instead of the file's: a number in its unit, or 8h, 8wall-h or 20gpu-h",
-    )
-
-
 def _add_retry(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retry-failed",
@@ -133,25 +133,23 @@ def _add_run(commands: Any, name: str, run: Any, does: str) -> Any:
     return parser
 
 
-def _sweep(arguments: argparse.Namespace) -> Sweep:
+def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
     from risingsearch.scripts.sweep import read_sweep
 
-    sweep = read_sweep(arguments.sweep)
+    sweep = read_sweep(path)
     if sweep.checkpoints and sweep.checkpoints.startswith("memory:"):
         msg = (
             f"checkpoints in {sweep.checkpoints} are lost with this process: name a "
             "store that lasts, such as s3://bucket/runs/first, or leave them out"
         )
         raise InvalidParameterError(msg)
-    if arguments.budget is None:
-        return sweep
-    return sweep.with_budget(arguments.budget)
+    return sweep if budget is None else sweep.with_budget(budget)
 
 
 def _plan(arguments: argparse.Namespace) -> None:
     from risingsearch.priors import read_prior
 
-    sweep = _sweep(arguments)
+    sweep = _sweep(arguments.sweep, arguments.budget)
     candidates = sweep.draw()
     facts: dict[str, Any] = {
         "policy": sweep.policy,
@@ -186,13 +184,26 @@ def _plan(arguments: argparse.Namespace) -> None:
 def _run(arguments: argparse.Namespace) -> None:
     from risingsearch.cli.trackers import made_trackers
     from risingsearch.scripts.run import run_sweep
+    from risingsearch.storage.run_directory import holds_search
 
-    sweep = _sweep(arguments)
+    budget, more = arguments.budget, None
     run_dir = arguments.run_dir or Path("runs", arguments.sweep.stem)
+    if isinstance(budget, Increase):
+        if not holds_search(run_dir):
+            msg = (
+                f"{run_dir} holds no search whose budget could grow: give --budget "
+                "without a plus sign"
+            )
+            raise InvalidParameterError(msg)
+        sweep = _sweep(arguments.sweep, None)
+        more = sweep.budget.more(budget.amount)
+    else:
+        sweep = _sweep(arguments.sweep, budget)
     with _advice(run_dir, str(arguments.sweep)):
         result, checkpoint = run_sweep(
             sweep,
             run_dir,
+            more=more,
             retry_failed=arguments.retry_failed,
             trust_run_dir=arguments.trust,
             trackers=made_trackers,
@@ -237,7 +248,8 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
         msg = (
             f"{error}; once that is mended, in the script or in the sweep, "
             f"risingsearch run {sweep} --run-dir {run_dir} goes on with others, and "
-            "with --retry-failed tries those again first that have failed"
+            "with --retry-failed tries those again first that have failed; --budget +N "
+            "adds to a budget that is spent"
         )
         raise SearchFailedError(msg) from error
 
@@ -250,12 +262,18 @@ def _print_found(
 
 
 def _status(arguments: argparse.Namespace) -> None:
+    from risingsearch.search.following import Follower
     from risingsearch.search.results import UNFINISHED
     from risingsearch.storage.run_directory import is_held
 
-    result = _saved_result(arguments.run_dir)
+    is_running = is_held(arguments.run_dir)
+    standing = Follower(arguments.run_dir).look() if is_running else None
+    if standing is None:
+        result = _saved_result(arguments.run_dir)
+    else:
+        result = as_swept(standing.result, arguments.run_dir)
     facts = facts_of(result, arguments.run_dir)
-    if is_held(arguments.run_dir):
+    if is_running:
         facts["stop_reason"] = RUNNING
     elif result.stop_reason == UNFINISHED:
         facts["stop_reason"] = (
@@ -265,6 +283,8 @@ def _status(arguments: argparse.Namespace) -> None:
             facts["arms"]["interrupted"] = n_running
     if gpus := _gpus_of(arguments.run_dir):
         facts["gpus"] = gpus
+    if jobs := _jobs_of(arguments.run_dir):
+        facts["jobs_of_slurm"] = jobs
     _print_result(result, facts, as_json=arguments.json)
 
 
@@ -275,6 +295,15 @@ def _gpus_of(run_dir: Path) -> list[list[str]] | None:
     from risingsearch.scripts.identity import GPUS, last_known
 
     return (last_known(run_dir) or {}).get(GPUS)
+
+
+def _jobs_of(run_dir: Path) -> dict[str, int]:
+    """Return how many slices of a sweep are out in Slurm, by how far they have come."""
+    if not (run_dir / "slurm").is_dir():
+        return {}
+    from risingsearch.scripts.slurm.batches import FOLDER, counted
+
+    return counted(run_dir / FOLDER)
 
 
 def how_to_go_on(run_dir: Path) -> str:

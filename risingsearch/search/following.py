@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -202,6 +203,12 @@ def _clock(event: Event) -> float:
 
 def _training(scheduler: Scheduler) -> list[Training]:
     """Return what was in training when the journal ended, and what came next."""
+    if not scheduler.n_asked:  # nothing is written of any job, and all workers train
+        scheduler = deepcopy(scheduler)
+        with suppress(PolicyError):
+            while len(scheduler.in_flight) < (scheduler.n_jobs or 1) - 1:
+                if scheduler.ask() is None:
+                    break
     jobs = list(scheduler.in_flight)
     with suppress(PolicyError):  # it ends the search, and is raised there
         if (next_one := scheduler.peek()) is not None:

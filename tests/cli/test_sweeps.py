@@ -537,6 +537,26 @@ def test_a_budget_that_has_grown_is_what_more_is_added_to(folder, capsys):
     assert "resume runs/sweep --budget +2\n" in capsys.readouterr().err
 
 
+def test_a_budget_grows_with_a_sweep_that_was_begun(folder, capsys):
+    assert main(["run", "sweep.yaml", "--budget", "+6"]) == 2
+    assert "runs/sweep holds no search whose budget could grow" in (
+        capsys.readouterr().err
+    )
+    Path("train.sh").write_text("exit 1")
+    assert main(["run", "sweep.yaml", "--run-dir", "failed"]) == 3
+    assert main(["run", "sweep.yaml", "--run-dir", "failed"]) == 3
+    assert main(["run", "sweep.yaml", "--run-dir", "failed"]) == 3
+    assert "--budget +N adds to a budget that is spent" in capsys.readouterr().err
+    Path("train.sh").write_text(BASH)
+    again = ["run", "sweep.yaml", "--run-dir", "failed", "--retry-failed", "--json"]
+    assert main(again) == 2
+    assert "add to it with --budget +N" in capsys.readouterr().err
+    assert main([*again, "--budget", "+30"]) == 0
+    assert told(capsys)["epochs"] == 54
+    with pytest.raises(SystemExit):
+        main(["plan", "sweep.yaml", "--budget", "+6"])
+
+
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
 def test_how_the_scripts_run_may_change(folder, capsys, before, after):
     """They move, with their sweep; a resumed run goes on as it last ran."""

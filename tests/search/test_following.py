@@ -63,6 +63,22 @@ def test_with_several_workers_all_that_train_are_shown(tmp_path):
     assert seen[-1].is_done
 
 
+def test_before_the_first_result_as_many_train_as_there_are_workers(tmp_path):
+    with ThreadPoolExecutor(3) as executor:
+        search = a_search(tmp_path, executor=executor, n_jobs=3)
+        follower = Follower(tmp_path)
+        with search.held():
+            standing = follower.look()
+        first = {job.arm for job in (search.scheduler.ask() for _ in range(3))}
+        assert {one.arm for one in standing.training} == first
+        assert len(first) == 3
+        search = a_search(tmp_path, executor=executor, n_jobs=3)
+        seen = []
+        search.callbacks = [lambda search, report: seen.append(follower.look())]
+        result = search.run()
+    assert facts(seen[-1].result) == facts(result)
+
+
 def test_a_run_that_has_stopped_trains_nothing(tmp_path):
     search = a_search(tmp_path)
     search.callbacks = [lambda search, report: search.stop()]

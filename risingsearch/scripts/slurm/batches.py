@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -139,6 +140,13 @@ class Batch:
         except TypeError as error:
             raise _damaged(self.path(number), error) from error
 
+    def stage(self, number: int) -> str:
+        """Return in a word how far a slice has come."""
+        content = self._content(number)
+        if not content:
+            return "waiting"
+        return "back" if "outcome" in content else "training"
+
     def close(self, number: int) -> None:
         """Wait for a slice no more; the last one of a batch takes its files along."""
         self.path(number).unlink(missing_ok=True)
@@ -245,6 +253,18 @@ def _found(home: Path) -> Iterator[tuple[Slice, Placed]]:
                 placed.close()
             else:
                 yield slices[number], placed
+
+
+def counted(home: Path) -> dict[str, int]:
+    """Return how many slices wait to begin, train, or are back and not recorded."""
+    found: Counter[str] = Counter()
+    for folder in home.glob("*"):
+        if not _BATCH.fullmatch(folder.name) or folder.is_symlink():
+            continue
+        batch = Batch(folder)
+        with suppress(FileNotFoundError):  # it has just been removed
+            found.update(map(batch.stage, batch.open_numbers()))
+    return dict(found)
 
 
 def make_home(run_dir: Path) -> Path:

@@ -63,7 +63,8 @@ class AfterSlurm(CommandTrainable):
             placed.close()
             warnings.warn(
                 f"arm {run.arm} trains epochs {part.epoch + 1} to {part.to_epoch} "
-                "here; the job of Slurm that was to train them is waited for no more",
+                "here; the job of Slurm that was to train them is waited for no more: "
+                f"scancel --jobname={placed.batch.name} ends it",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -8,6 +8,7 @@ from risingsearch.scripts.slurm.batches import (
     LeftOpen,
     Outcome,
     Slice,
+    counted,
     make_home,
 )
 
@@ -35,6 +36,17 @@ def test_the_first_slice_is_still_waited_for_once_the_others_are_closed(home):
     assert batch.outcome(0) == outcome
     batch.close(0)
     assert not batch.folder.exists()
+
+
+def test_it_is_counted_how_far_the_slices_have_come(home):
+    assert counted(home) == {}
+    batch = Batch.made(home, facts(home), [part(arm) for arm in range(4)])
+    Batch.made(home, facts(home), [part(4)])
+    batch.note_begin(0)
+    batch.note_begin(1)
+    batch.leave(1, Outcome(1.5, [{"score": 0.1}], "training-x"))
+    batch.close(2)
+    assert counted(home) == {"training": 1, "back": 1, "waiting": 2}
 
 
 def test_a_name_is_one_that_no_other_job_has(home):
