@@ -112,11 +112,11 @@ def importance_section(found: Importances) -> str:
     body = "".join(_row(p, low, high) for p in found.parameters)
     head = ("parameter", "importance", f"with {LEVEL:.0%} interval")
     note = (
-        f"Of what makes the {found.n_arms:,} arms better or worse, which share can no "
-        "longer be predicted where a parameter is not known, for what it does alone "
-        "and together with others. All parameters together predict "
-        f"{max(0.0, found.predicted):.0%}. An interval that includes 0 says that the "
-        "parameter may not matter at all."
+        f"How much worse it can be predicted which of the {found.n_arms:,} arms are "
+        "better, where a parameter is not known: what it does alone, and together "
+        f"with others. With all parameters {max(0.0, found.predicted):.0%} of their "
+        "differences is predicted. An interval that includes 0 says that the parameter "
+        "may not matter at all; its ends are estimates, and may lie beyond 0 and 100 %."
     )
     return f'<p class="note">{note}</p>{table(head, body)}{_method(found)}'
 

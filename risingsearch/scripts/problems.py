@@ -70,14 +70,21 @@ def _problems(
             del place[tag : tag + 1]
         given = problem.get("input")
         shown = cut(json.dumps(given, default=str)) if _is_small(given) else ""
-        where = cut(".".join(place)) or "the file"
+        where = cut(".".join(place))
         words = cut(_in_words(problem))
         if problem["type"] == "extra_forbidden":
             known = keys.get(".".join(place[:-1]), ())
             meant = difflib.get_close_matches(place[-1].lower(), known, n=1)
-            words += f" (did you mean {meant[0]}?)" if meant else ""
-        colon = ":" if problem["type"] == "value_error" else ""
-        yield f"{where}{colon} {words}{f'; got {shown}' if shown else ''}"
+            inside = [at for at, names in keys.items() if at and place[-1] in names]
+            if meant:
+                words += f" (did you mean {meant[0]}?)"
+            elif inside:
+                words += f" (it stands below {inside[0]})"
+        if problem["type"] == "value_error":
+            named = f"{where}: " if where else ""
+        else:
+            named = f"{where or 'the file'} "
+        yield f"{named}{words}{f'; got {shown}' if shown else ''}"
 
 
 def _in_words(problem: Mapping[str, Any]) -> str:

@@ -37,6 +37,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
+        self.name = "the file"  # in messages, which name it
         self._n_nodes = 0
         self._depth = 0
         self._sizes: dict[int, int] = {}  # nodes in each node, by its id

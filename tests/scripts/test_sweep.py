@@ -167,6 +167,10 @@ def test_budgets_in_time_need_a_number_of_configurations():
             {"launcher": {"slurmm": {}}},
             "launcher.slurmm is no key of a sweep here (did you mean slurm?)",
         ),
+        (
+            {"launcher": {"partition": "gpu"}},
+            "launcher.partition is no key of a sweep here (it stands below launcher.sl",
+        ),
         ({"budgets": 3}, "budgets is no key of a sweep here (did you mean bud"),
         ({"xyz": 3}, "xyz is no key of a sweep here; got 3"),
         ({"metric": {"regexp": "a"}}, "metric.regex is missing"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from risingsearch.scripts.parameter import Strict, Text
 
@@ -100,11 +100,38 @@ class SlurmSetting(Strict):
                 raise ValueError(msg)
         return value
 
+    @model_validator(mode="after")
+    def _gives_nothing_twice(self) -> SlurmSetting:
+        for option in self.options:
+            form = _OPTION.fullmatch(option)
+            assert form is not None
+            for name, value in self._named.items():
+                if value is not None and name.startswith(form[1]):
+                    msg = (
+                        f"{name.replace('-', '_')} and the option {option!r} ask for "
+                        "the same: leave out one of them"
+                    )
+                    raise ValueError(msg)
+        return self
+
     @property
     def n_gpus(self) -> int | None:
         """How many GPUs a job has; None where none are asked for."""
         found = None if self.gpus is None else _GPUS.fullmatch(str(self.gpus))
         return None if found is None else int(found[1])
+
+    @property
+    def _named(self) -> dict[str, str | int | None]:
+        """What the keys ask for, by the names of sbatch's options."""
+        return {
+            "partition": self.partition,
+            "account": self.account,
+            "qos": self.qos,
+            "time": self.time,
+            "mem": self.mem,
+            "cpus-per-task": self.cpus_per_task,
+            "gpus": self.gpus,
+        }
 
     def arguments(self, gpus: int | None = None) -> list[str]:
         """Return the arguments of sbatch; ``gpus`` where the setting has none.
@@ -112,15 +139,7 @@ class SlurmSetting(Strict):
         >>> SlurmSetting(partition="long", time=30, requeue=True).arguments(gpus=1)
         ['--partition=long', '--time=30', '--gpus=1', '--requeue']
         """
-        named = {
-            "partition": self.partition,
-            "account": self.account,
-            "qos": self.qos,
-            "time": self.time,
-            "mem": self.mem,
-            "cpus-per-task": self.cpus_per_task,
-            "gpus": gpus if self.gpus is None else self.gpus,
-        }
+        named = self._named | ({"gpus": gpus} if self.gpus is None else {})
         given = [f"--{name}={v}" for name, v in named.items() if v is not None]
         if self.requeue is not None:
             given.append("--requeue" if self.requeue else "--no-requeue")
