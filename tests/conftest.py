@@ -2,6 +2,7 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 # The tests run side by side: a library with a thread per core would keep them waiting.
@@ -18,6 +19,13 @@ from risingsearch.simulation import engine, plan
 sys.path.insert(0, str(Path(__file__).parent))  # for slurm_cluster
 
 from slurm_cluster import NoSlurmError, started
+
+# The same examples every time. With the oldest core, nothing needs it.
+with suppress(ModuleNotFoundError):
+    from hypothesis import settings
+
+    settings.register_profile("same", derandomize=True, database=None, deadline=None)
+    settings.load_profile("same")
 
 # In the background, or under nohup, they are ignored, and in all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -36,7 +36,7 @@ def with_openings(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("policy", list(INFOS))
-@settings(max_examples=10, deadline=None, derandomize=True, database=None)
+@settings(max_examples=10)
 @given(
     drawn=with_openings(),
     events=st.lists(

@@ -128,11 +128,5 @@ class Twins(RuleBasedStateMachine):
 def test_twins_stay_equal(live_params: Callable[[str], dict[str, Any]]) -> None:
     run_state_machine_as_test(
         lambda: Twins(live_params),
-        settings=settings(
-            max_examples=80,
-            stateful_step_count=30,
-            derandomize=True,
-            database=None,
-            deadline=None,
-        ),
+        settings=settings(max_examples=80, stateful_step_count=30),
     )

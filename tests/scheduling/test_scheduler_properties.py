@@ -44,7 +44,7 @@ def is_adaptive(policy: Any) -> bool:
 def examples(n: int) -> settings:
     """About ``n`` in all, however many policies there are."""
     each = max(5, n // len(POLICIES))
-    return settings(max_examples=each, deadline=None, derandomize=True, database=None)
+    return settings(max_examples=each)
 
 
 # ------------------------------------------------------------------------ what is drawn

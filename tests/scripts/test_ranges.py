@@ -32,7 +32,8 @@ def test_a_number_is_in_its_range(low, width, seed):
 
 @given(LOWS, COUNTS, STEPS, st.floats(0.0, 0.9), SEEDS)
 def test_a_number_is_at_its_steps(low, n, step, more, seed):
-    high = low + n * step + more * step
+    highest = Decimal(repr(low)) + n * Decimal(repr(step))
+    high = float(highest + Decimal(repr(more * step)))
     parameter = Uniform(type="uniform", low=low, high=high, step=step)
     for value in draws(parameter, seed):
         assert low <= value <= high
