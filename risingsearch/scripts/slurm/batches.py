@@ -21,8 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.errors import SetupError
+from risingsearch.checks import is_cost
+from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.plain_files import make_folder, open_plain
+from risingsearch.scripts.trainable import unusable
 from risingsearch.storage.files import PRIVATE, sync_folder, write_whole
 
 FOLDER = "slurm"
@@ -34,6 +36,7 @@ SCRIPT = "job.sh"
 CONTENT = b'#!/bin/sh\nexec "$@"\n'
 """Of the batch script: what runs are the arguments that sbatch passes on."""
 LONGEST_NAME = 40  # characters of the run's name in that of a job
+_WORK = re.compile(r"training-[\w.-]+", re.ASCII)
 _BATCH = re.compile(r"[\w.-]+-[0-9a-f]{16}", re.ASCII)
 
 
@@ -54,6 +57,12 @@ class Slice(NamedTuple):
         return self._identity == other._identity
 
     @property
+    def is_plausible(self) -> bool:
+        """Whether a search may have written this, and nobody has changed it since."""
+        numbers = (*self._identity, self.begin, self.slot)
+        return isinstance(self.params, dict) and all(type(n) is int for n in numbers)
+
+    @property
     def _identity(self) -> tuple[int, ...]:
         return self.arm, self.number, self.seed, self.epoch, self.to_epoch
 
@@ -67,6 +76,20 @@ class Outcome(NamedTuple):
     error: str | None = None  # "ScriptError" or "SetupError"
     message: str = ""
     startup: float | None = None  # of the seconds, before the first epoch, where known
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether a job may have written this, and nobody has changed it since."""
+        seconds = (self.seconds, 0.0 if self.startup is None else self.startup)
+        return (
+            all(is_cost(each) for each in seconds)
+            and self.error in (None, ScriptError.__name__, SetupError.__name__)
+            and isinstance(self.message, str)
+            and isinstance(self.work, str)
+            and (self.error is not None or _WORK.fullmatch(self.work) is not None)
+            and isinstance(self.results, list)
+            and all(isinstance(each, dict) for each in self.results)
+        )
 
 
 class Batch:
@@ -95,7 +118,15 @@ class Batch:
     def read(self) -> tuple[dict[str, Any], list[Slice]]:
         """Return what all jobs of the batch are told, and the slice of each."""
         spec = _read(self.folder / SPEC)
-        return spec["facts"], [Slice(**each) for each in spec["slices"]]
+        try:
+            slices = [Slice(**each) for each in spec["slices"]]
+            facts = dict(spec["facts"])
+        except (KeyError, TypeError) as error:
+            raise _damaged(self.folder / SPEC, error) from error
+        for part in slices:
+            if not part.is_plausible:
+                raise _damaged(self.folder / SPEC, f"no search writes {part}")
+        return facts, slices
 
     def path(self, number: int) -> Path:
         """Return where the job of a slice leaves what has come of it."""
@@ -135,10 +166,15 @@ class Batch:
     def outcome(self, number: int) -> Outcome | None:
         """Return what a job has brought back; None where nothing has come yet."""
         found = self._content(number).get("outcome")
+        if found is None:
+            return None
         try:
-            return None if found is None else Outcome(**found)
+            outcome = Outcome(**found)
         except TypeError as error:
             raise _damaged(self.path(number), error) from error
+        if not outcome.is_plausible:
+            raise _damaged(self.path(number), "no job writes that")
+        return outcome
 
     def stage(self, number: int) -> str:
         """Return in a word how far a slice has come."""
@@ -270,9 +306,12 @@ def counted(home: Path) -> dict[str, int]:
 def make_home(run_dir: Path) -> Path:
     """Return the folder of all batches of a run, with its bell."""
     home = run_dir.absolute() / FOLDER
-    make_folder(home)
-    if not (home / BELL).exists():
-        write_whole(home / BELL, (), PRIVATE)
+    try:
+        make_folder(home)
+        if not (home / BELL).exists():
+            write_whole(home / BELL, (), PRIVATE)
+    except OSError as error:
+        raise unusable(home, error) from error
     return home
 
 
@@ -295,8 +334,13 @@ def rung_at(home: Path) -> int:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return what is in a file; an empty one holds nothing."""
-    with open(open_plain(path, os.O_RDONLY), "rb") as file:
-        content = file.read()
+    try:
+        with open(open_plain(path, os.O_RDONLY), "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _damaged(path, error) from error
     try:
         found = json.loads(content or b"{}")
     except ValueError as error:

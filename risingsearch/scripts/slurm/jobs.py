@@ -334,7 +334,7 @@ def _leave_running(out: Iterable[_Awaited]) -> None:
     running = []
     for each in out:
         assert each.placed is not None
-        if not each.placed.has_begun:
+        if not _may_have_begun(each.placed):
             each.placed.close()
         elif each.job_id:
             running.append(each.job_id)
@@ -345,6 +345,13 @@ def _leave_running(out: Iterable[_Awaited]) -> None:
         f"run takes them in; to end them as well: scancel {' '.join(sorted(running))}"
     )
     print(f"risingsearch: {msg}", file=sys.stderr)
+
+
+def _may_have_begun(placed: Placed) -> bool:
+    try:
+        return placed.has_begun
+    except SetupError:  # its file is damaged, which is why the search ends
+        return True
 
 
 def _closed() -> SetupError:

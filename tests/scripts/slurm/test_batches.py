@@ -1,5 +1,7 @@
 """The files of a batch are there for as long as one of its slices is waited for."""
 
+import json
+
 import pytest
 
 from risingsearch.errors import SetupError
@@ -11,6 +13,8 @@ from risingsearch.scripts.slurm.batches import (
     counted,
     make_home,
 )
+
+DAMAGED = r"0\.json is damaged .* remove it, and resume"
 
 
 @pytest.fixture
@@ -107,7 +111,51 @@ def test_of_a_directory_that_has_moved_only_what_is_trained_is_taken_in(home):
 def test_a_damaged_result_stops_the_search_and_says_which(home, content):
     batch = Batch.made(home, facts(home), [part(0)])
     batch.path(0).write_text(content)
-    with pytest.raises(
-        SetupError, match=r"0\.json is damaged .* remove it, and resume"
-    ):
+    with pytest.raises(SetupError, match=DAMAGED):
         batch.outcome(0)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"seconds": float("nan")},
+        {"seconds": -1.0},
+        {"startup": "soon"},
+        {"work": "../../elsewhere"},
+        {"work": ""},
+        {"error": "KeyboardInterrupt"},
+        {"message": 3},
+        {"results": [3]},
+        {"results": {}},
+    ],
+)
+def test_a_result_that_no_job_writes_is_damaged(home, forged):
+    batch = Batch.made(home, facts(home), [part(0)])
+    outcome = Outcome(1.5, [{"score": 0.1}], "training-x", startup=0.5)
+    batch.leave(0, outcome)
+    assert batch.outcome(0) == outcome
+    batch.leave(0, outcome._replace(**forged))
+    with pytest.raises(SetupError, match=DAMAGED):
+        batch.outcome(0)
+
+
+@pytest.mark.parametrize("change", [{"begin": "1"}, {"arm": None}, {"extra": 1}])
+def test_a_slice_that_no_search_writes_is_damaged(home, change):
+    batch = Batch.made(home, facts(home), [part(0)])
+    spec = json.loads((batch.folder / "slices.json").read_text())
+    spec["slices"][0] |= change
+    (batch.folder / "slices.json").write_text(json.dumps(spec))
+    with pytest.raises(SetupError, match=r"slices\.json is damaged"):
+        batch.read()
+
+
+def test_what_is_no_plain_file_is_damaged_and_no_folder_cannot_be_used(home):
+    batch = Batch.made(home, facts(home), [part(0)])
+    (batch.folder / "kept").symlink_to(batch.path(0))
+    (batch.folder / "kept").rename(batch.path(0))
+    with pytest.raises(SetupError, match="is damaged"):
+        batch.outcome(0)
+    home.parent.joinpath("other").mkdir()
+    home.parent.joinpath("other", "slurm").touch()
+    with pytest.raises(SetupError, match="cannot be used"):
+        make_home(home.parent / "other")

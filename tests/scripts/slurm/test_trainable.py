@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -310,3 +311,22 @@ def test_what_fails_on_a_full_disk_is_not_charged_once_there_is_room(
             own.train_epochs(run, 2)
     left = LeftOpen(own.home(0).parents[1] / FOLDER)
     assert left.claim(own._slice(run, 2)) is None
+
+
+def test_a_damaged_result_ends_the_search_with_that_error_alone(
+    training, pretended, tmp_path
+):
+    submit = pretended.submit
+
+    def damaged(script, arguments, command):
+        number = submit(script, arguments, command)
+        Batch(Path(command[4])).path(0).write_text('{"outcome": {"seco')
+        return number
+
+    own = training()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs_module.clients, "submit", damaged)
+        with pytest.raises(SetupError, match=r"0\.json is damaged"):
+            own.train_epochs(own.start({"lr": 0.1}, 70), 1)
+    with pytest.raises(SetupError, match=r"0\.json is damaged"):
+        training().train_epochs(own.start({"lr": 0.1}, 70), 1)
