@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
 import textwrap
@@ -59,16 +60,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has closed the pipe; Python flushes once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
     except (SearchFailedError, ExecutorFailedError) as error:
         return _failed(error, SEARCH_FAILED)
     except RisingSearchError as error:
         return _failed(error, BAD_INPUT)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        _write_no_more()
+        msg = "no space is left where the output goes: free some, or write it elsewhere"
+        print(f"risingsearch: {msg}", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt as error:
         print(f"risingsearch: {str(error) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return DONE
+
+
+def _write_no_more() -> None:
+    """Lead what Python writes when it ends, once more, to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Version(argparse.Action):

@@ -117,6 +117,12 @@ def _called(program: str, *arguments: str) -> str:
             "commands are, or with launcher: local"
         )
         raise SetupError(msg) from None
+    except OSError as error:
+        msg = (
+            f"{program} cannot be started ({error.strerror}): mend that, or take "
+            "launcher: local, and run the sweep again"
+        )
+        raise SetupError(msg) from error
     except subprocess.TimeoutExpired as error:
         msg = f"{program} has not answered for {LONGEST:g} seconds"
         raise NoAnswerError(msg) from error
@@ -125,8 +131,9 @@ def _called(program: str, *arguments: str) -> str:
     said = " ".join(done.stderr.split())
     if _is_silence(said, arguments):
         raise NoAnswerError(said)
+    reason = said[:LONGEST_MESSAGE] or f"without a word, exit {done.returncode}"
     msg = (
-        f"{program} refuses ({said[:LONGEST_MESSAGE]}): change what launcher asks for, "
+        f"{program} refuses ({reason}): change what launcher asks for, "
         "or workers, or take launcher: local, and run the sweep again"
     )
     raise SetupError(msg)

@@ -66,6 +66,20 @@ def test_where_there_is_no_slurm_it_says_so(tmp_path, monkeypatch):
         clients.listed()
 
 
+def test_a_program_that_cannot_be_started_is_named(tmp_path, monkeypatch):
+    (tmp_path / "sbatch").write_text("no program\0")
+    (tmp_path / "sbatch").chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SetupError, match="sbatch cannot be started"):
+        clients.submit(tmp_path / "job.sh", [], ["true"])
+
+
+def test_a_refusal_without_a_word_is_told_by_its_exit_status(program, tmp_path):
+    program("sbatch", "exit 9")
+    with pytest.raises(SetupError, match="without a word, exit 9"):
+        clients.submit(tmp_path / "job.sh", [], ["true"])
+
+
 def test_names_of_other_jobs_may_be_any_text(program):
     program(
         "squeue",
