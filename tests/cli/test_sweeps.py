@@ -135,7 +135,7 @@ def test_a_plan_says_what_is_opened_first_and_when_arms_are_judged(folder, capsy
 
 
 def test_a_timeout_alone_is_the_budget(folder, capsys):
-    by_the_clock = BASH_SWEEP.replace("budget: 24", "timeout: 0.2\ncandidates: 3")
+    by_the_clock = BASH_SWEEP.replace("budget: 24", "timeout: 0.2\ncandidates: 1000")
     Path("sweep.yaml").write_text(by_the_clock)
     assert main(["plan", "sweep.yaml", "--json"]) == 0
     assert told(capsys)["budget_wall_seconds"] == 0.2
