@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError(msg) from error
 
 
-class RisingTrainerCallback(TrainerCallback):
+class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
     """Evaluates, saves and stops at the end of an epoch, or after some steps.
 
     ``HuggingFaceTrainable`` adds it by itself.

@@ -30,7 +30,7 @@ def history(folder: Path, run_id: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _steps(content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]
+    from wandb.proto.wandb_internal_pb2 import Record
 
     for data in _records(content):
         record = Record.FromString(data)
