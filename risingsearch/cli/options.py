@@ -160,6 +160,9 @@ def _whole(text: str, low: int) -> int:
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Say what is wrong with a file that cannot be written."""
+    if path.is_dir():
+        msg = f"{path} cannot be written (it is a folder): name a file"
+        raise InvalidParameterError(msg)
     try:
         yield
     except OSError as error:

@@ -103,6 +103,8 @@ def last(run_dir: Path) -> Identity:
     """Return what a run was last given; a damaged file is a ``RunDirError``."""
     if (run_dir / FILE).is_symlink() or (run_dir / FILE).exists():
         saved: Identity = private_files.load(run_dir / FILE, _WHAT)
+        if not isinstance(saved, dict) or not isinstance(saved.get("sweep"), dict):
+            raise private_files.lost(run_dir / FILE, _WHAT, "is damaged")
         return _in_names_of_today(saved)
     return _in_names_of_today(_begun_with(run_dir))
 

@@ -43,7 +43,10 @@ def load(path: Path, what: str) -> Any:
         raise lost(path, what, f"cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest().encode() != checksum:
         raise lost(path, what, "is damaged")
-    return json.loads(content)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise lost(path, what, "is damaged") from error
 
 
 def lost(path: Path, what: str, problem: str) -> RunDirError:

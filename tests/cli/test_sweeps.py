@@ -1,6 +1,7 @@
 """A sweep from its file to its results, killed and interrupted in between."""
 
 import csv
+import hashlib
 import json
 import pickle
 import re
@@ -614,6 +615,17 @@ def test_what_a_run_goes_on_with_is_written_anew(folder, capsys):
     assert main(["resume", "runs/sweep"]) == 0
 
 
+@pytest.mark.parametrize("content", ["hello", "[" * 100_000, "[1]", '{"sweep": []}'])
+def test_forged_facts_of_a_run_are_written_anew(folder, capsys, content):
+    assert main(["run", "sweep.yaml"]) == 0
+    checksum = hashlib.sha256(content.encode()).hexdigest()
+    Path("runs", "sweep", "sweep.json").write_text(f"{checksum}\n{content}")
+    assert main(["resume", "runs/sweep"]) == 2
+    assert "is damaged: go on with risingsearch run" in capsys.readouterr().err
+    assert main(["run", "sweep.yaml"]) == 0
+    assert main(["resume", "runs/sweep"]) == 0
+
+
 def test_a_search_of_python_is_not_continued_by_the_command(tmp_path, capsys):
     functions = Functions(lambda params, seed: {}, lambda state: 0.5)
     RisingSearch(functions, [{"a": 1}], budget=4, run_dir=tmp_path / "run")
@@ -761,6 +773,9 @@ def test_a_file_that_cannot_be_written(folder, capsys):
         out = ["--format", kind, "--out", "none/epochs"]
         assert main(["export", "runs/sweep", *out]) == 2
         assert "none/epochs cannot be written" in capsys.readouterr().err
+    for place in (".", "/"):
+        assert main(["report", "runs/sweep", "--out", place]) == 2
+        assert f"{place} cannot be written (it is a folder)" in capsys.readouterr().err
 
 
 def test_values_of_several_kinds_in_a_table(folder, capsys):

@@ -60,7 +60,11 @@ class Slice(NamedTuple):
     def is_plausible(self) -> bool:
         """Whether a search may have written this, and nobody has changed it since."""
         numbers = (*self._identity, self.begin, self.slot)
-        return isinstance(self.params, dict) and all(type(n) is int for n in numbers)
+        return (
+            isinstance(self.params, dict)
+            and all(type(number) is int and number >= 0 for number in numbers)
+            and self.begin <= self.epoch < self.to_epoch
+        )
 
     @property
     def _identity(self) -> tuple[int, ...]:
@@ -88,8 +92,16 @@ class Outcome(NamedTuple):
             and isinstance(self.work, str)
             and (self.error is not None or _WORK.fullmatch(self.work) is not None)
             and isinstance(self.results, list)
-            and all(isinstance(each, dict) for each in self.results)
+            and all(
+                isinstance(each, dict) and type(each.get("score")) is float
+                for each in self.results
+            )
         )
+
+    def is_of(self, part: Slice) -> bool:
+        """Return whether these can be the epochs of a slice."""
+        fewest = 0 if self.error is not None or part.begin else 1
+        return fewest <= len(self.results) <= part.to_epoch - part.begin
 
 
 class Batch:
@@ -121,7 +133,8 @@ class Batch:
         try:
             slices = [Slice(**each) for each in spec["slices"]]
             facts = dict(spec["facts"])
-        except (KeyError, TypeError) as error:
+            Path(facts["arms"]).resolve()
+        except (KeyError, TypeError, ValueError) as error:
             raise _damaged(self.folder / SPEC, error) from error
         for part in slices:
             if not part.is_plausible:
@@ -230,6 +243,13 @@ class Placed(NamedTuple):
         """Whether its job has brought epochs back."""
         outcome = self.outcome
         return outcome is not None and outcome.error is None
+
+    def check(self, part: Slice, outcome: Outcome) -> None:
+        """Raise a ``SetupError`` where these cannot be the epochs of its slice."""
+        if not outcome.is_of(part):
+            n_results = len(outcome.results)
+            msg = f"{n_results} epochs came of {part.begin + 1} to {part.to_epoch}"
+            raise _damaged(self.batch.path(self.number), msg)
 
     def close(self) -> None:
         """Wait for it no more."""
@@ -343,7 +363,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise _damaged(path, error) from error
     try:
         found = json.loads(content or b"{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, error) from error
     if not isinstance(found, dict):
         raise _damaged(path, "it is no mapping")

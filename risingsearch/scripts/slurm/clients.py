@@ -50,7 +50,15 @@ Listed = dict[tuple[str, int], Element]
 def submit(script: Path, arguments: Sequence[str], command: Sequence[str]) -> str:
     """Submit a batch script, which gets the command; return the number of the job."""
     answer = _called("sbatch", "--parsable", *arguments, str(script), *command)
-    return answer.strip().partition(";")[0]
+    number = answer.strip().partition(";")[0]
+    if not re.fullmatch("[0-9]+", number):
+        said = " ".join(answer.split())[:LONGEST_MESSAGE]
+        msg = (
+            f"sbatch answers {said!r} in place of the number of a job: leave out the "
+            "option of launcher that makes it, and run the sweep again"
+        )
+        raise SetupError(msg)
+    return number
 
 
 def listed() -> Listed:

@@ -86,6 +86,7 @@ class AfterSlurm(CommandTrainable):
         self, run: ScriptRun, part: Slice, placed: Placed, outcome: Outcome
     ) -> StartedEpochs:
         """Return the epochs that a job has brought back, or raise what it has met."""
+        placed.check(part, outcome)
         count_seconds(outcome.seconds)
         if outcome.error == SetupError.__name__:
             placed.close()

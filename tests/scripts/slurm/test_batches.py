@@ -106,7 +106,14 @@ def test_of_a_directory_that_has_moved_only_what_is_trained_is_taken_in(home):
 
 
 @pytest.mark.parametrize(
-    "content", ['{"outcome": {"seco', "[1]", '{"outcome": 3}', '{"outcome": {"x": 1}}']
+    "content",
+    [
+        '{"outcome": {"seco',
+        "[1]",
+        '{"outcome": 3}',
+        '{"outcome": {"x": 1}}',
+        '{"outcome":' * 100_000,
+    ],
 )
 def test_a_damaged_result_stops_the_search_and_says_which(home, content):
     batch = Batch.made(home, facts(home), [part(0)])
@@ -127,6 +134,9 @@ def test_a_damaged_result_stops_the_search_and_says_which(home, content):
         {"message": 3},
         {"results": [3]},
         {"results": {}},
+        {"results": [{}]},
+        {"results": [{"score": "high"}]},
+        {"results": [{"score": 10**400}]},
     ],
 )
 def test_a_result_that_no_job_writes_is_damaged(home, forged):
@@ -139,7 +149,26 @@ def test_a_result_that_no_job_writes_is_damaged(home, forged):
         batch.outcome(0)
 
 
-@pytest.mark.parametrize("change", [{"begin": "1"}, {"arm": None}, {"extra": 1}])
+@pytest.mark.parametrize("n_results", [0, 3])
+def test_what_cannot_be_the_epochs_of_its_slice_is_damaged(home, n_results):
+    batch = Batch.made(home, facts(home), [part(0)])
+    batch.leave(0, Outcome(1.5, [{"score": 0.1}] * n_results, "training-x"))
+    _, placed = LeftOpen(home).claim(part(0))
+    with pytest.raises(SetupError, match=f"{n_results} epochs came of 1 to 2"):
+        placed.check(part(0), placed.outcome)
+
+
+@pytest.mark.parametrize("forged", [{}, {"arms": 3}, {"arms": "/run\0/arms"}])
+def test_facts_that_no_search_writes_are_damaged(home, forged):
+    batch = Batch.made(home, forged, [part(0)])
+    with pytest.raises(SetupError, match=r"slices\.json is damaged"):
+        batch.read()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"begin": "1"}, {"arm": None}, {"extra": 1}, {"begin": -5}, {"begin": 1}],
+)
 def test_a_slice_that_no_search_writes_is_damaged(home, change):
     batch = Batch.made(home, facts(home), [part(0)])
     spec = json.loads((batch.folder / "slices.json").read_text())

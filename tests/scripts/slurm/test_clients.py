@@ -80,6 +80,12 @@ def test_a_refusal_without_a_word_is_told_by_its_exit_status(program, tmp_path):
         clients.submit(tmp_path / "job.sh", [], ["true"])
 
 
+def test_what_is_no_number_is_no_job(program, tmp_path):
+    program("sbatch", "echo 'Usage: sbatch [OPTIONS...] executable'")
+    with pytest.raises(SetupError, match="answers 'Usage: sbatch"):
+        clients.submit(tmp_path / "job.sh", ["--h"], ["true"])
+
+
 def test_names_of_other_jobs_may_be_any_text(program):
     program(
         "squeue",
@@ -91,9 +97,9 @@ def test_names_of_other_jobs_may_be_any_text(program):
 
 def test_what_the_user_has_set_for_himself_hides_no_job(program, monkeypatch):
     for name in ("SQUEUE_NAMES", "SBATCH_ARRAY_INX", "SBATCH_PARTITION"):
-        monkeypatch.setenv(name, "other")
+        monkeypatch.setenv(name, "7")
     program("sbatch", 'echo "$SQUEUE_NAMES$SBATCH_ARRAY_INX$SBATCH_PARTITION"')
-    assert clients.submit("job.sh", [], ["true"]) == "other"
+    assert clients.submit("job.sh", [], ["true"]) == "7"
 
 
 @pytest.mark.parametrize("name", ["standby", "connect"])

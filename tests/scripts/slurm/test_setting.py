@@ -71,6 +71,7 @@ def test_the_gpus_of_a_worker_are_those_of_a_job():
         ({"requeue": 1}, "requeue must be true or false"),
         ({"options": ["-C fast"]}, "'-C fast' is no option: write each as one text"),
         ({"options": ["--wrap=rm"]}, "'--wrap=rm' is not yours to give"),
+        ({"options": ["--help"]}, "'--help' is not yours to give"),
         ({"options": ["--arr=0-9"]}, "'--arr=0-9' is not yours to give"),
         ({"time": 9, "options": ["--tim=5"]}, "time and the option '--tim=5' ask for"),
         ({"nodes": 2}, "launcher.slurm.nodes is no key of a sweep here"),
