@@ -39,6 +39,8 @@ BAD_INPUT = 2
 SEARCH_FAILED = 3
 INTERRUPTED = 130
 
+NO_SPACE = "no space is left where the output goes: free some, or write it elsewhere"
+
 WIDTH = 79
 HARD_SPACE = "\N{NO-BREAK SPACE}"
 
@@ -69,9 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise
         _write_no_more()
-        msg = "no space is left where the output goes: free some, or write it elsewhere"
-        print(f"risingsearch: {msg}", file=sys.stderr)
-        return BAD_INPUT
+        return _failed(NO_SPACE, BAD_INPUT)
     except KeyboardInterrupt as error:
         print(f"risingsearch: {str(error) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
@@ -198,6 +198,6 @@ def _demo(arguments: argparse.Namespace) -> None:
     print_json(result)
 
 
-def _failed(error: RisingSearchError, code: int) -> int:
+def _failed(error: RisingSearchError | str, code: int) -> int:
     print(f"risingsearch: {one_line(str(error))}", file=sys.stderr)
     return code

@@ -26,6 +26,7 @@ UNREACHABLE = (
 )
 """What Slurm says where its controller has not answered, in words of the message."""
 _FORM = "%j|%K|%i|%T|%M|%r"
+_SUBMITTED = re.compile(r"^(\d+)(?:;.*)?$", re.ASCII | re.MULTILINE)
 _MISLEADING = re.compile("SQUEUE_|SCANCEL_|SBATCH_(ARRAY_INX|WAIT)$")
 """Variables that would have the commands list, cancel or start other jobs."""
 
@@ -50,15 +51,15 @@ Listed = dict[tuple[str, int], Element]
 def submit(script: Path, arguments: Sequence[str], command: Sequence[str]) -> str:
     """Submit a batch script, which gets the command; return the number of the job."""
     answer = _called("sbatch", "--parsable", *arguments, str(script), *command)
-    number = answer.strip().partition(";")[0]
-    if not re.fullmatch("[0-9]+", number):
+    numbers = _SUBMITTED.findall(answer)  # a site may greet before that
+    if not numbers:
         said = " ".join(answer.split())[:LONGEST_MESSAGE]
         msg = (
             f"sbatch answers {said!r} in place of the number of a job: leave out the "
             "option of launcher that makes it, and run the sweep again"
         )
         raise SetupError(msg)
-    return number
+    return str(numbers[-1])
 
 
 def listed() -> Listed:

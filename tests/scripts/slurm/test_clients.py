@@ -34,8 +34,9 @@ def test_jobs_and_elements_of_arrays_are_listed_by_name_and_number(program):
     }
 
 
-def test_the_number_of_a_job_comes_without_its_cluster(program, tmp_path):
-    program("sbatch", "echo '12;west'")
+@pytest.mark.parametrize("greeting", ["", "Welcome to 7 nodes"])
+def test_the_number_of_a_job_comes_without_its_cluster(program, tmp_path, greeting):
+    program("sbatch", f"echo '{greeting}'; echo '12;west'")
     assert clients.submit(tmp_path / "job.sh", [], ["true"]) == "12"
 
 
