@@ -62,7 +62,7 @@ def pytest_runtest_setup(item):
         import torch
 
         if not torch.cuda.is_available():
-            pytest.skip("torch sees no GPU")
+            pytest.skip("it needs a GPU, and torch sees none on this machine")
 
 
 @pytest.fixture(scope="session")
