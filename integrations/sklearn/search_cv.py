@@ -164,10 +164,7 @@ class RisingSearchCV(
         Directory that keeps the search: after a crash the same call of ``fit`` goes on
         from there, and with other arguments or data it refuses. ``random_state`` must
         be an int. The models are unpickled, which can run any code: a directory that
-        belongs to another user, or that others can write to, is refused.
-    trust_run_dir : bool, default=False
-        Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
-        code as you.
+        another user owns, or that everybody may write to, is refused.
     checkpoints : str, optional
         URL of an object store for the checkpoints of ``run_dir``, such as
         "s3://bucket/runs/first"; see ``RisingSearch``.
@@ -278,7 +275,6 @@ class RisingSearchCV(
         steps_per_epoch: int = 1,
         resource: str | None = None,
         run_dir: Any = None,
-        trust_run_dir: bool = False,
         checkpoints: str | None = None,
         prior: Any = None,
         callbacks: Any = None,
@@ -309,7 +305,6 @@ class RisingSearchCV(
         self.steps_per_epoch = steps_per_epoch
         self.resource = resource
         self.run_dir = run_dir
-        self.trust_run_dir = trust_run_dir
         self.checkpoints = checkpoints
         self.prior = prior
         self.callbacks = callbacks
@@ -434,7 +429,6 @@ class RisingSearchCV(
             seed=seed,
             progress=self.verbose > 0,
             run_dir=self.run_dir,
-            trust_run_dir=self.trust_run_dir,
             checkpoints=self.checkpoints,
             prior=self.prior,
             callbacks=self.callbacks,

@@ -42,20 +42,6 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_trust(parser: argparse.ArgumentParser) -> None:
-    """Add ``--trust`` to a command that runs what a directory names, and say so."""
-    parser.description = (
-        f"{parser.description} Nothing is unpickled, but what a run directory holds "
-        "decides which command runs, and where. So one that belongs to another user, "
-        "or that others can write to, is refused."
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="accept it all the same: you trust them all to run code as you",
-    )
-
-
 def folder(text: str) -> Path:
     """Return a path that is a folder, or can become one."""
     path = Path(text)

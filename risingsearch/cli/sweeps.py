@@ -19,7 +19,6 @@ from risingsearch.cli.options import (
     Increase,
     add_command,
     add_json,
-    add_trust,
     amount,
     budget_or_increase,
     increase,
@@ -68,7 +67,6 @@ def add_commands(commands: Any) -> None:
         help=f"{BUDGET}; with a plus sign, so much more for a run that was begun",
     )
     _add_retry(run)
-    add_trust(run)
     resume = _add_run(commands, "resume", _resume, "continue a run, or extend it")
     resume.add_argument(
         "--budget",
@@ -77,7 +75,6 @@ def add_commands(commands: Any) -> None:
         help="add so much, in the unit of the budget or as +8h, +8wall-h or +20gpu-h",
     )
     _add_retry(resume)
-    add_trust(resume)
     add_json(resume)
     status = _add_run(commands, "status", _status, "show how far a run has come")
     add_json(status)
@@ -205,7 +202,6 @@ def _run(arguments: argparse.Namespace) -> None:
             run_dir,
             more=more,
             retry_failed=arguments.retry_failed,
-            trust_run_dir=arguments.trust,
             trackers=made_trackers,
         )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
@@ -227,7 +223,6 @@ def _resume(arguments: argparse.Namespace) -> None:
             run_dir,
             arguments.budget,
             retry_failed=arguments.retry_failed,
-            trust_run_dir=arguments.trust,
             trackers=made_trackers,
         )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)

@@ -18,7 +18,6 @@ from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
 from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.living import LivingTrainable, with_room_made
-from risingsearch.scripts.markers import RUNNING
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
 from risingsearch.scripts.slurm.batches import FOLDER as SLURM
 from risingsearch.scripts.slurm.batches import LeftOpen, make_home
@@ -32,8 +31,8 @@ from risingsearch.search.gpus import Placement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
+from risingsearch.storage.files import check_owner
 from risingsearch.storage.objects import OBJECTS
-from risingsearch.storage.permissions import check_only_own
 from risingsearch.storage.run_directory import (
     RunDirectory,
     holds_search,
@@ -57,20 +56,17 @@ def run_sweep(
     more: int | Budget | None = None,
     *,
     retry_failed: bool = False,
-    trust_run_dir: bool = False,
     trackers: Made = _no_trackers,
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
     The scripts run in ``cwd``, by default the current folder. ``more`` is added to the
     budget first, and ``retry_failed`` tries what has failed again. Nothing is
-    unpickled, but the directory says what runs, and where: one that others own or can
-    write to is refused unless ``trust_run_dir``. ``trackers`` makes those that the
-    sweep names. Returned are the result and the
-    checkpoint directory of the best arm.
+    unpickled, but the directory says what runs, and where: one that another user owns,
+    or that everybody may write to, is refused. ``trackers`` makes those that the sweep
+    names. Returned are the result and the checkpoint directory of the best arm.
     """
-    if not trust_run_dir:
-        check_only_own(run_dir, _scripts_files(run_dir))
+    check_owner(run_dir)
     cwd = Path.cwd() if cwd is None else cwd
     _check_place(run_dir, sweep)
     begun, before = identity.begun_with(run_dir), identity.last_known(run_dir)
@@ -100,7 +96,6 @@ def run_sweep(
         ],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
-        trust_run_dir=trust_run_dir,
         identity=now if begun is None else begun,
     )
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
@@ -252,7 +247,6 @@ def resume_sweep(
     added: float | Budget | None = None,
     *,
     retry_failed: bool = False,
-    trust_run_dir: bool = False,
     trackers: Made = _no_trackers,
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, as it was last run.
@@ -276,19 +270,8 @@ def resume_sweep(
         cwd,
         more,
         retry_failed=retry_failed,
-        trust_run_dir=trust_run_dir,
         trackers=trackers,
     )
-
-
-def _scripts_files(run_dir: Path) -> Iterator[Path]:
-    """Yield what scripts are given of a run directory, and what jobs bring back."""
-    arms, slurm = run_dir / ARMS, run_dir / SLURM
-    yield from (run_dir / environment.FILE, run_dir / identity.FILE, arms, slurm)
-    for pattern in ("arm-*", f"arm-*/{RUNNING}", "arm-*/epoch-*"):
-        yield from sorted(arms.glob(pattern))
-    for pattern in ("*", "*/*.json"):  # a log is read by nobody but people
-        yield from sorted(slurm.glob(pattern))
 
 
 class _CheckpointCleaner:

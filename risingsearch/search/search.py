@@ -55,8 +55,8 @@ from risingsearch.search.workers import (
     workers_of,
     workers_to_resume,
 )
+from risingsearch.storage.files import check_owner
 from risingsearch.storage.journal import Recorded, read_on
-from risingsearch.storage.permissions import check_only_own
 from risingsearch.storage.run_directory import (
     JOURNAL,
     RunDirectory,
@@ -79,7 +79,6 @@ PER_PROCESS = (
     "run_dir",
     "max_checkpoint_bytes",
     "checkpoints",
-    "trust_run_dir",
     "metric",
     "patience",
     "target_score",
@@ -158,9 +157,6 @@ class RisingSearch:
         of ``run_dir`` are kept, in a folder of their own; by default in ``run_dir``.
         The search goes on there, also on another machine. The credentials are those of
         the environment. A search that is resumed takes another URL if they have moved.
-    trust_run_dir : bool, default False
-        Open ``run_dir`` whoever owns it and can write to it: you trust them all to run
-        code as you.
     metric : str, optional
         What the score is called, in figures and reports: by default ``"score"``, or
         what it was called when the ``run_dir`` was begun.
@@ -252,7 +248,6 @@ class RisingSearch:
         run_dir: str | Path | None = None,
         max_checkpoint_bytes: int | None = None,
         checkpoints: str | None = None,
-        trust_run_dir: bool = False,
         metric: str | None = None,
         identity: Mapping[str, Any] | None = None,
         prior: Any = None,
@@ -317,8 +312,7 @@ class RisingSearch:
             header = arguments.header(self._seeds)
             header |= {"metric": metric or "score", "begun": begun}
             directory = RunDirectory(Path(run_dir), max_checkpoint_bytes, checkpoints)
-            if not trust_run_dir:
-                check_only_own(directory.path)
+            check_owner(directory.path)
             self._record.open(directory, header)
             self._key = run_key(directory.path, self._seeds.entropy)
         self._teller = Teller(
@@ -346,7 +340,6 @@ class RisingSearch:
         progress: bool = False,
         max_checkpoint_bytes: int | None = None,
         checkpoints: str | None = None,
-        trust_run_dir: bool = False,
     ) -> RisingSearch:
         """Return the search of a directory, where it was when its process ended.
 
@@ -357,14 +350,14 @@ class RisingSearch:
         Parameters
         ----------
         run_dir : path
-            The directory. It has to belong to you, and nobody else may write to it.
+            The directory. It must belong to you, and not be writable by everybody.
         trainable : Trainable
             The one that the search was made with.
         executor : concurrent.futures.Executor, optional
             Where jobs run; by default in this process, one after the other.
         policy, proposer : optional
             Needed where they were objects; a name is known.
-        callbacks, timeout, progress, max_checkpoint_bytes, trust_run_dir
+        callbacks, timeout, progress, max_checkpoint_bytes
             As for a new search.
         checkpoints : str, optional
             Where the checkpoints are now, if the object store has been moved.
@@ -378,11 +371,10 @@ class RisingSearch:
         Raises
         ------
         RunDirError
-            If there is no search, it is damaged, another process has it, or others own
-            it or can write to it.
+            If there is no search, it is damaged, another process has it, another user
+            owns the directory, or everybody may write to it.
         """
-        if not trust_run_dir:
-            check_only_own(Path(run_dir))
+        check_owner(Path(run_dir))
         header = saved_header(Path(run_dir))
         with understood(Path(run_dir)):
             _check_names(header)
@@ -400,7 +392,6 @@ class RisingSearch:
             run_dir=run_dir,
             max_checkpoint_bytes=max_checkpoint_bytes,
             checkpoints=checkpoints,
-            trust_run_dir=trust_run_dir,
         )
 
     @classmethod

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shlex
 import stat
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import IO
+
+from risingsearch.errors import RunDirError
 
 PRIVATE = 0o600
 """The mode of files that only their owner may read."""
@@ -44,6 +47,30 @@ def left_beside(path: Path) -> Iterable[Path]:
     Remove it only where nobody else can be writing.
     """
     return path.parent.glob(f"{path.name}*.tmp")
+
+
+def check_owner(folder: Path) -> None:
+    """Refuse a folder that another user owns, or that everybody may write to.
+
+    A search unpickles states from its folder, and runs the command named there. A
+    folder that does not exist yet is fine; Windows has no permissions to look at.
+    """
+    if os.name != "posix" or not folder.exists():
+        return
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        msg = (
+            f"{folder} belongs to another user (uid {status.st_uid}), and its files "
+            "can run code as you: run chown -R on it, or give a directory that you own"
+        )
+        raise RunDirError(msg)
+    if status.st_mode & stat.S_IWOTH:
+        msg = (
+            f"everybody may write to {folder} (mode {stat.S_IMODE(status.st_mode):o}), "
+            "and its files can run code as you: run chmod -R o-w "
+            f"{shlex.quote(str(folder))}"
+        )
+        raise RunDirError(msg)
 
 
 _KINDS = {

@@ -85,23 +85,6 @@ def test_a_run_is_for_its_owner_alone(sweep, umask):
             assert path.stat().st_mode & 0o077 == 0, path
 
 
-@pytest.mark.parametrize("way", ["run", "resume"])
-@pytest.mark.parametrize(
-    "name",
-    ["environment.json", "arms", "arms/arm-000000", "arms/arm-000000/epoch-000001"],
-)
-def test_what_scripts_are_given_is_nobody_else_s(sweep, capsys, name, way):
-    assert sweep() == 0
-    Path("run", name).chmod(0o777)
-    again = {
-        "run": lambda *more: main(["run", "sweep.yaml", "--run-dir", "run", *more]),
-        "resume": lambda *more: main(["resume", "run", *more]),
-    }[way]
-    assert again() == 2
-    assert f"{name} can be written by others" in capsys.readouterr().err
-    assert again("--trust") == 0
-
-
 def test_a_run_goes_on_with_its_values(sweep, capsys):
     assert sweep() == 0
     assert main(["resume", "run", "--budget", "+0.5"]) == 2

@@ -128,12 +128,11 @@ def test_processes_resume_too(tmp_path):
     assert resumed.history_["score"] == whole.history_["score"]
 
 
-def test_a_directory_that_others_can_write_to_is_opened_only_if_it_is_trusted(tmp_path):
-    first = searching(tmp_path).fit(X, y)
-    (tmp_path / "journal.jsonl").chmod(0o660)
-    with pytest.raises(RunDirError, match=r"written by others .*trust_run_dir=True"):
+def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path):
+    searching(tmp_path).fit(X, y)
+    tmp_path.chmod(0o777)
+    with pytest.raises(RunDirError, match="everybody may write to"):
         searching(tmp_path).fit(X, y)
-    assert searching(tmp_path, trust_run_dir=True).fit(X, y).history_ == first.history_
 
 
 def test_with_the_models_in_an_object_store_a_copy_of_the_directory_goes_on(tmp_path):
