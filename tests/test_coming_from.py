@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from risingsearch.cli.main import main
+from risingsearch.scripts.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "coming-from.md"
@@ -142,8 +142,8 @@ def test_the_script_of_a_wandb_sweep_runs_as_it_was(tmp_path):
 def test_import_sweep_writes_the_file_of_a_wandb_sweep(capsys):
     options = ["--budget", "300", "--max-epochs", "10"]
     assert main(["import-sweep", str(THERE / "wandb_sweep.yaml"), *options]) == 0
-    written = yaml.safe_load(capsys.readouterr().out)
-    assert written == yaml.safe_load((HERE / "wandb_sweep.yaml").read_text())
+    written = load_yaml(capsys.readouterr().out)
+    assert written == load_yaml((HERE / "wandb_sweep.yaml").read_text())
 
 
 def test_a_wandb_sweep_runs_with_this_search(tmp_path, monkeypatch, capsys):

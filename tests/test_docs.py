@@ -16,7 +16,6 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-import yaml
 from threadpoolctl import threadpool_limits
 
 mpl.use("Agg")
@@ -26,6 +25,7 @@ from matplotlib import pyplot as plt
 from risingsearch.cli.main import _parser, main
 from risingsearch.policies import list_policies, resolve_policy
 from risingsearch.scripts.sweep import Sweep, checked_sweep
+from risingsearch.scripts.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -113,7 +113,7 @@ def test_every_block_is_of_a_kind_that_is_checked(page):
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_yaml_block_is_a_sweep(page):
     for _, text, _ in blocks(page, "yaml"):
-        assert checked_sweep(yaml.safe_load(text), page.name).draw()
+        assert checked_sweep(load_yaml(text), page.name).draw()
 
 
 def test_the_whole_script_of_the_command_line_is_searched_over(

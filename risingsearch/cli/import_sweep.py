@@ -39,7 +39,7 @@ def add_import(commands: Any) -> None:
 
 def _import(arguments: argparse.Namespace) -> None:
     from risingsearch.scripts.wandb_sweep import imported
-    from risingsearch.scripts.yaml_loader import dump_yaml, read_yaml
+    from risingsearch.scripts.yaml_files import dump_yaml, read_yaml
 
     path = arguments.wandb
 

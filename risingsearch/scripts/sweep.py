@@ -29,7 +29,7 @@ try:
     from pydantic_core import PydanticKnownError
 
     from risingsearch.scripts.problems import problems_of
-    from risingsearch.scripts.yaml_loader import read_yaml
+    from risingsearch.scripts.yaml_files import read_yaml
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
