@@ -109,6 +109,15 @@ def installed(session: nox.Session, kind: str) -> None:
 
 
 @nox.session(python=OLDEST_PYTHON)
+def demo(session: nox.Session) -> None:
+    """Play the README's demo from the source distribution."""
+    sdist = _built(session, "*.tar.gz").resolve().as_uri()
+    session.install(f"risingsearch[plot,sklearn] @ {sdist}")
+    session.chdir(session.create_tmp())
+    session.run("risingsearch", "demo")
+
+
+@nox.session(python=OLDEST_PYTHON)
 @nox.parametrize(
     "part", [name for name, part in PARTS.items() if part.with_oldest is not None]
 )

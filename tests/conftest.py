@@ -12,6 +12,7 @@ os.environ.pop("RISINGSEARCH_HISTORY", None)
 
 import numpy as np
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from risingsearch.policies import POLICIES, policy_info
 from risingsearch.simulation import engine, plan
@@ -40,6 +41,28 @@ NEEDED = {
 def pytest_xdist_auto_num_workers():
     """Run one worker more than there are cores: many tests wait for other processes."""
     return (os.cpu_count() or 1) + 1
+
+
+class OneWorkerForAFile(LoadScopeScheduling):
+    """Keeps the tests of a file together: one worker imports and sets up for them.
+
+    Those of Ray share one session, over all of their files; the pages of the
+    documentation share nothing.
+    """
+
+    TOGETHER = ("tests/integrations/ray/", "tests/integrations/torch/")
+    APART = ("tests/test_docs.py",)
+
+    def _split_scope(self, nodeid):
+        for folder in self.TOGETHER:
+            if nodeid.startswith(folder):
+                return folder
+        return nodeid if nodeid.startswith(self.APART) else nodeid.split("::")[0]
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Replace the way in which ``--dist`` hands out tests."""
+    return OneWorkerForAFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,10 @@
-"""What is installed is what the repository holds, and the documents tell the truth."""
+"""The package as a whole: what is installed, imported, drawn and run by ``.ci/run``."""
 
+import ast
 import doctest
 import importlib
+import importlib.metadata
+import inspect
 import os
 import re
 import shutil
@@ -18,16 +21,14 @@ from pathlib import Path
 
 import pytest
 
+import risingsearch
+from risingsearch.errors import RisingSearchError
 from risingsearch.testing import check_policy
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
-EXTRAS = PROJECT["optional-dependencies"]
 UNPACKED = (ROOT / "PKG-INFO").exists()  # from a source distribution: it holds no link
-
-OLDEST = " ".join(line.replace(">=", "==") for line in PROJECT["dependencies"])
 
 FOLDERS = (
     ".ci", ".github", "benchmarks", "docs", "examples", "integrations", "risingsearch",
@@ -44,6 +45,7 @@ FILES = (
     "noxfile.py",
     "pyproject.toml",
 )
+HEAVY = ["numpy", "scipy", "sklearn", "torch", "optuna", "ray", "numba", "matplotlib"]
 
 TEST_COMMAND = (
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
@@ -65,19 +67,155 @@ def source_files(pattern):
     return files
 
 
+def run_python(code):
+    """Run code in a fresh interpreter; return what it printed."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class TestPublicNames:
+    def test_the_three_lists_of_public_names_agree_and_are_sorted(self):
+        tree = ast.parse(inspect.getsource(risingsearch))
+        (block,) = [
+            node
+            for node in tree.body
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        ]
+        shown = {alias.name: line.module for line in block.body for alias in line.names}
+        assert shown == risingsearch._MODULES
+        assert list(risingsearch._MODULES) == risingsearch.__all__
+        kind_and_name = [
+            (not name.isupper(), not name[0].isupper(), name)
+            for name in risingsearch.__all__
+        ]
+        assert kind_and_name == sorted(kind_and_name)
+
+    @pytest.mark.parametrize("name", risingsearch.__all__)
+    def test_every_public_name_resolves(self, name):
+        public = getattr(risingsearch, name)
+        assert name in dir(risingsearch)
+        if inspect.isclass(public) or inspect.isfunction(public):
+            assert public.__name__ == name
+            assert inspect.getdoc(public)
+
+    def test_every_error_is_public(self):
+        errors = [RisingSearchError]
+        for error in errors:
+            errors += error.__subclasses__()
+        ours = {e.__name__ for e in errors if e.__module__ == "risingsearch.errors"}
+        assert ours <= set(risingsearch.__all__)
+
+    def test_an_unknown_name_is_an_attribute_error(self):
+        with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+            risingsearch.Nothing  # noqa: B018
+
+    def test_the_version_is_the_one_that_is_installed(self):
+        assert risingsearch.__version__ == importlib.metadata.version("risingsearch")
+
+
+class TestImports:
+    @pytest.mark.parametrize(
+        ("module", "loads"),
+        [
+            ("", []),
+            (".cli.main", []),
+            (".policies", ["numpy"]),
+            (".scheduling.scheduler", ["numpy"]),
+            (".search.search", ["numpy"]),
+            (".plotting", ["numpy"]),
+        ],
+    )
+    def test_importing_loads_nothing_heavy(self, module, loads):
+        printed = run_python(
+            "import sys\n"
+            "before = set(sys.modules)\n"
+            f"import risingsearch{module}\n"
+            f"print(*(set(sys.modules) - before) & set({HEAVY!r}))\n"
+        )
+        assert printed.split() == loads
+
+    def test_without_scikit_learn_its_adapter_names_the_command(self):
+        printed = run_python(
+            "import sys\n"
+            "for name in ('joblib', 'scipy', 'sklearn', 'threadpoolctl'):\n"
+            "    sys.modules[name] = None\n"
+            "import risingsearch\n"
+            "try:\n"
+            "    risingsearch.RisingSearchCV\n"
+            "except risingsearch.MissingDependencyError as error:\n"
+            "    print(error)\n"
+        )
+        assert 'pip install "risingsearch[sklearn]"' in printed
+
+    def test_adapters_never_hide_the_frameworks_they_are_named_after(self):
+        printed = run_python(
+            "import sys, pathlib\n"
+            "import risingsearch.integrations.sklearn\n"
+            "import sklearn\n"
+            "print([p for p in sys.path if pathlib.Path(p).name == 'integrations'])\n"
+            "print(sklearn.__version__)\n"
+        )
+        on_path, version = printed.splitlines()
+        assert on_path == "[]"
+        assert version
+
+    def test_optional_modules_imported_by_name_are_these(self):
+        found = set()
+        for name, path in source_files("*.py").items():
+            for module in re.findall(r"import_module\(\"(\w+)", path.read_text()):
+                found.add((name.removesuffix(".py"), module))
+        assert found == {
+            ("risingsearch/curves/smooth", "statsmodels"),
+            ("risingsearch/integrations/optuna/proposer", "optuna"),
+            ("risingsearch/simulation/engine", "numba"),
+        }
+
+
+class TestLayout:
+    """The picture of the house in CONTRIBUTING.md shows the folders that there are."""
+
+    HOUSES = ("risingsearch", "integrations", "benchmarks")
+    ROOM = re.compile(r"^((?:[|] {3}| {4}|[|]-- |`-- )*)(\w+)/(?: |$)")
+    INDENT = 4  # characters for each level of the tree
+
+    @pytest.fixture
+    def drawing(self):
+        text = (ROOT / "CONTRIBUTING.md").read_text()
+        return re.search(r"^## The layout$.*?^```\n(.*?)^```$", text, re.M | re.S)[1]
+
+    @pytest.fixture
+    def drawn(self, drawing):
+        path, folders = [], []
+        for line in filter(None, drawing.splitlines()):
+            indent, name = self.ROOM.match(line).groups()
+            path[len(indent) // self.INDENT :] = [name]
+            folders.append("/".join(path))
+        return folders
+
+    def test_the_picture_shows_every_room_and_no_other(self, drawn):
+        there = {
+            module.parent.relative_to(ROOT).as_posix()
+            for house in self.HOUSES
+            for module in (ROOT / house).rglob("*.py")
+            if "integrations" not in module.relative_to(ROOT / house).parts
+        }
+        assert sorted(drawn) == sorted(there)
+
+    def test_the_root_of_the_package_holds_the_modules_named_there(self, drawing):
+        named = re.search(r"^risingsearch/ +([\w, ]+): no other module", drawing, re.M)
+        modules = (ROOT / "risingsearch").glob("*.py")
+        assert {f"{name}.py" for name in named[1].split(", ")} == {
+            path.name for path in modules
+        }
+
+
 class TestMetadata:
     def test_every_package_is_listed(self):
         found = [str(Path(init).parent) for init in source_files("__init__.py")]
         packages = sorted(package.replace("/", ".") for package in found)
-        assert SETUPTOOLS["packages"] == packages
-
-    def test_the_adapters_come_from_their_own_folder(self):
-        mapping = {"risingsearch.integrations": "integrations"}
-        assert SETUPTOOLS["package-dir"] == mapping
-
-    def test_the_package_is_marked_as_typed(self):
-        assert "py.typed" in SETUPTOOLS["package-data"]["risingsearch"]
-        assert (ROOT / "risingsearch" / "py.typed").is_file()
+        assert PYPROJECT["tool"]["setuptools"]["packages"] == packages
 
     def test_the_link_for_type_checkers_is_relative(self):
         link = ROOT / "risingsearch" / "integrations"
@@ -88,18 +226,8 @@ class TestMetadata:
         names = [re.match(r"[\w.-]+", line)[0] for line in PROJECT["dependencies"]]
         assert names == ["filelock", "numpy"]
 
-    def test_the_extras_exist(self):
-        assert set(EXTRAS) == {
-            "all", "bench", "cli", "configspace", "dask", "docs", "mlflow", "notebook",
-            "object-stores", "optuna", "plot", "ray", "serve", "sim", "sklearn",
-            "slurm", "tensorboard", "test", "torch", "wandb",
-        }  # fmt: skip
-
     def test_the_tests_pin_torch(self):
-        assert "torch==2.13.0" in EXTRAS["test"]
-
-    def test_the_command_is_installed(self):
-        assert PROJECT["scripts"] == {"risingsearch": "risingsearch.cli.main:main"}
+        assert "torch==2.13.0" in PROJECT["optional-dependencies"]["test"]
 
 
 def build(kind, source, out):
@@ -129,15 +257,12 @@ def copy_sources(to):
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory):
-    """Return the names of our files, and the source distribution of them, unpacked."""
+    """Return the names of our files, and the unpacked source distribution."""
     folder = tmp_path_factory.mktemp("sdist")
     copy_sources(folder / "source")
     paths = [path for path in (folder / "source").rglob("*") if path.is_file()]
     names = {path.relative_to(folder / "source").as_posix() for path in paths}
-    for name in (
-        "risingsearch/__pycache__", "tests/golden/__pycache__", "docs/generated",
-        "docs/_build",
-    ):  # fmt: skip
+    for name in ("risingsearch/__pycache__", "docs/generated", "docs/_build"):
         (folder / "source" / name).mkdir()
         (folder / "source" / name / "left.pyc").touch()
     (folder / "out").mkdir()
@@ -147,52 +272,35 @@ def sdist(tmp_path_factory):
     return names, unpacked
 
 
-def test_a_source_distribution_holds_every_file_once(sdist):
-    names, unpacked = sdist
-    found = {
-        path.relative_to(unpacked).as_posix()
-        for path in unpacked.rglob("*")
-        if path.is_file() and "risingsearch.egg-info" not in path.parts
-    }
-    assert found == names | {"PKG-INFO", "setup.cfg"}
+class TestDistributions:
+    def test_a_source_distribution_holds_every_file_once(self, sdist):
+        names, unpacked = sdist
+        found = {
+            path.relative_to(unpacked).as_posix()
+            for path in unpacked.rglob("*")
+            if path.is_file() and "risingsearch.egg-info" not in path.parts
+        }
+        assert found == names | {"PKG-INFO", "setup.cfg"}
 
-
-@pytest.mark.parametrize("source", ["checkout", "checkout without its link", "sdist"])
-def test_a_wheel_holds_every_module_under_the_name_it_is_imported_by(
-    tmp_path, sdist, source
-):
-    if source == "sdist":
-        shutil.copytree(sdist[1], tmp_path / "source")
-    else:
-        copy_sources(tmp_path / "source")
-    if source == "checkout without its link":
-        (tmp_path / "source" / "risingsearch" / "integrations").unlink(missing_ok=True)
-    (tmp_path / "out").mkdir()
-    wheel = zipfile.ZipFile(build("wheel", tmp_path / "source", tmp_path / "out"))
-    with wheel:
-        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    page = (ROOT / "risingsearch" / "plotting" / "page").iterdir()
-    assert names == {
-        *source_files("*.py"),
-        *(f"risingsearch/plotting/page/{file.name}" for file in page),
-        "risingsearch/py.typed",
-    }
-    assert "risingsearch/integrations/sklearn/__init__.py" in names
-
-
-def test_adapters_never_hide_the_frameworks_they_are_named_after():
-    code = (
-        "import sys, pathlib\n"
-        "import risingsearch.integrations.sklearn\n"
-        "import sklearn\n"
-        "print(*[p for p in sys.path if pathlib.Path(p).name == 'integrations'])\n"
-        "print(sklearn.__version__)\n"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    on_path, version = done.stdout.splitlines()
-    assert on_path == ""
-    assert version
+    @pytest.mark.parametrize("source", ["checkout", "sdist"])
+    def test_a_wheel_holds_every_module_under_the_name_it_is_imported_by(
+        self, tmp_path, sdist, source
+    ):
+        if source == "sdist":
+            shutil.copytree(sdist[1], tmp_path / "source")
+        else:
+            copy_sources(tmp_path / "source")
+        (tmp_path / "out").mkdir()
+        wheel = zipfile.ZipFile(build("wheel", tmp_path / "source", tmp_path / "out"))
+        with wheel:
+            names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        page = (ROOT / "risingsearch" / "plotting" / "page").iterdir()
+        assert names == {
+            *source_files("*.py"),
+            *(f"risingsearch/plotting/page/{file.name}" for file in page),
+            "risingsearch/py.typed",
+        }
+        assert "risingsearch/integrations/sklearn/__init__.py" in names
 
 
 class TestReadme:
@@ -207,9 +315,8 @@ class TestReadme:
         assert f">{PROJECT['license']}<" in (images / "licence.svg").read_text()
 
     def test_the_pictures_are_there_and_light(self):
-        named = re.findall(
-            r'(?:src|srcset)="([^"]+)"', (ROOT / "README.md").read_text()
-        )
+        readme = (ROOT / "README.md").read_text()
+        named = re.findall(r'(?:src|srcset)="([^"]+)"', readme)
         assert len(named) == 2
         assert sum((ROOT / name).stat().st_size for name in named) < 200_000
 
@@ -262,27 +369,18 @@ class TestContinuousIntegration:
         ".github/workflows/tests.yml",
         "check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff",
         "python -m sphinx -W -b html docs docs/_build/html",
-        "pytest -m slow --numprocesses=2 -p no:cacheprovider",
     )
     PUBLISHED = (
         "python3 -m venv BUILT/tools",
-        "pip install build twine check-wheel-contents",
-        "python -m build --outdir BUILT",
+        "pip install uv",
+        "uv pip install --python BUILT/tools build twine check-wheel-contents",
+        "python -m build --installer uv --outdir BUILT",
         "twine check --strict BUILT/risingsearch-0.tar.gz BUILT/risingsearch-0.whl",
         "check-wheel-contents BUILT/risingsearch-0.whl",
-        "pip wheel --no-deps --wheel-dir BUILT/pip .",
-        "python3 -m venv .venv",
-        "pip install -e .[sklearn,plot]",
-        "risingsearch demo",
-        "python3 -m venv BUILT/empty",
-        "pip install BUILT/risingsearch-0.whl",
+        "uv venv BUILT/empty",
+        "uv pip install --python BUILT/empty BUILT/risingsearch-0.whl",
         "python -I .ci/installed.py",
         "risingsearch policies",
-        "python3 -m venv BUILT/oldest",
-        f"pip install BUILT/risingsearch-0.whl {OLDEST} pytest pytest-xdist",
-        "python -I .ci/installed.py",
-        "pytest tests/storage tests/scheduling/test_scheduler.py "
-        "tests/search/test_search.py tests/search/test_workers.py",
     )
     LANES = (TESTED, CHECKED, PUBLISHED)
     TOOL = """#!/bin/sh
@@ -295,8 +393,8 @@ class TestContinuousIntegration:
         test "$call" != "$BROKEN" || { echo "broken: $call" && exit 1; }
         case "$call" in
         "python3 -m venv "*) mkdir -p "$3/bin" && cp -p "$TOOLS"/* "$3/bin" ;;
-        "python -m build "*) touch "$4/risingsearch-0.whl" && mkdir "$TMPDIR/sdist" &&
-            tar -czf "$4/risingsearch-0.tar.gz" -C "$TMPDIR" sdist ;;
+        "uv venv "*) mkdir -p "$2/bin" && cp -p "$TOOLS"/* "$2/bin" ;;
+        "python -m build "*) touch "$6/risingsearch-0.whl" "$6/risingsearch-0.tar.gz" ;;
         esac
         """
     POSTGRES = """#!/bin/sh
@@ -319,7 +417,6 @@ class TestContinuousIntegration:
         checkout = tmp_path / "checkout"
         (checkout / ".ci").mkdir(parents=True)
         shutil.copy(ROOT / ".ci" / "run", checkout / ".ci")
-        shutil.copy(ROOT / "pyproject.toml", checkout)
         scripts = {
             checkout / ".ci" / "postgres": self.POSTGRES,
             checkout / ".ci" / "slurm": self.SLURM,
@@ -353,19 +450,17 @@ class TestContinuousIntegration:
 
         return start
 
-    def test_is_executable(self):
-        assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
-
-    @pytest.mark.parametrize("command", [TEST_COMMAND, DEMO_COMMAND])
-    def test_runs_the_commands_of_the_readme(self, command):
-        lines = (ROOT / ".ci" / "run").read_text().splitlines()
-        assert command in [line.strip() for line in lines]
-
     @staticmethod
     def in_order(steps, calls):
         """Return whether the steps are among the calls, in their order."""
         following = iter(calls)
         return all(step in following for step in steps)
+
+    def test_is_executable_and_runs_the_readmes_command(self):
+        script = ROOT / ".ci" / "run"
+        assert script.stat().st_mode & stat.S_IXUSR
+        lines = [line.strip() for line in script.read_text().splitlines()]
+        assert TEST_COMMAND in lines
 
     def test_runs_all_lanes_in_order_beside_an_older_environment(
         self, start, calls, tmp_path
@@ -380,26 +475,23 @@ class TestContinuousIntegration:
         for lane in self.LANES:
             assert self.in_order(lane, made)
         assert self.in_order(("pip install -e .[test]", *self.CHECKED), made)
-        assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["sdist"]
+        assert list((tmp_path / "tmp").iterdir()) == []
 
-    @pytest.mark.parametrize("step", dict.fromkeys(sum(LANES, ())))
+    @pytest.mark.parametrize("step", [TESTED[1], TESTED[2], *CHECKED, PUBLISHED[-2]])
     def test_a_failure_ends_its_lane_and_is_shown(self, start, calls, step):
         run = start(broken=step)
         said, _ = run.communicate()
         assert run.returncode == 1, said
         assert f"broken: {step}\n" in said
-        ended = [
-            lane[: lane.index(step) + 1] if step in lane else lane
-            for lane in self.LANES
-        ]
-        database, cluster, *made, last = calls()
-        assert (database, cluster) == ("postgres start", "slurm")
-        assert last == "postgres stop"
-        assert any(self.in_order(lane, made) for lane in ended if step in lane)
-        assert Counter(made) <= Counter(sum(ended, ()))
+        [lane] = [lane for lane in self.LANES if step in lane]
+        made = calls()
+        assert made[-1] == "postgres stop"
+        assert self.in_order(lane[: lane.index(step) + 1], made)
+        after = set(lane[lane.index(step) + 1 :])
+        assert not after & set(made)
 
     @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
-    @pytest.mark.parametrize("step", ["pytest", "risingsearch demo"])
+    @pytest.mark.parametrize("step", ["pytest", "risingsearch policies"])
     def test_a_signal_leaves_nothing_behind(self, start, calls, number, step, tmp_path):
         run = start(hanging=step)
         while step not in calls():
@@ -409,21 +501,4 @@ class TestContinuousIntegration:
         run.communicate()  # returns when no process holds its output any more
         assert run.returncode == 128 + number
         assert calls()[-1] == "postgres stop"
-        assert not [
-            path for path in (tmp_path / "tmp").iterdir() if path.name != "sdist"
-        ]
-
-
-class TestRooms:
-    """What import-linter, whose contracts ``.ci/run`` checks, cannot see."""
-
-    def test_what_is_imported_by_a_text_is_known(self):
-        found = set()
-        for name, path in source_files("*.py").items():
-            for module in re.findall(r"import_module\(\"(\w+)", path.read_text()):
-                found.add((name.removesuffix(".py"), module))
-        assert found == {
-            ("risingsearch/curves/smooth", "statsmodels"),
-            ("risingsearch/integrations/optuna/proposer", "optuna"),
-            ("risingsearch/simulation/engine", "numba"),
-        }
+        assert list((tmp_path / "tmp").iterdir()) == []
