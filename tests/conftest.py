@@ -7,8 +7,6 @@ from pathlib import Path
 
 # The tests run side by side: a library with a thread per core would keep them waiting.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Nor do they write to the history of whoever runs them, or read it.
-os.environ.pop("RISINGSEARCH_HISTORY", None)
 
 import numpy as np
 import pytest

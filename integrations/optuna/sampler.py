@@ -152,9 +152,9 @@ class RisingSampler(BaseSampler):
     UnknownNameError
         If there is no such policy or parameter.
     PriorError
-        If an earlier search cannot be read or has too few runs, or no history is kept;
-        on the second arm, if nothing can be learnt from it for the parameters that the
-        first one had. That trial has failed then.
+        If an earlier search cannot be read or has too few runs; on the second arm,
+        if nothing can be learnt from it for the parameters that the first one had. That
+        trial has failed then.
     StorageError
         On the first trial, if another process searches in the same SQLite database.
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import risingsearch
-from risingsearch.cli.history import add_history
 from risingsearch.cli.import_sweep import add_import
 from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import (
@@ -136,7 +135,6 @@ def _parser() -> argparse.ArgumentParser:
     add_import(commands)
     add_watch(commands)
     add_serve(commands)
-    add_history(commands)
     return parser
 
 

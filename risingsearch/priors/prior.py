@@ -5,17 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from risingsearch.checks import checked_flag, shown
 from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
-from risingsearch.priors.history import HISTORY, history_of
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.runs import Asked
-from risingsearch.priors.sources import searches_in
+from risingsearch.priors.sources import RunFolder, searches_in
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,7 @@ class Prior:
     Parameters
     ----------
     searches : sequence
-        Sources as ``earlier_searches`` reads them, and "history" for those in the
-        user's history that share parameters; a path of that name is "./history".
+        Sources as ``earlier_searches`` reads them.
     skip_unusable : bool, default False
         Whether to go on, with a warning, without those that cannot be read or from
         which nothing can be learnt here; by default they are an error.
@@ -58,47 +55,41 @@ class Prior:
 
 
 def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
-    """Return the earlier searches of a ``prior``, those that can be learnt from here.
+    """Return the earlier searches of a ``prior`` that the candidates can learn from.
 
     Parameters
     ----------
     prior : None, Prior, a source or a list of sources
-        See ``earlier_searches`` for what a source is; "history" stands for those in
-        the user's history that share parameters, the newest that there is room for
-        after all others.
+        See ``earlier_searches`` for the sources. Of a folder of run directories, those
+        are taken that share a parameter with the candidates; a RuntimeWarning names the
+        others and says why they are skipped.
     candidates : sequence of dict
         The configurations of the new search.
 
     Raises
     ------
     PriorError
-        If one cannot be read or nothing can be learnt from it for these candidates,
-        unless the ``Prior`` says to skip it.
+        If a source cannot be read or nothing can be learnt from it for these
+        candidates, unless the ``Prior`` says to skip it.
     """
     prior = _as_prior(prior)
     names = frozenset(name for params in candidates for name in params)
-    found = _read(prior, lambda search: _usable(search, candidates, names), names)
-    if any(_is_history(source) for source in prior.searches):
-        room = max(0, MOST_SEARCHES - len(found))
-        found += _unless_skipped(prior, lambda: history_of(candidates, room))
+    read = _read(prior, lambda search: _usable(search, candidates, names), names)
+    found = [search for source in read for search in _searches(source)]
     return told_apart(_most_alike(_each_once(found), names))
 
 
 def prior_as_data(prior: Any) -> Prior:
-    """Return a ``prior`` whose sources are read, where candidates are not known yet.
+    """Return a ``prior`` whose sources are read before the candidates are known.
 
     Raises
     ------
     PriorError
-        If one cannot be read or has too few runs, or no history is kept, unless the
-        ``Prior`` says to skip it.
+        If a source cannot be read or has too few runs, unless the ``Prior`` says to
+        skip it.
     """
     prior = _as_prior(prior)
-    read: list[Any] = [*_read(prior, _large_enough)]
-    if any(_is_history(source) for source in prior.searches):
-        # What of it can be used depends on the candidates; that it is kept does not.
-        read += _unless_skipped(prior, lambda: history_of([], 0) or [HISTORY])
-    return Prior(read, prior.skip_unusable)
+    return Prior(_read(prior, _large_enough), prior.skip_unusable)
 
 
 def _as_prior(prior: Any) -> Prior:
@@ -123,41 +114,45 @@ def _read(
     prior: Prior,
     usable: Callable[[EarlierSearch], EarlierSearch],
     names: frozenset[str] = frozenset(),
-) -> list[EarlierSearch]:
-    """Return what the sources hold, for a search with parameters of these names."""
+) -> list[EarlierSearch | RunFolder]:
+    """Return the usable searches of all sources, for parameters of these names."""
     asked = Asked(parameters=names)
-    found: list[EarlierSearch] = []
+    found: list[EarlierSearch | RunFolder] = []
     for source in prior.searches:
-        if not _is_history(source):
-            found += _unless_skipped(prior, partial(_usable_in, source, asked, usable))
+        try:
+            for search in searches_in(source, asked):
+                if isinstance(search, RunFolder):
+                    found.append(_usable_of(search, usable))
+                else:
+                    found.append(usable(search))
+        except PriorError as error:
+            if not prior.skip_unusable:
+                raise
+            msg = f"goes on without an earlier search: {error}"
+            warnings.warn(msg, RuntimeWarning, stacklevel=4)
     return found
 
 
-def _usable_in(
-    source: Any, asked: Asked, usable: Callable[[EarlierSearch], EarlierSearch]
-) -> list[EarlierSearch]:
-    return [usable(search) for search in searches_in(source, asked)]
+def _usable_of(
+    folder: RunFolder, usable: Callable[[EarlierSearch], EarlierSearch]
+) -> RunFolder:
+    """Return the usable searches of a folder; a warning says why others are not."""
+    searches, skipped = [], list(folder.skipped)
+    for search in folder.searches:
+        try:
+            searches.append(usable(search))
+        except PriorError as error:
+            skipped.append(str(error))
+    return RunFolder(folder.path, searches, skipped).announced()
+
+
+def _searches(read: EarlierSearch | RunFolder) -> list[EarlierSearch]:
+    return read.searches if isinstance(read, RunFolder) else [read]
 
 
 def _each_once(found: Iterable[EarlierSearch]) -> list[EarlierSearch]:
     """Return the searches without those that are there already, under their name."""
     return list({(search.name, search.digest()): search for search in found}.values())
-
-
-def _unless_skipped(prior: Prior, read: Callable[[], list[Any]]) -> list[Any]:
-    """Return what is read; nothing, with a warning, where that may be skipped."""
-    try:
-        return read()
-    except PriorError as error:
-        if not prior.skip_unusable:
-            raise
-        msg = f"goes on without an earlier search: {error}"
-        warnings.warn(msg, RuntimeWarning, stacklevel=4)
-        return []
-
-
-def _is_history(source: Any) -> bool:
-    return isinstance(source, str) and source == HISTORY
 
 
 def _large_enough(search: EarlierSearch) -> EarlierSearch:

@@ -91,8 +91,7 @@ def chosen(score: str | None, names: Sequence[str], where: str) -> str:
     risingsearch.errors.PriorError: runs.csv: any of its 2 columns and metrics could be
     the score: name one of them with score=, of 'loss', 'auc' (in Python: from
     risingsearch.priors import earlier_searches, and prior=earlier_searches(...,
-    score='loss'); in a sweep: an item of prior with path and score; for risingsearch
-    history add: --score)
+    score='loss'); in a sweep: an item of prior with path and score)
     """
     if score in names:
         return str(score)
@@ -136,8 +135,7 @@ def known_direction(
     risingsearch.errors.PriorError: runs.csv: nothing says which values of its score
     'quality' are better: say direction='maximize' or direction='minimize' (in Python:
     from risingsearch.priors import earlier_searches, and prior=earlier_searches(...,
-    direction='maximize'); in a sweep: an item of prior with path and direction; for
-    risingsearch history add: --direction)
+    direction='maximize'); in a sweep: an item of prior with path and direction)
     """
     if said is not None and asked.direction not in (None, said):
         msg = (
@@ -162,7 +160,7 @@ def _said_as(argument: str, value: str) -> str:
     return (
         "in Python: from risingsearch.priors import earlier_searches, and "
         f"prior=earlier_searches(..., {argument}={value!r}); in a sweep: an item of "
-        f"prior with path and {argument}; for risingsearch history add: --{argument}"
+        f"prior with path and {argument}"
     )
 
 

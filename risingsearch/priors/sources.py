@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors import mlflow_runs, ray_results
 from risingsearch.priors.earlier import EarlierSearch, told_apart
 from risingsearch.priors.folders import begins_with, subfolders
-from risingsearch.priors.history import HISTORY, all_of_history
 from risingsearch.priors.results import is_unfitted, no_results, of_fitted, of_result
 from risingsearch.priors.run_directories import is_run_directory, of_run_directory
 from risingsearch.priors.runs import Asked, known_direction
@@ -23,13 +23,55 @@ from risingsearch.priors.table_files import SUFFIXES, table_in, table_of
 from risingsearch.priors.tables import of_table
 
 DIRECTIONS = ("maximize", "minimize")
+_NAMED = 5  # skipped searches in a message
 _SQLITE = b"SQLite format 3\0"
 _ALLOWED = (
     "a SearchResult, a fitted search of scikit-learn's kind, an Optuna study or its "
-    "storage URL, a pandas DataFrame, 'history', or the path of a run_dir, of a folder "
+    "storage URL, a pandas DataFrame, or the path of a run_dir, of a folder "
     "of Ray Tune or MLflow, or of a CSV, TSV or parquet file (several of them are a "
     "list for prior=)"
 )
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The searches in the run directories of a folder, of which any may be unusable.
+
+    Parameters
+    ----------
+    path : str
+        The folder.
+    searches : list of EarlierSearch
+        Those that can be used.
+    skipped : list of str, optional
+        Why others cannot be used, each with its name.
+    """
+
+    path: str
+    searches: list[EarlierSearch]
+    skipped: list[str] = field(default_factory=list)
+
+    def announced(self) -> RunFolder:
+        """Return the folder without skipped searches, after a warning about them.
+
+        Raises
+        ------
+        PriorError
+            If no search is left.
+        """
+        if not self.skipped:
+            return self
+        n, reasons = len(self.skipped), "; ".join(self.skipped[:_NAMED])
+        reasons += f"; and {n - _NAMED} more" if n > _NAMED else ""
+        if not self.searches:
+            msg = f"{self.path}: none of its {n} searches can be used: {reasons}"
+            raise PriorError(msg)
+        msg = (
+            f"{self.path}: {n} of its {n + len(self.searches)} searches are skipped: "
+            f"{reasons}"
+        )
+        warnings.warn(msg, RuntimeWarning, stacklevel=5)
+        return RunFolder(self.path, self.searches)
 
 
 @dataclass(frozen=True)
@@ -67,8 +109,6 @@ def earlier_searches(
         One of
 
         - an ``EarlierSearch``, which is returned as it is;
-        - "history": all searches in the user's history, the newest first; a path of
-          that name is "./history";
         - a ``SearchResult``, a fitted ``RisingSearchCV``, or a fitted search of
           scikit-learn, by its ``cv_results_``;
         - an Optuna study, or the storage URL of a database, in which every study is
@@ -97,7 +137,7 @@ def earlier_searches(
     Returns
     -------
     list of EarlierSearch
-        At least one, but for a history that is empty.
+        At least one.
 
     Raises
     ------
@@ -118,10 +158,13 @@ def earlier_searches(
     >>> earlier.params[0], earlier.scores
     ({'rate': 0.1, 'kind': 'a'}, array([-0.5, -0.4, nan]))
     """
-    return searches_in(source, _checked(score, direction, name))
+    found: list[EarlierSearch] = []
+    for one in searches_in(source, _checked(score, direction, name)):
+        found += one.announced().searches if isinstance(one, RunFolder) else [one]
+    return found
 
 
-def searches_in(source: Any, asked: Asked) -> list[EarlierSearch]:
+def searches_in(source: Any, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
     """Return the earlier searches in a source; see ``earlier_searches``."""
     try:
         return _searches(source, asked)
@@ -140,11 +183,11 @@ def _checked(score: Any, direction: Any, name: Any) -> Asked:
     return Asked(score, direction, name)
 
 
-def _searches(source: Any, asked: Asked) -> list[EarlierSearch]:
+def _searches(source: Any, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
+    if isinstance(source, RunFolder):
+        return [source]
     if isinstance(source, EarlierSearch):
         return [_as_asked(source, asked)]
-    if isinstance(source, str) and source == HISTORY:
-        return told_apart([_as_asked(one, asked) for one in all_of_history()])
     if isinstance(source, Source):
         own = _checked(source.score, source.direction, source.name)
         return _searches(source.source, own._replace(parameters=asked.parameters))
@@ -194,7 +237,7 @@ def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
     return told_apart(read_studies(url, read))
 
 
-def _of_path(path: Path, asked: Asked) -> list[EarlierSearch]:
+def _of_path(path: Path, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
     try:
         path = path.resolve(strict=True)
         mode = path.stat().st_mode
@@ -212,20 +255,27 @@ def _of_path(path: Path, asked: Asked) -> list[EarlierSearch]:
     raise PriorError(msg)
 
 
-def _of_folder(folder: Path, asked: Asked) -> list[EarlierSearch]:
+def _of_folder(folder: Path, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
     """Return the search that a folder holds, or those of the folders in it."""
     own = _in_folder(folder, asked)
     if own is not None:
         return [own]
-    inner = [_in_folder(one, asked) for one in subfolders(folder)]
-    found = [search for search in inner if search is not None]
-    if not found:
+    found: list[EarlierSearch] = []
+    skipped: list[str] = []
+    for one in subfolders(folder):
+        try:
+            search = _in_folder(one, asked)
+        except PriorError as error:
+            skipped.append(str(error))
+        else:
+            found += [search] if search is not None else []
+    if not found and not skipped:
         msg = (
             f"an earlier search is {_ALLOWED}; {folder} is none of them, and has none "
             "in its folders"
         )
         raise PriorError(msg)
-    return told_apart(found)
+    return [RunFolder(str(folder), told_apart(found), skipped)]
 
 
 def _in_folder(folder: Path, asked: Asked) -> EarlierSearch | None:

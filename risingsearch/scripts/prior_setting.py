@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from risingsearch.errors import missing
 from risingsearch.priors import Prior
-from risingsearch.priors.history import HISTORY
 from risingsearch.priors.sources import Source
 
 try:
@@ -26,10 +25,8 @@ class EarlierSetting(Strict):
     direction: Literal["maximize", "minimize"] | None = None
     name: Annotated[Text, Field(min_length=1)] | None = None
 
-    def source(self, folder: Path) -> Source | str:
+    def source(self, folder: Path) -> Source:
         """As a search takes it; a path is one from this folder."""
-        if self.path == HISTORY:
-            return HISTORY
         is_url = "://" in self.path
         where = self.path if is_url else folder / self.path
         return Source(where, self.score, self.direction, self.name)

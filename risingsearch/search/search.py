@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import hashlib
 import inspect
 import math
 import secrets
@@ -23,7 +24,6 @@ from risingsearch.errors import (
 )
 from risingsearch.policies import Policy
 from risingsearch.priors import read_prior
-from risingsearch.priors.history import run_key
 from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.scheduling.units import budget_of
@@ -39,7 +39,6 @@ from risingsearch.search.arguments import (
 )
 from risingsearch.search.callbacks import Callback, Teller, checked_callbacks
 from risingsearch.search.enqueued import with_enqueued
-from risingsearch.search.finished import keep_in_history
 from risingsearch.search.loop import Loop
 from risingsearch.search.playback import RecordedOpenings
 from risingsearch.search.record import Record
@@ -165,12 +164,11 @@ class RisingSearch:
         of the data: JSON values.
     prior : Prior, source or list of sources, optional
         Earlier searches to learn from: which candidates are opened first. A run
-        directory, a ``SearchResult``, a fitted ``RisingSearchCV``, an Optuna study, a
-        table of runs and more; see ``risingsearch.priors.earlier_searches``. They are
-        read as data, when the search begins; one that is in ``run_dir`` goes on with
-        those that it was begun with. "history" takes the finished searches of the
-        folder that the environment variable ``RISINGSEARCH_HISTORY`` names, as far as
-        they share parameters; a path of that name is given as "./history".
+        directory or a folder of them, a ``SearchResult``, a fitted ``RisingSearchCV``,
+        an Optuna study, a table of runs and more; see
+        ``risingsearch.priors.earlier_searches``. They are read as data when the search
+        begins; a search that is resumed from ``run_dir`` keeps those that it was begun
+        with.
     min_epochs : int, default 1
         Epochs of an arm before it is judged: one that is opened trains for so many
         before the policy turns away from it. For curves that bloom late.
@@ -290,7 +288,7 @@ class RisingSearch:
         self.scheduler = arguments.scheduler(
             self._seeds, patience=patience, target_score=target_score
         )
-        self._key = secrets.token_hex(8)  # in the history
+        self._key = secrets.token_hex(8)
         self._record = Record(
             self.trainable,
             self.candidates,
@@ -314,7 +312,7 @@ class RisingSearch:
             directory = RunDirectory(Path(run_dir), max_checkpoint_bytes, checkpoints)
             check_owner(directory.path)
             self._record.open(directory, header)
-            self._key = run_key(directory.path, self._seeds.entropy)
+            self._key = _key_of(directory.path, self._seeds.entropy)
         self._teller = Teller(
             lambda: self.callbacks,
             lambda: self.scheduler,
@@ -458,9 +456,6 @@ class RisingSearch:
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
 
-        Where the environment variable ``RISINGSEARCH_HISTORY`` names a folder, what was
-        found is then kept there, for later searches with ``prior="history"``.
-
         After an exception of a callback, ``run`` goes on where it broke off; jobs still
         in flight are recorded then. Without an executor, Ctrl-C stops at the end of the
         epoch in training, and nothing is lost; a second one does not wait. With an
@@ -493,17 +488,7 @@ class RisingSearch:
         gave_up = self._loop.gave_up
         if gave_up or self.scheduler.best_arm is None:
             raise self._record.all_failed(self._loop.first_job, early=gave_up)
-        result = self.result()
-        if not self._loop.stopped or self.scheduler.stop_reason is not None:
-            directory = self._record.directory
-            keep_in_history(
-                result,
-                self.trainable,
-                key=self._key,
-                run_dir=None if directory is None else directory.path,
-                max_epochs=self.scheduler.max_epochs,
-            )
-        return result
+        return self.result()
 
     def held(self) -> AbstractContextManager[None]:
         """Keep other processes out of ``run_dir`` until the end of a ``with`` block.
@@ -721,3 +706,9 @@ def _check_names(header: Mapping[str, Any]) -> None:
 
 def _not_trained(*_: Any) -> Any:
     """Stand for a trainable in a search that only shows its result."""
+
+
+def _key_of(run_dir: Path, entropy: object) -> str:
+    """Return the key of the search in a run directory, the same when it is resumed."""
+    text = f"{run_dir.resolve()}\0{entropy}"
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -13,7 +13,6 @@ from recorded_models import LastUnopened, Rising
 from risingsearch import InvalidParameterError, RisingSearch, StateError
 from risingsearch.cli.main import main
 from risingsearch.policies import UCB1, ThompsonGaussian
-from risingsearch.priors.history import SETTING, history_of, read_history
 from risingsearch.scheduling.policy_choice import FIRST_AUTO
 from risingsearch.scripts.identity import last
 
@@ -167,26 +166,3 @@ def test_the_same_sweep_goes_on_with_its_keys_of_today(tmp_path, monkeypatch):
     (tmp_path / "sweep.yaml").write_text(json.dumps(today))
     assert main(["run", "sweep.yaml", "--run-dir", str(run_dir)]) == 0
     assert recorded.outcome_of(RisingSearch.saved_result(run_dir)) == expected
-
-
-def test_a_history_is_read_and_learnt_from(monkeypatch):
-    entries, damaged = read_history(HERE / "history")
-    assert damaged == []
-    assert {
-        entry.name: (entry.n_runs, entry.best_score, entry.search.direction)
-        for entry in entries
-    } == {
-        "first sweep": (9, 0.5, "maximize"),
-        "search of rate, kind, units, cap": (9, 0.00048828125, "minimize"),
-        "runs.csv": (5, 0.4, "minimize"),
-        "study study": (5, -0.4812893194050143, None),  # its direction was not kept
-        "study night": (5, 0.4812893194050143, "minimize"),
-    }
-    assert entries[0].search.metric == "value"
-    sweep = next(entry.search for entry in entries if entry.name == "first sweep")
-    assert sweep.params[4]["units"] == (3, 2)
-    assert sweep.params[4]["cap"] == float("inf")
-    monkeypatch.setenv(SETTING, str(HERE / "history"))
-    candidates = [{"rate": 2.0**-k, "kind": "ab"[k % 2]} for k in range(9)]
-    names = [search.name for search in history_of(candidates)]
-    assert names == [entry.search.name for entry in entries]

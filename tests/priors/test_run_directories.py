@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from risingsearch.errors import PriorError
-from risingsearch.priors import earlier_searches
+from risingsearch.priors import earlier_searches, read_prior
 from risingsearch.storage import lock
 from risingsearch.storage.journal import create
 
@@ -107,6 +107,25 @@ def test_folder_of_run_directories_holds_a_search_each(make_search, tmp_path):
         make_search(run_dir=tmp_path / name).run()
     names = [earlier.name for earlier in earlier_searches(tmp_path)]
     assert names == ["first", "second"]
+
+
+def test_of_a_folder_those_that_share_parameters_are_taken(make_search, tmp_path):
+    make_search(run_dir=tmp_path / "first").run()
+    other = [{"depth": depth, "top": 0.5, "kind": "a"} for depth in range(6)]
+    make_search(other, run_dir=tmp_path / "other").run()
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "journal.jsonl").write_bytes(b"{}\n")
+    wanted = [{"top": k / 20} for k in range(20)]
+    skipped = "2 of its 3 searches are skipped: .*torn.*; other: nothing of it can be"
+    with pytest.warns(RuntimeWarning, match=skipped):
+        [found] = read_prior(tmp_path, wanted)
+    assert found.name == "first"
+    with pytest.warns(RuntimeWarning, match="1 of its 3 searches are skipped"):
+        both = earlier_searches(tmp_path)
+    assert [earlier.name for earlier in both] == ["first", "other"]
+    foreign = [{"width": k} for k in range(20)]
+    with pytest.raises(PriorError, match="none of its 3 searches can be used: "):
+        read_prior(tmp_path, foreign)
 
 
 @pytest.mark.parametrize(

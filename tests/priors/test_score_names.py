@@ -55,6 +55,5 @@ def test_of_several_one_is_asked_for_with_what_to_write(tmp_path):
         "from risingsearch.priors import earlier_searches",
         "earlier_searches(..., score='loss')",
         "an item of prior with path and score",
-        "--score",
     ):
         assert words in str(caught.value)

@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 
 from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors import EarlierSearch, earlier_searches, read_prior
-from risingsearch.priors.history import SETTING
 
 
 def test_earlier_search_is_returned_as_it_is():
@@ -29,19 +28,6 @@ def test_a_model_or_a_list_is_told_what_is_allowed(model):
     for read in (earlier_searches, lambda prior: read_prior([[prior]], [{"rate": 1}])):
         with pytest.raises(PriorError, match=allowed):
             read(model)
-
-
-def test_history_is_the_same_word_here_as_in_prior(make_search, tmp_path, monkeypatch):
-    monkeypatch.delenv(SETTING, raising=False)
-    with pytest.raises(PriorError, match=f"set the environment variable {SETTING}"):
-        earlier_searches("history")
-    monkeypatch.setenv(SETTING, str(tmp_path))
-    assert earlier_searches("history") == []
-    make_search(run_dir=tmp_path.parent / "first").run()
-    make_search(direction="minimize").run()
-    second, first = earlier_searches("history")
-    assert first.name.startswith("first ")
-    assert second.direction == "minimize"
 
 
 def test_a_score_cannot_be_asked_of_what_is_read_already():

@@ -1,7 +1,6 @@
 """A study that learns from earlier searches: what it opens first, and what it shows."""
 
 import pickle
-from datetime import UTC, datetime
 
 import numpy as np
 import optuna
@@ -10,7 +9,6 @@ import pytest
 import risingsearch.integrations.optuna as rising
 from risingsearch.errors import PriorError
 from risingsearch.priors import EarlierSearch, Prior, earlier_searches
-from risingsearch.priors.history import Entry, write_entry
 
 
 def earlier(best=0.3, name="May", **more):
@@ -233,12 +231,10 @@ def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(
 
 
 def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
-    make_study, monkeypatch, tmp_path
+    make_study,
 ):
-    monkeypatch.delenv("RISINGSEARCH_HISTORY", raising=False)
     few = EarlierSearch("few", [{"x": 0.1}] * 3, [np.array([0.5])] * 3)
     for prior, words in (
-        ("history", "needs a history, and none is kept"),
         (few, "few: nothing of it can be used here: it needs 4 runs, and has 3"),
         (optuna.create_study(), "of its 0 runs, none has"),
     ):
@@ -247,8 +243,6 @@ def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
         with pytest.warns(RuntimeWarning, match="goes on without") as caught:
             make_study(prior=Prior([prior], skip_unusable=True))
         assert len(caught) == 1
-    monkeypatch.setenv("RISINGSEARCH_HISTORY", str(tmp_path))
-    make_study(prior="history")
 
 
 def late(best=0.3, name="late"):
@@ -266,15 +260,9 @@ def decided(objective, make_study, prior):
     ]
 
 
-def test_the_curves_of_the_history_count_as_any_others(
-    objective, make_study, monkeypatch, tmp_path
-):
-    now = datetime(2026, 5, 1, tzinfo=UTC)
-    write_entry(tmp_path, Entry.of(late(), "0" * 16, "late", now))
-    monkeypatch.setenv("RISINGSEARCH_HISTORY", str(tmp_path))
-    by_history = decided(objective, make_study, "history")
-    assert by_history == decided(objective, make_study, late())
-    assert by_history != decided(objective, make_study, earlier())
+def test_earlier_curves_count(objective, make_study):
+    with_late = decided(objective, make_study, late())
+    assert with_late != decided(objective, make_study, earlier())
 
 
 def test_the_curves_of_a_search_that_is_skipped_count_for_nothing(
