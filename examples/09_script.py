@@ -38,7 +38,7 @@ parameters:
   rate: {{type: log-uniform, low: 1e-4, high: 1e-1}}
 budget: 24
 max_epochs: 8
-slice: 2
+epochs_per_job: 2
 seed: 0
 """)
 

@@ -103,7 +103,7 @@ class RisingSampler(BaseSampler):
         Arms at most, at least 1: as many as there are configurations, or as you have
         room for checkpoints. Workers that open one at the same moment can exceed it.
         By default the policy decides over how many the budget is best spread.
-    slice : int, optional
+    epochs_per_job : int, optional
         Epochs of a slice, at least 1. By default the policy decides.
     error_score : float, optional
         What a failed epoch counts as; by default the worst score so far.
@@ -191,7 +191,7 @@ class RisingSampler(BaseSampler):
         policy_params: dict[str, Any] | None = None,
         base: BaseSampler | None = None,
         n_arms: int | None = None,
-        slice: int | None = None,
+        epochs_per_job: int | None = None,
         error_score: float | None = None,
         max_failures: int = 0,
         score_range: tuple[float, float] | None = None,
@@ -227,7 +227,7 @@ class RisingSampler(BaseSampler):
         self._enqueued.check_fits(self._n_arms)
         self._policy = chosen
         self._options: dict[str, Any] = {
-            "slice": slice,
+            "epochs_per_job": epochs_per_job,
             "error_score": error_score,
             "max_failures": max_failures,
             "score_range": score_range,

@@ -56,7 +56,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         Parameters of the policy.
     objective : {"best", "sum"}, default "best"
         What ``policy="auto"`` aims at.
-    slice : int, optional
+    epochs_per_job : int, optional
         Epochs until the next decision, at least 1. By default the policy decides.
     n_jobs : int, optional
         Trials that train at the same time at most, at least 1. By default as many as
@@ -111,7 +111,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         policy: Any = "auto",
         policy_params: dict[str, Any] | None = None,
         objective: str = "best",
-        slice: int | None = None,
+        epochs_per_job: int | None = None,
         n_jobs: int | None = None,
         order: str | None = None,
         error_score: float | None = None,
@@ -134,7 +134,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             "policy_params": policy_params,
             "max_epochs": max_epochs,
             "objective": objective,
-            "slice": slice,
+            "epochs_per_job": epochs_per_job,
             "n_jobs": n_jobs,
             "order": order,
             "error_score": error_score,

@@ -438,7 +438,7 @@ class RisingSearchCV(
             enqueue=first,
             max_failures=self.max_failures,
             metric=self._metric_name(),
-            identity=identity_of(folds, self.random_state) if keeps else None,
+            fingerprint=identity_of(folds, self.random_state) if keeps else None,
         )
 
     def _prepare(

@@ -387,7 +387,7 @@ def _sweep_of(run_dir: Path) -> Mapping[str, Any] | None:
 def _is_of_sweep(run_dir: Path) -> bool:
     from risingsearch.storage.run_directory import saved_header
 
-    return "sweep" in (saved_header(run_dir)["settings"].get("identity") or {})
+    return "sweep" in (saved_header(run_dir)["settings"].get("fingerprint") or {})
 
 
 def _metric_of(sweep: Mapping[str, Any]) -> str:

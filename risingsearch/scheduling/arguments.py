@@ -48,7 +48,7 @@ class Arguments:
     max_epochs: int | None
     policy_params: Mapping[str, Any] | None
     objective: str
-    slice: int | None
+    epochs_per_job: int | None
     direction: str
     order: str
     n_jobs: int | None
@@ -73,7 +73,7 @@ class Arguments:
         checked_choice("order", self.order, ("completion", "ask"))
         if self.n_jobs is None and self.order == "ask":
             self.n_jobs = 1
-        for name in ("n_jobs", "slice", "max_epochs"):
+        for name in ("n_jobs", "epochs_per_job", "max_epochs"):
             if (value := getattr(self, name)) is not None:
                 setattr(self, name, checked_int(name, value, 1))
         self.epoch_costs = checked_epoch_costs(self.epoch_costs, self.max_epochs)
@@ -159,7 +159,7 @@ class Arguments:
             "policy_params": {name: repr(value) for name, value in params.items()},
             "n_arms": self.n_arms,
             "max_epochs": self.max_epochs,
-            "slice": self.slice,
+            "epochs_per_job": self.epochs_per_job,
             "direction": self.direction,
             "order": self.order,
             "n_jobs": self.n_jobs,

@@ -21,7 +21,7 @@ SHORT_LOOKS = "auto-with-short-looks"
 """What ``"auto"`` was in those that do not say that a first look is a slice."""
 AUTOS = ("auto", SHORT_LOOKS, FIRST_AUTO)
 LOOKS = {"looks": "slices"}
-"""What they say where a search has a ``slice``."""
+"""What they say where a search has a ``epochs_per_job``."""
 
 SHORTEST_LOOK = "shortest_look"
 """The parameter of a policy that says how long it looks at a new arm at least."""
@@ -57,7 +57,7 @@ def choose_policy(
     objective: str = "best",
     parameters: Mapping[str, Any] | None = None,
     min_epochs: int = 1,
-    slice: int | None = None,
+    epochs_per_job: int | None = None,
     proposals: bool = True,
 ) -> PolicyChoice:
     """Return the policy that a name stands for in a search.
@@ -67,7 +67,7 @@ def choose_policy(
     candidates than the budget opens where configurations can be proposed.
 
     A policy that plans its first looks at arms takes ``min_epochs`` as their length, or
-    ``slice`` where that is more: no first job is shorter than either.
+    ``epochs_per_job`` where that is more: no first job is shorter than either.
     Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
     whether it can be proposed which configuration is opened.
 
@@ -85,7 +85,7 @@ def choose_policy(
         return _first_auto(horizon, limit, n_arms, given, proposals)
     is_auto = policy in AUTOS
     name = resolve_policy("auto" if is_auto else policy, objective)
-    look = min_epochs if policy == SHORT_LOOKS else max(min_epochs, slice or 1)
+    look = min_epochs if policy == SHORT_LOOKS else max(min_epochs, epochs_per_job or 1)
     if look > 1 and plans_looks(name):
         given = {SHORTEST_LOOK: look} | given
     chosen = _sized(name, horizon, limit, given)
@@ -166,7 +166,7 @@ def recommended_candidates(
     max_epochs: int | None,
     policy_params: Mapping[str, Any] | None,
     min_epochs: int = 1,
-    slice: int | None = None,
+    epochs_per_job: int | None = None,
 ) -> int | None:
     """Return how many configurations the policy's own rule asks for.
 
@@ -181,7 +181,7 @@ def recommended_candidates(
         objective=objective,
         parameters=policy_params,
         min_epochs=min_epochs,
-        slice=slice,
+        epochs_per_job=epochs_per_job,
     )
     return chosen.n_candidates
 

@@ -84,7 +84,7 @@ class Scheduler(SchedulerView):
     objective : {"best", "sum"}, default "best"
         What ``policy="auto"`` aims at: the best model at the end, or the sum of all
         scores.
-    slice : int, optional
+    epochs_per_job : int, optional
         Epochs of a job, at least 1. By default the policy decides. The default policy
         opens fewer arms where that makes its first looks at them longer; where ``tell``
         is told that jobs start slowly, and the budget is not in epochs, it makes them
@@ -127,8 +127,8 @@ class Scheduler(SchedulerView):
         proportion.
     min_epochs : int, default 1
         Epochs before an arm is judged, at least 1 and at most ``max_epochs``: the first
-        job of an arm is as long at least, whatever ``slice`` says, and no arm is opened
-        that the rest of the budget cannot train so long.
+        job of an arm is at least as long, also if ``epochs_per_job`` is smaller, and no
+        arm is opened that the rest of the budget cannot train so long.
     patience : int, optional
         Epochs of the whole search, failed ones included, without a new best score after
         which it ends; at least 1. Jobs in flight are still told. It begins anew with
@@ -172,7 +172,7 @@ class Scheduler(SchedulerView):
         max_epochs: int | None = None,
         policy_params: dict[str, Any] | None = None,
         objective: str = "best",
-        slice: int | None = None,
+        epochs_per_job: int | None = None,
         direction: str = "maximize",
         seed: int | None = None,
         *,
@@ -198,10 +198,18 @@ class Scheduler(SchedulerView):
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
         self.policy_params, self.objective = given.policy_params, given.objective
         self.direction, self.score_range = given.direction, given.score_range
-        self.order, self.n_jobs, self.slice = given.order, given.n_jobs, given.slice
+        self.order, self.n_jobs, self.epochs_per_job = (
+            given.order,
+            given.n_jobs,
+            given.epochs_per_job,
+        )
         self.max_failures, self.epoch_costs = given.max_failures, given.epoch_costs
         self._budget = open_budget(
-            given.budget, given.n_arms, given.n_jobs, given.epoch_costs, given.slice
+            given.budget,
+            given.n_arms,
+            given.n_jobs,
+            given.epoch_costs,
+            given.epochs_per_job,
         )
         self._rng = np.random.default_rng(checked_seed(seed))
         n_known = getattr(proposer, "n_arms", self.n_arms)
@@ -229,7 +237,7 @@ class Scheduler(SchedulerView):
             objective=given.objective,
             parameters=given.policy_params,
             min_epochs=given.min_epochs,
-            slice=given.slice,
+            epochs_per_job=given.epochs_per_job,
             proposals=proposer is not None,
         )
         self._name = policy
@@ -265,7 +273,12 @@ class Scheduler(SchedulerView):
         parts = (self._policy, self._records, self._budget, self._jobs)
         self._undo = Undo((*parts, Draws(self._rng)))
         self._decider = Decider(
-            *parts, self._proposer, self._rng, given.slice, given.openings, self._undo
+            *parts,
+            self._proposer,
+            self._rng,
+            given.epochs_per_job,
+            given.openings,
+            self._undo,
         )
         self._recorder = Recorder(*parts)
         self._saved = SavedState(*parts, self._decider, self._rng)
@@ -709,7 +722,9 @@ class Scheduler(SchedulerView):
         if self._name in AUTOS:
             search = state.get("search", {})
             is_first = search.get("policy") in FIRST_RULES
-            is_second = self.slice is not None and not LOOKS.items() <= search.items()
+            is_second = (
+                self.epochs_per_job is not None and not LOOKS.items() <= search.items()
+            )
             later = SHORT_LOOKS if is_second else "auto"
             self._rename(FIRST_AUTO if is_first else later)
 
@@ -742,7 +757,9 @@ class Scheduler(SchedulerView):
     @property
     def _looks_for_a_slice(self) -> bool:
         named = self._name not in ("", SHORT_LOOKS)
-        return self.slice is not None and named and plans_looks(self.policy_name)
+        return (
+            self.epochs_per_job is not None and named and plans_looks(self.policy_name)
+        )
 
     # ----------------------------------------------------------- decisions and results
 

@@ -52,7 +52,7 @@ def digest_of(environment: Variables, salt: str) -> str:
 
 
 class Recorded:
-    """What the journal of a run says of its variables, in ``identity``.
+    """What the journal of a run says of its variables, in ``fingerprint``.
 
     Runs of earlier releases say the values, in the sweep.
     """
@@ -74,7 +74,7 @@ class Recorded:
 
 
 def recorded_now(environment: Variables, salt: str) -> dict[str, Any]:
-    """Return what ``identity`` says of the variables of a new run."""
+    """Return what ``fingerprint`` says of the variables of a new run."""
     if not environment:
         return {}
     return {NAMES: names_of(environment), DIGEST: digest_of(environment, salt)}

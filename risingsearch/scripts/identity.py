@@ -75,7 +75,7 @@ def begun_with(run_dir: Path) -> Identity | None:
 def _begun_with(run_dir: Path) -> Identity:
     header = saved_header(run_dir)
     with understood(run_dir):
-        identity: Identity = dict(header["settings"].get("identity") or {})
+        identity: Identity = dict(header["settings"].get("fingerprint") or {})
     if not {"sweep", "cwd"} <= identity.keys():
         msg = (
             f"{run_dir} is not the run of a sweep: continue it in Python, with "

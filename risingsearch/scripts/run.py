@@ -96,7 +96,7 @@ def run_sweep(
         ],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
-        identity=now if begun is None else begun,
+        fingerprint=now if begun is None else begun,
     )
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
     if before is not None and search.scheduler.best_arm is not None:
@@ -145,7 +145,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         enqueue=range(len(sweep.enqueue)),  # they come first
         timeout=sweep.timeout,
         seed=sweep.seed,
-        slice=sweep.slice,
+        epochs_per_job=sweep.epochs_per_job,
         order=sweep.order,
         prior=sweep.earlier(),
         progress=True,

@@ -140,7 +140,7 @@ class Sweep(Strict):
     enqueue : list of dict
         Configurations that are opened first, in this order, with a value for each
         parameter that applies; values may lie outside the ranges.
-    slice : int, optional
+    epochs_per_job : int, optional
         Epochs for which a script is started; by default the policy decides.
     seed : int
         Seed of everything random.
@@ -193,7 +193,7 @@ class Sweep(Strict):
     max_alive: int | None = Field(default=None, ge=1, le=MOST_ALIVE)
     timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
     epoch_timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
-    slice: Epochs | None = None
+    epochs_per_job: Epochs | None = None
     max_failures: int = Field(default=0, ge=0, le=MOST_RETRIES)
     min_epochs: Epochs = 1
     patience: Epochs | None = None
@@ -247,7 +247,7 @@ class Sweep(Strict):
         "max_epochs",
         "workers",
         "max_alive",
-        "slice",
+        "epochs_per_job",
         "max_failures",
         "min_epochs",
         "patience",
@@ -545,7 +545,7 @@ class Sweep(Strict):
             self.max_epochs,
             self.policy_params,
             self.min_epochs,
-            self.slice,
+            self.epochs_per_job,
         )
         if advised is None:
             msg = (

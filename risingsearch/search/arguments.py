@@ -79,7 +79,7 @@ class Arguments:
         passed_on = {
             name: value
             for name, value in self._given.items()
-            if name not in ("identity", "prior")
+            if name not in ("fingerprint", "prior")
         }
         passed_on["seed"] = int(seeds.policy.generate_state(1)[0])
         passed_on["proposer"] = self._proposer()
@@ -134,7 +134,7 @@ class Arguments:
             objective=given["objective"],
             parameters=given["policy_params"],
             min_epochs=given["min_epochs"],
-            slice=given["slice"],
+            epochs_per_job=given["epochs_per_job"],
         ).proposes
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
@@ -143,9 +143,9 @@ class Arguments:
         With pickled candidates it holds their features too, so that a proposer's
         decisions can be made again without unpickling.
         """
-        identity = dict(self._given["identity"] or {})
+        fingerprint = dict(self._given["fingerprint"] or {})
         given = {name: self._given[name] for name in self._given if name != "prior"}
-        settings = settings_of(self.candidates, given | {"identity": identity})
+        settings = settings_of(self.candidates, given | {"fingerprint": fingerprint})
         pickled = pickled_candidates(settings, self.candidates)
         header: dict[str, Any] = {
             "settings": settings,
@@ -156,7 +156,7 @@ class Arguments:
             header["prior"] = [search.to_json() for search in self._given["prior"]]
         if self._given["policy"] == "auto":
             header["auto"] = resolve_policy("auto", self._given["objective"])
-            header |= {} if self._given["slice"] is None else LOOKS
+            header |= {} if self._given["epochs_per_job"] is None else LOOKS
         if pickled is not None:
             features = self._features
             every = np.arange(len(self.candidates))
@@ -331,7 +331,7 @@ def saved_policy(header: Mapping[str, Any], policy: Any) -> Any:
         return policy
     if "auto" not in header:
         return FIRST_AUTO
-    has_slice = header["settings"].get("slice") is not None
+    has_slice = header["settings"].get("epochs_per_job") is not None
     return SHORT_LOOKS if has_slice and not LOOKS.items() <= header.items() else policy
 
 
@@ -360,7 +360,7 @@ def _named(path: str) -> dict[str, str]:
 
 def _causes_first(name: str) -> tuple[bool, bool]:
     """Sort candidates and seed, which may come from another argument, to the end."""
-    return name in ("candidates", "seed"), name != "identity"
+    return name in ("candidates", "seed"), name != "fingerprint"
 
 
 def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
@@ -369,7 +369,7 @@ def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
     if dicts and not any(key.startswith("$") for key in was):  # JSON for something else
         for key in dict.fromkeys([*now, *was]):
             if was.get(key) != now.get(key):
-                inner = key if name == "identity" else f"{name}.{key}"
+                inner = key if name == "fingerprint" else f"{name}.{key}"
                 return _deepest(inner, was.get(key), now.get(key))
     if isinstance(was, list) and isinstance(now, list):
         for i, (one, other) in enumerate(zip(was, now, strict=False)):

@@ -159,7 +159,7 @@ class RisingSearch:
     metric : str, optional
         What the score is called, in figures and reports: by default ``"score"``, or
         what it was called when the ``run_dir`` was begun.
-    identity : dict, optional
+    fingerprint : dict, optional
         What else has to be the same when ``run_dir`` is opened again, such as a digest
         of the data: JSON values.
     prior : Prior, source or list of sources, optional
@@ -234,7 +234,7 @@ class RisingSearch:
         callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
         policy_params: dict[str, Any] | None = None,
         objective: str = "best",
-        slice: int | None = None,
+        epochs_per_job: int | None = None,
         direction: str = "maximize",
         error_score: float | str | None = None,
         max_failures: int = 0,
@@ -247,7 +247,7 @@ class RisingSearch:
         max_checkpoint_bytes: int | None = None,
         checkpoints: str | None = None,
         metric: str | None = None,
-        identity: Mapping[str, Any] | None = None,
+        fingerprint: Mapping[str, Any] | None = None,
         prior: Any = None,
         epoch_costs: Sequence[float] | None = None,
         min_epochs: int = 1,

@@ -266,7 +266,7 @@ def saved_metric(header: Event) -> str | None:
 
     Earlier releases say so in what describes a sweep only.
     """
-    sweep = (header["settings"].get("identity") or {}).get("sweep", {})
+    sweep = (header["settings"].get("fingerprint") or {}).get("sweep", {})
     called = header.get("metric") or sweep.get("metric")
     if isinstance(called, dict):
         called = called["regex"]  # as sweeps write a pattern

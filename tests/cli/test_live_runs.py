@@ -55,7 +55,7 @@ def a_search(run_dir):
         budget=90,
         max_epochs=9,
         seed=0,
-        slice=1,
+        epochs_per_job=1,
         run_dir=run_dir,
     )
 

@@ -42,7 +42,7 @@ CANDIDATES = [{"top": top} for top in (0.3, 0.9, 0.6)]
 
 
 def a_search(run_dir, candidates=CANDIDATES, **options):
-    given = {"budget": 9, "max_epochs": 4, "seed": 0, "slice": 1, **options}
+    given = {"budget": 9, "max_epochs": 4, "seed": 0, "epochs_per_job": 1, **options}
     trainable = Functions(
         lambda params, seed: {"epochs": 0, **params}, lambda state: state["top"]
     )

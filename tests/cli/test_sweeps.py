@@ -76,7 +76,7 @@ direction: minimize
 budget: {epochs: 5}
 candidates: 2
 max_epochs: 4
-slice: 2
+epochs_per_job: 2
 """
 
 
@@ -232,7 +232,7 @@ def test_known_configurations_first_and_an_early_end(folder, capsys):
 
 
 def test_a_run_ends_in_time_and_goes_on(folder, capsys):
-    sweep = BASH_SWEEP.replace("24", "4000") + "slice: 1\ncandidates: 50\n"
+    sweep = BASH_SWEEP.replace("24", "4000") + "epochs_per_job: 1\ncandidates: 50\n"
     Path("sweep.yaml").write_text(f"{sweep}timeout: 1.5\n")
     assert main(["run", "sweep.yaml", "--json"]) == 0
     first = told(capsys)
@@ -420,7 +420,7 @@ def test_workers_share_the_gpus_that_there_are(folder, capsys, monkeypatch):
 
 
 def test_a_script_is_started_for_a_slice(folder, capsys):
-    Path("sweep.yaml").write_text(f"{BASH_SWEEP}slice: 4\n")
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}epochs_per_job: 4\n")
     assert main(["run", "sweep.yaml", "--json"]) == 0
     arm = told(capsys)["best_arm"]
     log = Path("runs", "sweep", "arms", f"arm-{arm:06d}", "log.txt").read_text()

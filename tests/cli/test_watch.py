@@ -39,7 +39,7 @@ def train(state):
 
 def a_search(run_dir, **options):
     candidates = [{"top": top, "[red]": "\x1b[2J"} for top in TOPS]
-    given = {"budget": 16, "max_epochs": 6, "seed": 0, "slice": 1, **options}
+    given = {"budget": 16, "max_epochs": 6, "seed": 0, "epochs_per_job": 1, **options}
     trainable = Functions(start, train)
     return RisingSearch(trainable, candidates, run_dir=run_dir, **given)
 

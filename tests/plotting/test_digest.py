@@ -41,7 +41,7 @@ def facts(digest, result):
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"order": "ask"}, {"slice": 3}])
+@pytest.mark.parametrize("options", [{}, {"order": "ask"}, {"epochs_per_job": 3}])
 def test_grown_with_a_search_it_is_what_it_is_of_the_whole(options):
     grown = []
 

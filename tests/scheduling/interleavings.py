@@ -176,7 +176,7 @@ def arguments(draw: random.Random, policy: str) -> dict[str, Any]:
         "n_arms": n_arms,
         "budget": draw.randint(1, 10 + 2 * n_arms),
         "max_epochs": draw.choice([None, *range(1, 10)]),
-        "slice": draw.choice([None, None, None, 1, 2, 4]),
+        "epochs_per_job": draw.choice([None, None, None, 1, 2, 4]),
         "direction": draw.choice(["maximize", "minimize"]),
         "order": draw.choice(["completion", "ask"]),
         "n_jobs": n_jobs,

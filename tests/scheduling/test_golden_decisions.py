@@ -54,7 +54,7 @@ def made(name: str, n_jobs: int, deterministic: bool, seed: int) -> Scheduler:
         budget,
         max_epochs,
         PARAMETERS[name],
-        slice=draw.choice((None, None, 1, 2)),
+        epochs_per_job=draw.choice((None, None, 1, 2)),
         direction=draw.choice(("maximize", "minimize")),
         seed=seed,
         order="ask" if deterministic else "completion",

@@ -115,7 +115,7 @@ def test_an_arm_that_failed_is_tried_again_before_another_is_opened() -> None:
 
 
 def test_a_first_job_is_no_shorter_than_the_grace_period_whatever_slice_says() -> None:
-    search = Scheduler(n_arms=3, budget=20, slice=1, min_epochs=5)
+    search = Scheduler(n_arms=3, budget=20, epochs_per_job=1, min_epochs=5)
     jobs = finish(search)
     assert {job.n_epochs for job in jobs if job.from_epoch == 0} == {5}
     assert {job.n_epochs for job in jobs if job.from_epoch > 0} <= {1}

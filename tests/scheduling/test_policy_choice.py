@@ -33,18 +33,20 @@ def test_auto_opens_all_arms_where_there_is_none():
 
 
 def test_a_first_look_is_a_slice():
-    assert chosen(slice=3) == (TRUSTED, {"shortest_look": 3}, 36, 90, False)
-    assert chosen(slice=3, min_epochs=5)[1:3] == ({"shortest_look": 5}, 21)
-    assert chosen(slice=1) == chosen()
-    assert chosen(policy="asha", slice=3) == chosen(policy="asha")
+    assert chosen(epochs_per_job=3) == (TRUSTED, {"shortest_look": 3}, 36, 90, False)
+    assert chosen(epochs_per_job=3, min_epochs=5)[1:3] == ({"shortest_look": 5}, 21)
+    assert chosen(epochs_per_job=1) == chosen()
+    assert chosen(policy="asha", epochs_per_job=3) == chosen(policy="asha")
     own = {"shortest_look": 1}
-    assert chosen(slice=3, parameters=own)[1:3] == (own, 108)
-    assert recommended_candidates("auto", "best", 270, 27, None, slice=3) == 90
+    assert chosen(epochs_per_job=3, parameters=own)[1:3] == (own, 108)
+    assert recommended_candidates("auto", "best", 270, 27, None, epochs_per_job=3) == 90
 
 
 def test_auto_had_short_looks_whatever_the_slice():
-    assert chosen(policy=SHORT_LOOKS, slice=3) == chosen()
-    assert chosen(policy=SHORT_LOOKS, slice=3, min_epochs=5) == chosen(min_epochs=5)
+    assert chosen(policy=SHORT_LOOKS, epochs_per_job=3) == chosen()
+    assert chosen(policy=SHORT_LOOKS, epochs_per_job=3, min_epochs=5) == chosen(
+        min_epochs=5
+    )
 
 
 def test_auto_for_the_sum_of_scores():

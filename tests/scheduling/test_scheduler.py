@@ -30,7 +30,9 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 
 def test_a_job_says_who_trains_from_where_and_how_long() -> None:
-    scheduler = Scheduler("random-search", n_arms=2, budget=10, max_epochs=6, slice=4)
+    scheduler = Scheduler(
+        "random-search", n_arms=2, budget=10, max_epochs=6, epochs_per_job=4
+    )
     first = ask(scheduler)
     assert first == Job(arm=0, from_epoch=0, n_epochs=4, id=0)
     scheduler.tell(first, [0.1, 0.2, 0.3, 0.4])
@@ -52,7 +54,9 @@ def test_whatever_the_slice_the_default_looks_at_some_and_trains_the_best(
     length: int,
 ) -> None:
     budget, tops = 240, np.random.default_rng(0).permutation(240) / 240
-    scheduler = Scheduler(n_arms=240, budget=budget, max_epochs=20, slice=length)
+    scheduler = Scheduler(
+        n_arms=240, budget=budget, max_epochs=20, epochs_per_job=length
+    )
     while (job := scheduler.ask()) is not None:
         epochs = job.from_epoch + 1 + np.arange(job.n_epochs)
         scheduler.tell(job, tops[job.arm] * (1 - 0.8**epochs))
@@ -64,7 +68,7 @@ def test_whatever_the_slice_the_default_looks_at_some_and_trains_the_best(
 
 
 def test_a_slice_overrules_the_policy() -> None:
-    scheduler = Scheduler(scripted(length=3), n_arms=2, budget=20, slice=5)
+    scheduler = Scheduler(scripted(length=3), n_arms=2, budget=20, epochs_per_job=5)
     assert [job.n_epochs for job in finish(scheduler)] == [5, 5, 5, 5]
 
 
@@ -80,7 +84,9 @@ def test_a_job_gets_at_least_one_epoch() -> None:
 
 
 def test_no_arm_goes_beyond_its_max_epochs() -> None:
-    scheduler = Scheduler("cure-ucb", n_arms=3, budget=100, max_epochs=7, slice=4)
+    scheduler = Scheduler(
+        "cure-ucb", n_arms=3, budget=100, max_epochs=7, epochs_per_job=4
+    )
     finish(scheduler)
     arms = scheduler.explain()
     assert [arm.epochs for arm in arms] == [7, 7, 7]
@@ -139,7 +145,9 @@ def test_a_score_range_is_the_reward_range() -> None:
 
 
 def test_a_job_that_was_cut_short_leaves_its_arm_paused() -> None:
-    scheduler = Scheduler("round-robin", n_arms=2, budget=9, max_epochs=5, slice=3)
+    scheduler = Scheduler(
+        "round-robin", n_arms=2, budget=9, max_epochs=5, epochs_per_job=3
+    )
     scheduler.tell(ask(scheduler), [0.5], ended=False)
     first = scheduler.explain()[0]
     assert (first.status, first.epochs, scheduler.spent) == ("paused", 1, 1)
@@ -200,7 +208,9 @@ def test_a_ready_made_policy_is_left_as_it_was() -> None:
 
 @pytest.mark.parametrize("arm", [3, -2, 1])
 def test_a_policy_must_choose_an_available_arm(arm: int) -> None:
-    scheduler = Scheduler(scripted(say={1: 1, 2: arm}), n_arms=3, budget=9, slice=2)
+    scheduler = Scheduler(
+        scripted(say={1: 1, 2: arm}), n_arms=3, budget=9, epochs_per_job=2
+    )
     scheduler.tell(ask(scheduler), [0.5])
     with pytest.raises(PolicyError) as raised:
         scheduler.ask()
@@ -268,7 +278,10 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ),
         ({"budget": Budget(seconds=9)}, "a budget in seconds needs max_epochs: how "),
         ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1; got 0"),
-        ({"slice": 0}, "slice must be a whole number of at least 1; got 0"),
+        (
+            {"epochs_per_job": 0},
+            "epochs_per_job must be a whole number of at least 1; got 0",
+        ),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1; got 0"),
         ({"n_jobs": -1}, "n_jobs must be a whole number of at least 1; got -1"),
         ({"max_failures": -1}, "max_failures must be a whole number of at least 0; "),

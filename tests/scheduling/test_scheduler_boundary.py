@@ -173,7 +173,8 @@ def test_what_is_no_cost_changes_nothing(cost: Any) -> None:
     "value", [HUGE, -HUGE, b"1", "1", 1.5, 1j, True, NESTED], ids=kind
 )
 @pytest.mark.parametrize(
-    "name", ["n_arms", "budget", "max_epochs", "slice", "n_jobs", "max_failures"]
+    "name",
+    ["n_arms", "budget", "max_epochs", "epochs_per_job", "n_jobs", "max_failures"],
 )
 def test_sizes_are_whole_numbers_that_fit(name: str, value: Any) -> None:
     sizes = {"n_arms": 3, "budget": 9, name: value}

@@ -31,7 +31,7 @@ ADAPTIVE = [name for name, info in INFOS.items() if info.adaptive]
 
 
 def test_epochs_are_reserved_at_once() -> None:
-    scheduler = Scheduler("round-robin", n_arms=20, budget=10, slice=4)
+    scheduler = Scheduler("round-robin", n_arms=20, budget=10, epochs_per_job=4)
     assert [ask(scheduler).n_epochs for _ in range(3)] == [4, 4, 2]
     assert scheduler.ask() is None
     assert scheduler.spent == 0
@@ -87,7 +87,7 @@ def test_a_search_that_goes_on_has_no_reason_to_stop() -> None:
 
 def test_fewer_scores_than_epochs_end_the_arm_and_return_the_rest() -> None:
     calls: list[tuple[Any, ...]] = []
-    scheduler = Scheduler(scripted(calls), n_arms=2, budget=10, slice=5)
+    scheduler = Scheduler(scripted(calls), n_arms=2, budget=10, epochs_per_job=5)
     first = ask(scheduler)
     scheduler.tell(first, [0.1, 0.2])
     assert scheduler.spent == 2
@@ -148,7 +148,9 @@ def test_an_expensive_arm_gets_fewer_epochs() -> None:
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_jobs_start_only_while_their_expected_cost_fits(n_jobs: int) -> None:
-    scheduler = Scheduler("round-robin", 4, Budget(cost=30), 50, slice=4, n_jobs=n_jobs)
+    scheduler = Scheduler(
+        "round-robin", 4, Budget(cost=30), 50, epochs_per_job=4, n_jobs=n_jobs
+    )
     for job in [ask(scheduler) for _ in range(n_jobs)]:
         scheduler.tell(job, [0.5] * 4, cost=8.0)
     run_shuffled(scheduler, seed=0, curve=lambda arm, epoch: 0.5)
@@ -158,7 +160,9 @@ def test_jobs_start_only_while_their_expected_cost_fits(n_jobs: int) -> None:
 
 
 def test_a_job_is_cut_to_what_it_can_pay() -> None:
-    scheduler = Scheduler("random-search", 1, Budget(cost=10), max_epochs=50, slice=4)
+    scheduler = Scheduler(
+        "random-search", 1, Budget(cost=10), max_epochs=50, epochs_per_job=4
+    )
     assert [job.n_epochs for job in run_by_cost(scheduler, [1.5])] == [4, 2]
     assert scheduler.spent == 9.0
     assert scheduler.stop_reason == "the budget of 10 cost is spent"
@@ -171,7 +175,9 @@ def test_where_the_cost_is_known_the_budget_is_not_overrun() -> None:
 
 
 def test_a_failed_job_costs_what_it_took_or_what_was_expected() -> None:
-    scheduler = Scheduler("round-robin", 3, Budget(seconds=50), max_epochs=9, slice=2)
+    scheduler = Scheduler(
+        "round-robin", 3, Budget(seconds=50), max_epochs=9, epochs_per_job=2
+    )
     jobs = [ask(scheduler) for _ in range(3)]
     scheduler.tell(jobs[0], [0.1, 0.2], cost=6.0)
     scheduler.fail(jobs[1], "crash")

@@ -88,7 +88,7 @@ def test_what_is_started_elsewhere_is_reserved():
 def test_by_default_the_policy_says_how_long():
     search = scheduler()
     assert search.start(1).n_epochs == search.peek().n_epochs == 1
-    assert scheduler(slice=5).start(1).n_epochs == 5
+    assert scheduler(epochs_per_job=5).start(1).n_epochs == 5
 
 
 def test_what_has_failed_and_finished_cannot_start():

@@ -106,7 +106,7 @@ def test_history_tells_why_every_epoch_was_chosen() -> None:
 
 
 def test_history_keeps_the_cost_of_an_epoch() -> None:
-    scheduler = Scheduler("random-search", 2, 6, slice=3)
+    scheduler = Scheduler("random-search", 2, 6, epochs_per_job=3)
     job = ask(scheduler)
     scheduler.tell(job, [0.1, 0.2, 0.3], cost=6.0)
     assert [row["cost"] for row in scheduler.history] == [2.0, 2.0, 2.0]

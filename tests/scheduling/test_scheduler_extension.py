@@ -113,7 +113,7 @@ def test_a_factory_can_be_extended() -> None:
 
 
 def test_an_arm_that_ended_stays_ended_after_an_extension() -> None:
-    scheduler = Scheduler("round-robin", n_arms=2, budget=4, slice=4)
+    scheduler = Scheduler("round-robin", n_arms=2, budget=4, epochs_per_job=4)
     job = ask(scheduler)
     scheduler.tell(job, [0.5])
     finish(scheduler)

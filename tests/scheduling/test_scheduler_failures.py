@@ -31,7 +31,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 def in_the_middle() -> tuple[Scheduler, Job, Job]:
     """Return a search with a job told and another in flight."""
-    scheduler = Scheduler("cure-ucb", n_arms=3, budget=20, slice=2)
+    scheduler = Scheduler("cure-ucb", n_arms=3, budget=20, epochs_per_job=2)
     told, open_job = ask(scheduler), ask(scheduler)
     scheduler.tell(told, [0.1, math.nan])
     return scheduler, told, open_job
@@ -238,7 +238,7 @@ def test_an_arm_that_failed_first_stops_no_other() -> None:
 
 def test_the_policy_is_told_every_epoch_that_a_failure_costs() -> None:
     calls: list[tuple[Any, ...]] = []
-    scheduler = Scheduler(scripted(calls), 2, 9, slice=4, error_score=-1.0)
+    scheduler = Scheduler(scripted(calls), 2, 9, epochs_per_job=4, error_score=-1.0)
     job = ask(scheduler)
     scheduler.fail(job, "crash", [0.5])
     rewards = [call[3] for call in calls if call[0] == "update"]
@@ -246,7 +246,9 @@ def test_the_policy_is_told_every_epoch_that_a_failure_costs() -> None:
 
 
 def test_an_arm_is_retried_up_to_max_failures() -> None:
-    scheduler = Scheduler(scripted(), n_arms=1, budget=9, slice=2, max_failures=2)
+    scheduler = Scheduler(
+        scripted(), n_arms=1, budget=9, epochs_per_job=2, max_failures=2
+    )
     from_epochs = []
     while (job := scheduler.ask()) is not None:
         from_epochs.append(job.from_epoch)
@@ -257,7 +259,7 @@ def test_an_arm_is_retried_up_to_max_failures() -> None:
 
 
 def test_scores_that_are_not_finite_count_as_failures_one_by_one() -> None:
-    scheduler = Scheduler(scripted(), 1, 9, slice=3, max_failures=3)
+    scheduler = Scheduler(scripted(), 1, 9, epochs_per_job=3, max_failures=3)
     job = ask(scheduler)
     scheduler.tell(job, [math.nan, 0.5, math.inf])
     assert scheduler.status(0) == "paused"
@@ -297,7 +299,7 @@ def test_a_declared_score_range_caps_the_projection() -> None:
 
 
 def test_a_failure_charges_what_was_reserved() -> None:
-    scheduler = Scheduler("round-robin", n_arms=3, budget=12, slice=5)
+    scheduler = Scheduler("round-robin", n_arms=3, budget=12, epochs_per_job=5)
     job = ask(scheduler)
     scheduler.fail(job, MemoryError("no room"), scores=[0.4, 0.6])
     arm = scheduler.explain()[0]
@@ -310,7 +312,7 @@ def test_a_failure_charges_what_was_reserved() -> None:
 
 
 def test_a_failure_after_the_last_epoch_keeps_its_reason() -> None:
-    scheduler = Scheduler("round-robin", n_arms=2, budget=4, slice=2)
+    scheduler = Scheduler("round-robin", n_arms=2, budget=4, epochs_per_job=2)
     job = ask(scheduler)
     scheduler.fail(job, OSError("disk full"), scores=[0.4, 0.6])
     assert scheduler.explain()[0].reason == "retired: disk full"

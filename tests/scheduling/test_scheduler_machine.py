@@ -30,7 +30,7 @@ arguments = st.fixed_dictionaries(
         "n_arms": st.integers(1, 8),
         "budget": st.integers(1, 25),
         "max_epochs": st.one_of(st.none(), st.integers(1, 9)),
-        "slice": st.one_of(st.none(), st.integers(1, 3)),
+        "epochs_per_job": st.one_of(st.none(), st.integers(1, 3)),
         "order": st.sampled_from(["completion", "ask"]),
         "n_jobs": st.sampled_from([None, 1, 2, 5, 64]),
         "max_failures": st.integers(0, 1),

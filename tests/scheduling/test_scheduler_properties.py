@@ -55,7 +55,7 @@ arguments = st.integers(1, 7).flatmap(
             "n_arms": st.just(n_arms),
             "budget": st.integers(1, 30),
             "max_epochs": st.one_of(st.none(), st.integers(1, 9)),
-            "slice": st.one_of(st.none(), st.integers(1, 5)),
+            "epochs_per_job": st.one_of(st.none(), st.integers(1, 5)),
             "direction": st.sampled_from(["maximize", "minimize"]),
             "order": st.sampled_from(["completion", "ask"]),
             "n_jobs": st.one_of(st.none(), st.integers(1, 4)),

@@ -202,7 +202,7 @@ def test_numpy_numbers_and_open_ranges_are_saved_as_json() -> None:
             np.int64(3),  # type: ignore[arg-type]
             np.int64(20),  # type: ignore[arg-type]
             np.int64(9),  # type: ignore[arg-type]
-            slice=np.int64(2),  # type: ignore[arg-type]
+            epochs_per_job=np.int64(2),  # type: ignore[arg-type]
             n_jobs=np.int64(2),  # type: ignore[arg-type]
             max_failures=np.int64(1),  # type: ignore[arg-type]
             error_score=np.float32(0.5),  # type: ignore[arg-type]
@@ -247,7 +247,7 @@ def test_a_saved_ready_made_policy_goes_on() -> None:
         ({"n_arms": 4}, "n_arms=3, the scheduler has n_arms=4"),
         ({"budget": Budget(cost=10)}, "budget_unit='epochs'"),
         ({"max_epochs": 9}, "max_epochs=8"),
-        ({"slice": 2}, "slice=None"),
+        ({"epochs_per_job": 2}, "epochs_per_job=None"),
         ({"direction": "minimize"}, "direction='maximize'"),
         ({"order": "ask"}, "order='completion'"),
         ({"n_jobs": 4, "order": "completion"}, "n_jobs=None"),
@@ -314,7 +314,13 @@ def test_auto_goes_on_as_what_it_was_when_a_state_was_saved():
 
 
 def test_auto_goes_on_with_the_short_looks_that_it_was_saved_with():
-    sizes = {"n_arms": 30, "budget": 60, "max_epochs": 12, "seed": 1, "slice": 4}
+    sizes = {
+        "n_arms": 30,
+        "budget": 60,
+        "max_epochs": 12,
+        "seed": 1,
+        "epochs_per_job": 4,
+    }
     before = Scheduler(SHORT_LOOKS, **sizes)
 
     def trained(scheduler):
@@ -336,12 +342,12 @@ def test_auto_goes_on_with_the_short_looks_that_it_was_saved_with():
 
 def test_a_state_that_is_refused_leaves_auto_as_it_is():
     sizes = {"n_arms": 30, "budget": 60, "max_epochs": 6, "seed": 1}
-    state = Scheduler("screened-damped-slope", **sizes, slice=2).state_dict()
+    state = Scheduler("screened-damped-slope", **sizes, epochs_per_job=2).state_dict()
     scheduler = Scheduler("auto", **sizes)
     job = scheduler.ask()
     scheduler.tell(job, [0.5] * job.n_epochs)
     before = scheduler.state_dict()
-    with pytest.raises(StateError, match="slice"):
+    with pytest.raises(StateError, match="epochs_per_job"):
         scheduler.load_state_dict(state)
     assert scheduler.policy_name == "trusted-damped-slope"
     assert scheduler.state_dict() == before

@@ -158,7 +158,7 @@ def test_nobody_measures_starts_where_epochs_are_counted() -> None:
 
 
 def test_a_slice_that_a_user_has_chosen_is_kept() -> None:
-    jobs = train(search(slice=3), SLOW)
+    jobs = train(search(epochs_per_job=3), SLOW)
     assert {job.n_epochs for job in jobs[:-1]} == {3}
 
 

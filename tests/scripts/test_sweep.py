@@ -266,7 +266,7 @@ def test_budgets_in_time_need_a_number_of_configurations():
         ({"budget": 10**30}, "budget.epochs must be at most"),
         ({"budget": {"hours": 1e300}}, "budget.hours must be at most"),
         ({"max_epochs": 10**30}, "max_epochs must be at most"),
-        ({"slice": 10**30}, "slice must be at most"),
+        ({"epochs_per_job": 10**30}, "epochs_per_job must be at most"),
         ({"max_failures": 10**9}, "max_failures must be at most 1000000"),
         ({"seed": 10**400}, "seed must be at most"),
         (

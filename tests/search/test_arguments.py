@@ -48,7 +48,7 @@ def on_disk(candidates, given=None, **arguments):
         {"budget": Budget(epochs=3)},
         {"policy": "asha", "policy_params": {"eta": 3, "bound": float("inf")}},
         {"score_range": (0.0, 1.0), "proposer": None, "error_score": "raise"},
-        {"identity": {"data": "ab12", "folds": [1, 2], "rate": np.float32(0.1)}},
+        {"fingerprint": {"data": "ab12", "folds": [1, 2], "rate": np.float32(0.1)}},
         {"policy": "auto", "proposer": "auto"},
     ],
 )
@@ -66,13 +66,13 @@ def test_auto_comes_back_as_what_it_was_where_nothing_says_what_it_is():
 
 
 @pytest.mark.parametrize(
-    ("slice", "said", "policy"),
+    ("epochs_per_job", "said", "policy"),
     [(5, {}, SHORT_LOOKS), (None, {}, "auto"), (5, {"looks": "slices"}, "auto")],
 )
 def test_auto_had_short_looks_where_nothing_says_that_they_are_slices(
-    slice, said, policy
+    epochs_per_job, said, policy
 ):
-    settings = settings_of(PLAIN, {"policy": "auto", "slice": slice})
+    settings = settings_of(PLAIN, {"policy": "auto", "epochs_per_job": epochs_per_job})
     header = {"settings": settings, "candidates": None, "auto": "trusted"} | said
     assert arguments_of(header, {})["policy"] == policy
 
@@ -148,8 +148,8 @@ def test_a_policy_that_is_an_object_has_to_be_given_again(policy):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"identity": {"data": object()}},
-        {"identity": {1: "a key that is no text"}},
+        {"fingerprint": {"data": object()}},
+        {"fingerprint": {1: "a key that is no text"}},
         {"policy_params": {"models": np.zeros(3)}},
     ],
 )
@@ -184,7 +184,7 @@ class TestFirstDifference:
         assert first_difference(SETTINGS, SETTINGS | changes) == expected
 
     def test_a_setting_that_is_long_is_cut(self):
-        was, given = ({"identity": {"data": 5000 * letter}} for letter in "xy")
+        was, given = ({"fingerprint": {"data": 5000 * letter}} for letter in "xy")
         name, *shown = first_difference(was, given)
         assert name == "data"
         assert all(len(text) < 400 for text in shown)

@@ -105,7 +105,7 @@ class TestDamagedCheckpoints:
         assert facts(result) == facts(expected)
 
     def test_with_large_slices(self, tmp_path, folder):
-        options = {**TO_THE_END, "slice": 2}
+        options = {**TO_THE_END, "epochs_per_job": 2}
         expected = whole(tmp_path, **options)
         crashed(folder, at=26, **options)
         arm, (previous, last) = self.latest(folder)

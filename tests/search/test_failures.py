@@ -57,7 +57,9 @@ class TestFailures:
         assert math.isnan(row["seconds"])
 
     def test_the_rest_of_the_job_is_charged_and_not_trained(self):
-        result = a_search([0.5, ValueError("x")], FLAT, slice=4, budget=8).run()
+        result = a_search(
+            [0.5, ValueError("x")], FLAT, epochs_per_job=4, budget=8
+        ).run()
         assert result.n_epochs == 8
         assert result.n_calls == 2 + 4
         assert result.arms[0].epochs == 1
@@ -85,7 +87,7 @@ class TestFailures:
         assert not result.failures
 
     def test_stop_iteration_within_a_slice(self):
-        result = a_search([0.4, 0.8], RISING, slice=4, budget=8).run()
+        result = a_search([0.4, 0.8], RISING, epochs_per_job=4, budget=8).run()
         assert result.curves == {0: [0.4, 0.8], 1: RISING}
         assert result.n_epochs == result.n_calls == 8
 
@@ -205,7 +207,7 @@ class TestRetries:
             [0.3, 0.4, ValueError("x"), 0.6, 0.7],
             trainable=trainable,
             max_failures=1,
-            slice=slice_,
+            epochs_per_job=slice_,
             max_epochs=9,
         )
         result = search.run()
@@ -248,7 +250,7 @@ class TestRetries:
                 super().save(state, path)
 
         result = a_search(
-            RISING, trainable=FullDisk(), max_failures=1, slice=2, budget=6
+            RISING, trainable=FullDisk(), max_failures=1, epochs_per_job=2, budget=6
         ).run()
         good = [row for row in result.history if "failure" not in row]
         assert [row["own_epoch"] for row in good] == [row["epoch"] for row in good]

@@ -33,7 +33,7 @@ def facts(result):
 
 
 def test_each_look_shows_what_is_recorded_by_then(tmp_path):
-    _, result, seen = seen_while_it_runs(tmp_path, slice=1)
+    _, result, seen = seen_while_it_runs(tmp_path, epochs_per_job=1)
     assert [len(one.result.history) for one in seen] == list(range(1, 25))
     for n_epochs, one in enumerate(seen, 1):
         rows = [row["score"] for row in result.history[:n_epochs]]
@@ -45,7 +45,7 @@ def test_each_look_shows_what_is_recorded_by_then(tmp_path):
 
 
 def test_what_trains_now_is_what_trains_next_and_why(tmp_path):
-    _, result, seen = seen_while_it_runs(tmp_path, slice=1)
+    _, result, seen = seen_while_it_runs(tmp_path, epochs_per_job=1)
     for one, row in zip(seen[:-1], result.history[1:], strict=True):
         (training,) = one.training
         assert (training.arm, training.epoch) == (row["arm"], row["epoch"])
@@ -130,7 +130,7 @@ def test_looking_changes_nothing(tmp_path):
 
 
 def test_a_torn_last_line_is_no_epoch_yet(tmp_path):
-    a_search(tmp_path / "whole", slice=1).run()
+    a_search(tmp_path / "whole", epochs_per_job=1).run()
     content = (tmp_path / "whole" / JOURNAL).read_bytes()
     journal = tmp_path / "torn" / JOURNAL
     journal.parent.mkdir()

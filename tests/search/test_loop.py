@@ -27,7 +27,7 @@ class TestCallbacks:
             seen.append((report.job.id, report.scores))
 
         result = a_search(
-            RISING, FLAT, slice=2, executor=executor, callbacks=[note, note]
+            RISING, FLAT, epochs_per_job=2, executor=executor, callbacks=[note, note]
         ).run()
         assert len(seen) == 12
         assert seen[0] == seen[1]
@@ -233,7 +233,7 @@ class TestWhateverHappens:
             policy=["auto", "random", "asha", "cure-ucb"][seed % 4],
             budget=int(rng.integers(1, 25)),
             max_epochs=[None, 5][int(rng.integers(2))],
-            slice=[None, 1, 3][int(rng.integers(3))],
+            epochs_per_job=[None, 1, 3][int(rng.integers(3))],
             direction="maximize" if maximize else "minimize",
             max_failures=int(rng.integers(3)),
             executor=threads if seed % 2 else None,
@@ -280,7 +280,9 @@ class TestCtrlC:
 
         start = Functions(lambda params, seed: {"epochs": 0, **params}, train)
         tops = [{"top": top} for top in (0.5, 0.9, 0.7)]
-        search = RisingSearch(start, tops, budget=20, max_epochs=9, slice=3, seed=0)
+        search = RisingSearch(
+            start, tops, budget=20, max_epochs=9, epochs_per_job=3, seed=0
+        )
         return search, calls
 
     @pytest.mark.parametrize("at", [1, 2, 3, 8, 20])

@@ -48,10 +48,10 @@ class TestInterruptions:
         return Interrupted()
 
     @pytest.mark.parametrize("at", [1, 5, 12, 24])
-    @pytest.mark.parametrize("slice", [1, 3])
-    def test_ctrl_c_loses_nothing(self, tmp_path, folder, at, slice):
+    @pytest.mark.parametrize("epochs_per_job", [1, 3])
+    def test_ctrl_c_loses_nothing(self, tmp_path, folder, at, epochs_per_job):
         trainable = self.in_training(at)
-        options = {"slice": slice}
+        options = {"epochs_per_job": epochs_per_job}
         search = a_search(folder, trainable, **options)
         with pytest.raises(KeyboardInterrupt):
             search.run()
@@ -63,14 +63,14 @@ class TestInterruptions:
         assert facts(search.run()) == facts(resumed)
         assert len(elsewhere.trained) == 24 - at
         assert max(Counter(trainable.trained).values()) == 1
-        if slice == 1:
+        if epochs_per_job == 1:
             assert facts(resumed) == facts(whole(tmp_path, **options))
 
     @pytest.mark.parametrize("at", [1, 5, 12, 24])
-    @pytest.mark.parametrize("slice", [1, 3])
-    def test_a_second_ctrl_c_costs_no_epoch(self, tmp_path, folder, at, slice):
+    @pytest.mark.parametrize("epochs_per_job", [1, 3])
+    def test_a_second_ctrl_c_costs_no_epoch(self, tmp_path, folder, at, epochs_per_job):
         trainable = self.in_training(at, times=2)
-        options = {"slice": slice}
+        options = {"epochs_per_job": epochs_per_job}
         search = a_search(folder, trainable, **options)
         with pytest.raises(KeyboardInterrupt):
             search.run()
@@ -196,7 +196,7 @@ class TestDiskSpace:
             {},
             {"max_epochs": None},
             {"policy": "asha"},
-            {"slice": 3},
+            {"epochs_per_job": 3},
             {"max_failures": 1},
         ],
     )

@@ -37,12 +37,12 @@ class TestBestState:
         assert result.best_state().curve == PEAKED
 
     def test_within_a_slice(self):
-        result = a_search(PEAKED, slice=6, budget=6).run()
+        result = a_search(PEAKED, epochs_per_job=6, budget=6).run()
         assert result.best_epoch == result.best_state().epochs == 3
 
     @pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
     def test_after_a_score_that_is_not_finite(self, odd):
-        result = a_search([odd, 0.9, 0.8], slice=3, budget=3).run()
+        result = a_search([odd, 0.9, 0.8], epochs_per_job=3, budget=3).run()
         assert result.best_score == 0.9
         assert result.best_state().epochs == 2
 
@@ -73,7 +73,7 @@ class TestBestState:
 
     def test_by_the_hooks_and_never_by_pickle(self):
         result = a_search(
-            PEAKED, trainable=Hooks(), max_failures=1, slice=2, budget=6
+            PEAKED, trainable=Hooks(), max_failures=1, epochs_per_job=2, budget=6
         ).run()
         assert result.history["own_epoch"] == [1, 2, 3, 4, 5, 6]
         assert result.best_state().lock is not None
@@ -136,13 +136,13 @@ class TestResult:
             [0.4, 0.5, ValueError("x"), 0.7],
             trainable=Flaky(),
             max_failures=1,
-            slice=2,
+            epochs_per_job=2,
             budget=18,
         ).run()
         assert result.curves == {0: RISING, 1: FLAT, 2: [0.4, 0.5, 0.5, 0.7]}
 
     def test_a_curve_ends_with_nan_where_the_arm_has_failed(self):
-        result = a_search([0.4, ValueError("x")], FLAT, slice=3).run()
+        result = a_search([0.4, ValueError("x")], FLAT, epochs_per_job=3).run()
         assert result.curves[0] == pytest.approx([0.4, math.nan], nan_ok=True)
 
     def test_as_a_table(self):

@@ -52,7 +52,7 @@ class TestGoingOn:
             {"order": "completion"},
             {"policy": "asha"},
             {"policy": "random", "shuffle": False},
-            {"slice": 4, "direction": "minimize"},
+            {"epochs_per_job": 4, "direction": "minimize"},
             {"max_epochs": None, "policy": "cure-ucb"},
         ],
     )
@@ -226,11 +226,11 @@ class TestGoingOn:
             os.utime(path, (2e9, 2e9))
         assert facts(a_search(folder).run()) == facts(expected)
 
-    @pytest.mark.parametrize("slice", [3, 6, 50])
+    @pytest.mark.parametrize("epochs_per_job", [3, 6, 50])
     @pytest.mark.parametrize("where", ["here", "threads"])
-    def test_with_large_slices(self, tmp_path, folder, slice, where, request):
+    def test_with_large_slices(self, tmp_path, folder, epochs_per_job, where, request):
         executor = None if where == "here" else request.getfixturevalue(where)
-        options = {"slice": slice, "budget": 40, "executor": executor}
+        options = {"epochs_per_job": epochs_per_job, "budget": 40, "executor": executor}
         expected = whole(tmp_path, **options)
         crashed(folder, at=14, **options)
         assert facts(a_search(folder, **options).run()) == facts(expected)
@@ -355,7 +355,7 @@ class TestArguments:
             ("n_jobs", 2),
             ("order", "completion"),
             ("objective", "sum"),
-            ("slice", 2),
+            ("epochs_per_job", 2),
             ("direction", "minimize"),
             ("error_score", 0.0),
             ("max_failures", 1),
@@ -397,17 +397,17 @@ class TestArguments:
             a_search(folder, policy="asha", policy_params={"eta": 4})
         assert RisingSearch.resume(folder, Rising()).run().n_epochs > 11
 
-    def test_the_identity_is_kept(self, folder):
-        crashed(folder, identity={"data": "ab12"})
-        for identity in (None, {"data": "cd34"}):
-            with pytest.raises(StateError, match="identity"):
-                a_search(folder, identity=identity)
+    def test_the_fingerprint_is_kept(self, folder):
+        crashed(folder, fingerprint={"data": "ab12"})
+        for fingerprint in (None, {"data": "cd34"}):
+            with pytest.raises(StateError, match="holds a search with data="):
+                a_search(folder, fingerprint=fingerprint)
         assert RisingSearch.resume(folder, Rising()).run().n_epochs == 24
 
     @pytest.mark.parametrize(
         ("option", "message"),
         [
-            ({"identity": {"data": object()}}, "identity is saved as JSON"),
+            ({"fingerprint": {"data": object()}}, "fingerprint is saved as JSON"),
             ({"candidates": [{"f": lambda: None}]}, "candidates .* pickled"),
         ],
     )

@@ -185,7 +185,7 @@ class TestPolicies:
             rows(window=3)
 
     def test_slices(self):
-        result = a_search(RISING, FLAT, slice=3).run()
+        result = a_search(RISING, FLAT, epochs_per_job=3).run()
         assert Counter(result.history["job"]) == {0: 3, 1: 3, 2: 3, 3: 3}
 
     def test_minimise(self):

@@ -55,7 +55,7 @@ def test_the_search_ends_when_the_time_is_over(clock):
 
 
 def test_a_job_ends_with_the_epoch_in_which_the_time_is_over(clock):
-    search = a_search(clock, epoch_seconds=7.0, slice=30)
+    search = a_search(clock, epoch_seconds=7.0, epochs_per_job=30)
     result = search.run()
     assert (clock.now - 1000.0, result.n_epochs) == (63.0, 9)
     assert "paused" in search.scheduler.statuses()
@@ -65,7 +65,7 @@ def test_time_in_which_nobody_trains_passes_too(clock):
     def rest(search, report):
         clock.now += 5.0
 
-    result = a_search(clock, callbacks=[rest], slice=1).run()
+    result = a_search(clock, callbacks=[rest], epochs_per_job=1).run()
     assert clock.now == 1000.0 + SECONDS
     assert result.n_epochs == 10
 
@@ -92,7 +92,7 @@ def test_what_a_worker_takes_to_start_is_no_part_of_an_epoch(clock):
         if search.scheduler.n_epochs == 1:
             clock.now += 40.0
 
-    result = a_search(clock, callbacks=[rest], slice=1).run()
+    result = a_search(clock, callbacks=[rest], epochs_per_job=1).run()
     assert clock.now == 1000.0 + SECONDS
     assert result.n_epochs == 20
 
@@ -101,7 +101,7 @@ def test_no_job_starts_once_the_time_is_over(clock):
     def rest(search, report):
         clock.now += 500.0
 
-    assert a_search(clock, callbacks=[rest], slice=1).run().n_epochs == 1
+    assert a_search(clock, callbacks=[rest], epochs_per_job=1).run().n_epochs == 1
 
 
 def test_jobs_of_a_killed_search_move_the_clock_when_they_are_trained_again(
@@ -115,11 +115,13 @@ def test_jobs_of_a_killed_search_move_the_clock_when_they_are_trained_again(
             clock.now += 7.0  # what was trained since is lost, and its time too
             raise KilledError
 
-    search = a_search(clock, run_dir=tmp_path / "run", callbacks=[killed], slice=5)
+    search = a_search(
+        clock, run_dir=tmp_path / "run", callbacks=[killed], epochs_per_job=5
+    )
     with pytest.raises(KilledError):
         search.run()
     begin = clock.now
-    again = a_search(clock, run_dir=tmp_path / "run", slice=5)
+    again = a_search(clock, run_dir=tmp_path / "run", epochs_per_job=5)
     left = SECONDS - again.scheduler.spent
     assert again.run().n_epochs == SECONDS
     assert clock.now == begin + left
@@ -154,17 +156,17 @@ def test_how_long_a_search_took_goes_on_with_its_directory(clock, tmp_path):
         if len(report.scores) and search.scheduler.n_epochs >= 20:
             search.stop()
 
-    first = a_search(clock, slice=1, callbacks=[rest], **options).run()
+    first = a_search(clock, epochs_per_job=1, callbacks=[rest], **options).run()
     assert first.wall_seconds == 20 + 19 * 5.0
     clock.now += 10_000.0
-    result = a_search(clock, slice=1, **options).run()
+    result = a_search(clock, epochs_per_job=1, **options).run()
     assert result.wall_seconds == first.wall_seconds + 10
     saved = RisingSearch.saved_result(tmp_path / "run")
     assert saved.wall_seconds == result.wall_seconds
 
 
 def test_when_each_job_came_back_is_kept(clock, tmp_path):
-    options = {"slice": 1, "run_dir": tmp_path / "run"}
+    options = {"epochs_per_job": 1, "run_dir": tmp_path / "run"}
     result = a_search(clock, budget=4, **options).run()
     assert list(result.returned_at.values()) == [1.0, 2.0, 3.0, 4.0]
     assert set(result.returned_at) == set(result.history["job"])
@@ -217,7 +219,9 @@ def test_a_resumed_search_has_a_timeout_of_its_own(clock, tmp_path):
 
 
 def test_a_job_on_an_executor_ends_with_the_epoch_as_well(clock, monkeypatch):
-    search = a_search(clock, epoch_seconds=7.0, slice=30, executor=AtOnce(), n_jobs=1)
+    search = a_search(
+        clock, epoch_seconds=7.0, epochs_per_job=30, executor=AtOnce(), n_jobs=1
+    )
     result = search.run()
     assert (clock.now - 1000.0, result.n_epochs) == (63.0, 9)
     assert "paused" in search.scheduler.statuses()

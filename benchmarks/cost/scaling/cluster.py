@@ -325,7 +325,7 @@ def search(
     seed: int,
     *,
     most_seconds: float = math.inf,
-    slice: int | None = None,
+    epochs_per_job: int | None = None,
     **conditions: Any,
 ) -> Run:
     """Simulate one search by a policy; ``conditions`` are those of ``Cluster``."""
@@ -338,7 +338,7 @@ def search(
         max_failures=MAX_FAILURES,
         n_jobs=n_workers,
         order="completion",
-        slice=slice,
+        epochs_per_job=epochs_per_job,
     )
     curves = Curves.draw(n_arms, seed)
     return Cluster(scheduler, curves, n_workers, seed, **conditions).run(most_seconds)

@@ -63,9 +63,9 @@ ANY_LENGTH = "the policy's, as if they started at once"
 LENGTHS: dict[str, dict[str, Any]] = {
     "by the rule": {},
     ANY_LENGTH: {"told": False},
-    "5 epochs": {"slice": 5},
-    "15 epochs": {"slice": 15},
-    f"{MAX_EPOCHS} epochs": {"slice": MAX_EPOCHS},
+    "5 epochs": {"epochs_per_job": 5},
+    "15 epochs": {"epochs_per_job": 15},
+    f"{MAX_EPOCHS} epochs": {"epochs_per_job": MAX_EPOCHS},
 }
 """Of their jobs."""
 TOLD_ARMS, TOLD_EPOCHS = 100, 4

@@ -83,7 +83,7 @@ def test_a_lost_checkpoint_falls_back_to_the_one_before(make_study, place, tmp_p
 
     lost = []
     objective.lost = lose
-    study = make_study(budget=100, slice=2, **place)
+    study = make_study(budget=100, epochs_per_job=2, **place)
     message = "goes on from epoch 2 instead of 4; .* there is no"
     with pytest.warns(RuntimeWarning, match=message):
         study.optimize(objective)
@@ -100,7 +100,7 @@ def test_with_no_checkpoint_left_the_arm_starts_over(make_study, tmp_path):
 
     lost = []
     objective.lost = lose
-    study = make_study(budget=60, slice=2, checkpoint_dir=tmp_path)
+    study = make_study(budget=60, epochs_per_job=2, checkpoint_dir=tmp_path)
     with pytest.warns() as said:
         study.optimize(objective, n_trials=30)
     texts = [str(warning.message) for warning in said]
@@ -138,7 +138,7 @@ def test_in_any_other_study_each_trial_is_an_arm():
 
 
 def test_an_arm_says_what_it_is(make_study):
-    study = make_study(budget=5, slice=3)
+    study = make_study(budget=5, epochs_per_job=3)
     arm = rising.arm(study.ask())
     assert repr(arm) == "Arm(id=0, from_epoch=0, n_epochs=3, checkpoint=None)"
 
@@ -194,6 +194,6 @@ def test_should_prune_is_asked_once_for_each_report(make_study):
         trial.should_prune()
         return top
 
-    study = make_study(budget=60, slice=3)
+    study = make_study(budget=60, epochs_per_job=3)
     with pytest.raises(JobError, match="no new step before should_prune"):
         study.optimize(objective)

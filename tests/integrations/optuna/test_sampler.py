@@ -97,7 +97,7 @@ def test_any_policy_decides(objective, make_study, policy):
 
 
 def test_slices_are_as_long_as_asked_for(objective, make_study):
-    study = make_study(budget=60, slice=5)
+    study = make_study(budget=60, epochs_per_job=5)
     study.optimize(objective)
     assert {trial.user_attrs[N_EPOCHS] for trial in slices(study)} == {5}
 
@@ -313,7 +313,7 @@ def test_a_failed_arm_is_tried_again_where_that_is_asked_for(objective, make_stu
             raise OSError("a bad start")
         return objective(trial)
 
-    study = make_study(budget=40, max_failures=1, slice=2)
+    study = make_study(budget=40, max_failures=1, epochs_per_job=2)
     study.optimize(failing, catch=(OSError,))
     again = [t for t in slices(study) if t.user_attrs["rising:arm"] != t.number]
     assert again
@@ -334,7 +334,7 @@ def test_a_trial_that_ends_without_a_word_is_charged_an_epoch(make_study):
         rising.arm(trial)
         raise optuna.TrialPruned
 
-    study = make_study(budget=12, slice=1)
+    study = make_study(budget=12, epochs_per_job=1)
     study.optimize(silent)
     assert len(study.trials) == 12
 
@@ -442,7 +442,7 @@ def test_a_process_that_died_before_it_began_costs_nothing(objective, make_study
 
 
 def test_nothing_is_opened_while_the_undecided_hold_all(make_study):
-    study = make_study(budget=40, slice=4, give_up_after=0.4)
+    study = make_study(budget=40, epochs_per_job=4, give_up_after=0.4)
     first = study.ask()
     rising.arm(first)
     for _ in range(2):  # each could get 20 epochs
@@ -503,7 +503,7 @@ def test_another_pruner_is_warned_of(objective, make_study):
         ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
         ({"budget": "8h"}, "limit time by study.optimize"),
         ({"max_epochs": 1.5}, "max_epochs must be a whole number"),
-        ({"slice": 0}, "slice must be a whole number of at least 1"),
+        ({"epochs_per_job": 0}, "epochs_per_job must be a whole number of at least 1"),
         (
             {"give_up_after": -1.0},
             "give_up_after must be a finite number of at least 0",

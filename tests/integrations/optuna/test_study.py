@@ -33,7 +33,7 @@ def test_many_trials_are_open_at_once(make_study):
 
 
 def test_nothing_is_handed_out_beyond_the_budget(make_study):
-    study = rising.RisingStudy(make_study(budget=3, slice=1))
+    study = rising.RisingStudy(make_study(budget=3, epochs_per_job=1))
     trials = []
     while (trial := study.ask()) is not None:
         rising.arm(trial)
@@ -49,7 +49,7 @@ def test_nothing_is_handed_out_beyond_the_budget(make_study):
 
 
 def test_an_arm_that_has_a_value_has_ended(make_study):
-    study = rising.RisingStudy(make_study(budget=10, slice=1))
+    study = rising.RisingStudy(make_study(budget=10, epochs_per_job=1))
     trial = study.ask()
     rising.arm(trial)
     trial.report(0.5, 0)
@@ -61,7 +61,7 @@ def test_an_arm_that_has_a_value_has_ended(make_study):
 
 
 def test_a_failed_trial_is_told_as_such(make_study):
-    study = rising.RisingStudy(make_study(budget=10, slice=1))
+    study = rising.RisingStudy(make_study(budget=10, epochs_per_job=1))
     study.tell(study.ask(), state=TrialState.FAIL)
     assert study.study.trials[0].state == TrialState.FAIL
 

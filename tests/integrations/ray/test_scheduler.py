@@ -82,12 +82,12 @@ class TestBudget:
         assert max(Counter(trial for trial, _ in tune.trained).values()) == 9
 
     def test_slices_may_be_longer(self, fake_tune):
-        tune = fake_tune(41, slice=4)
+        tune = fake_tune(41, epochs_per_job=4)
         assert tune.run()
         assert len(tune.trained) == 41
 
     def test_every_trial_gets_its_min_epochs(self, fake_tune):
-        tune = fake_tune(min_epochs=4, slice=1)
+        tune = fake_tune(min_epochs=4, epochs_per_job=1)
         assert tune.run()
         assert min(Counter(trial for trial, _ in tune.trained).values()) >= 4
         assert len(tune.trained) == 40
@@ -148,7 +148,7 @@ class TestPausing:
         assert all(e == list(range(1, len(e) + 1)) for e in by_trial.values())
 
     def test_a_trial_that_is_due_again_is_not_paused_but_saved(self, fake_tune):
-        tune = fake_tune(6, slice=1, tune={"n_samples": 1})
+        tune = fake_tune(6, epochs_per_job=1, tune={"n_samples": 1})
         tune.is_function = False
         decisions, saves = [], []
         take, save = tune.scheduler.on_trial_result, tune._schedule_trial_save
@@ -209,13 +209,13 @@ class TestCheckpoints:
         assert len(tune.trained) <= 3
 
     def test_one_that_is_older_than_the_last_epoch_is_refused(self, fake_tune):
-        tune = fake_tune(slice=3)
+        tune = fake_tune(epochs_per_job=3)
         tune.saves = lambda trial, epoch: epoch % 2 == 0
         with pytest.raises(CheckpointError, match="no checkpoint of its last epoch"):
             tune.run()
 
     def test_one_at_the_end_of_each_slice_is_enough(self, fake_tune):
-        tune = fake_tune(slice=3, max_epochs=9)
+        tune = fake_tune(epochs_per_job=3, max_epochs=9)
         tune.saves = lambda trial, epoch: epoch % 3 == 0
         assert tune.run()
         assert len(set(tune.trained)) == len(tune.trained) == 40
@@ -294,7 +294,7 @@ class TestScores:
         assert epochs == [4] * 8
 
     def test_a_last_result_that_comes_again_does_not(self, fake_tune):
-        tune = fake_tune(slice=5)
+        tune = fake_tune(epochs_per_job=5)
         while not tune.trained:
             tune.step()
         tune.stop_trial(
@@ -306,7 +306,7 @@ class TestScores:
 
 class TestFailures:
     def test_a_trial_that_failed_is_charged_and_retired(self, fake_tune):
-        tune = fake_tune(slice=3)
+        tune = fake_tune(epochs_per_job=3)
         tune.fails = lambda trial, epoch: trial.trial_id == tune.id_of(1) and epoch == 2
         assert tune.run()
         arm = tune.scheduler.explain()[tune.id_of(1)]
@@ -319,7 +319,7 @@ class TestFailures:
     def test_ray_tries_it_again_from_its_checkpoint(
         self, fake_tune, is_function, order
     ):
-        tune = fake_tune(slice=3, order=order, tune={"max_failures": 1})
+        tune = fake_tune(epochs_per_job=3, order=order, tune={"max_failures": 1})
         tune.is_function = is_function
         failed = set()
 
@@ -380,7 +380,7 @@ class TestRestoring:
     ):
         config = CheckpointConfig(num_to_keep=num_to_keep)
         for n_steps in itertools.count(3, 23):
-            tune = fake_tune(slice=slice_, tune={"checkpoint_config": config})
+            tune = fake_tune(epochs_per_job=slice_, tune={"checkpoint_config": config})
             tune.is_function = is_function
             if tune.run(n_steps):
                 break
@@ -554,7 +554,7 @@ class TestSettings:
             ({"budget": 0}, "budget"),
             ({"max_epochs": 0}, "max_epochs"),
             ({"mode": "maximize"}, "mode must be one of"),
-            ({"slice": 0}, "slice"),
+            ({"epochs_per_job": 0}, "epochs_per_job"),
             ({"n_jobs": 0}, "n_jobs"),
             ({"policy_params": {"nope": 1}}, "nope"),
         ],

@@ -47,7 +47,7 @@ parameters:
 budget: 10
 candidates: 4
 max_epochs: 5
-slice: 2
+epochs_per_job: 2
 workers: 2
 launcher: LAUNCHER
 """

@@ -96,7 +96,7 @@ def test_slow_starts_take_time_and_make_jobs_longer():
         conditions = {"failure_rate": 0.0, "spread": 0.0, "start_seconds": 20.0}
         return search("auto", 50, budget, 1, 0, charge=free, **conditions, **options)
 
-    told, untold, short = slow(), slow(told=False), slow(slice=1)
+    told, untold, short = slow(), slow(told=False), slow(epochs_per_job=1)
     for run in (told, untold, short):
         assert run.training == pytest.approx(run.n_epochs + 20.0 * run.n_jobs)
         assert run.spent == pytest.approx(run.training)
