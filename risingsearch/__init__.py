@@ -62,7 +62,8 @@ __all__ = [
 # A literal, because importing typing would cost more than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from risingsearch.arms import Arm, Budget, EpochFacts, Job, Report, SearchFacts
+    from risingsearch.arms import Arm, EpochFacts, Job, Report, SearchFacts
+    from risingsearch.budget import Budget
     from risingsearch.curves import list_environments, make_environment
     from risingsearch.errors import (
         CheckpointError,
@@ -112,7 +113,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "POLICIES": "risingsearch.policies",
     "Arm": "risingsearch.arms",
-    "Budget": "risingsearch.arms",
+    "Budget": "risingsearch.budget",
     "Callback": "risingsearch.search.callbacks",
     "CheckpointError": "risingsearch.errors",
     "Comparison": "risingsearch.simulation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
@@ -32,62 +32,6 @@ def sign_of(direction: str) -> float:
     (1.0, -1.0)
     """
     return {"maximize": 1.0, "minimize": -1.0}[direction]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Budget:
-    """What a search may spend: exactly one of these, in which it is then shown too.
-
-    Parameters
-    ----------
-    epochs : int, optional
-        Number of training epochs, over all arms; at least 1. Never exceeded.
-    seconds, hours : float, optional
-        Training time, summed over all workers: four of them spend it four times as fast
-        as the clock.
-    cost : float, optional
-        Any other cost: the sum of the ``"cost"`` that ``train`` returns with every
-        score, or of what ``Scheduler.tell`` is given.
-    wall_seconds, wall_hours : float, optional
-        Time by the clock, however many workers train meanwhile. No worker idles to save
-        epochs, since its time passes anyway.
-    gpu_hours : float, optional
-        Training time, summed over all workers, times the GPUs that a job of the
-        trainable uses: its ``gpus``, by default 1.
-
-    Examples
-    --------
-    >>> Budget(hours=1.5)
-    Budget(hours=1.5)
-    """
-
-    epochs: int | None = None
-    seconds: float | None = None
-    cost: float | None = None
-    wall_seconds: float | None = None
-    hours: float | None = None
-    wall_hours: float | None = None
-    gpu_hours: float | None = None
-
-    def __repr__(self) -> str:
-        """Show what is given."""
-        amounts = (f"{unit}={amount!r}" for unit, amount in self.amounts.items())
-        return f"Budget({', '.join(amounts)})"
-
-    @property
-    def units(self) -> list[str]:
-        """The units in which an amount is given; a search takes exactly one."""
-        return [unit for unit, amount in asdict(self).items() if amount is not None]
-
-    @property
-    def amounts(self) -> dict[str, float]:
-        """What is given, by its unit."""
-        return {unit: getattr(self, unit) for unit in self.units}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the budget as JSON values, as it is written to run directories."""
-        first = ("epochs", "seconds", "cost")  # the first releases wrote all of them
-        return dict.fromkeys(first) | self.amounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ import pickle
 
 import pytest
 
-from risingsearch.arms import Arm, Budget, Job, Report
+from risingsearch.arms import Arm, Job, Report
+from risingsearch.budget import Budget
 
 FACTS = [
     Budget(epochs=10),
@@ -34,10 +35,6 @@ def test_jobs_are_equal_by_what_they_say() -> None:
     assert Job(1, 2, 3, 4) == Job(arm=1, from_epoch=2, n_epochs=3, id=4)
     assert Job(1, 2, 3, 4) != Job(1, 2, 3, 5)
     assert len({Job(1, 2, 3, 4), Job(1, 2, 3, 4)}) == 1
-
-
-def test_a_budget_names_its_unit() -> None:
-    assert Budget(cost=2.5) == Budget(epochs=None, seconds=None, cost=2.5)
 
 
 def test_a_report_of_nothing_has_no_scores_and_no_failure() -> None:

@@ -18,6 +18,7 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.errors import PriorError
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
@@ -49,7 +50,6 @@ from risingsearch.integrations.optuna.view import ArmView
 from risingsearch.priors.prior import prior_as_data
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scheduling.units import epochs_of
 from risingsearch.search.callbacks import Callback, checked_callbacks
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"

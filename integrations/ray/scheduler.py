@@ -13,11 +13,11 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.schedulers import TrialScheduler
 
 from risingsearch.arms import Arm
+from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scheduling.units import epochs_of
 from risingsearch.search.arguments import settings_of
 from risingsearch.search.callbacks import Callback, checked_callbacks
 

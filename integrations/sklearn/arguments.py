@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sklearn.utils.validation import _num_samples
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError, UnknownArgumentError
 
@@ -46,15 +46,14 @@ def explaining_names(
     return explaining
 
 
-def check_measured(budget: Any) -> None:
-    """Raise where a budget is in what an estimator does not say."""
-    for unit in ("cost", "gpu_hours"):
-        if isinstance(budget, Budget) and getattr(budget, unit) is not None:
-            msg = (
-                f"an estimator measures no {unit}; got {budget}: give a number of "
-                "epochs, or a time such as '8h'"
-            )
-            raise InvalidParameterError(msg)
+def check_measured(budget: Budget) -> None:
+    """Raise if a budget is in a unit that an estimator does not measure."""
+    if budget.unit in ("cost", "gpu_hours"):
+        msg = (
+            f"an estimator measures no {budget.unit}; got {budget}: give a number of "
+            "epochs, or a time such as '8h'"
+        )
+        raise InvalidParameterError(msg)
 
 
 def check_n_jobs(value: Any) -> None:

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.integrations.sklearn.arguments import (
@@ -64,7 +64,6 @@ from risingsearch.integrations.sklearn.scoring import (
 )
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.plotting.notebook import search_html
-from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
     recommended_candidates,

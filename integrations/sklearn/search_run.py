@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import _num_samples
 
 from risingsearch.arms import Report
+from risingsearch.budget import budget_within
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
@@ -17,7 +18,6 @@ from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesse
 from risingsearch.integrations.sklearn.score_ranges import range_of, suits
 from risingsearch.json_values import from_json
 from risingsearch.scheduling.arguments import default_order
-from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.view import SchedulerView
 from risingsearch.search.callbacks import checked_callbacks
 from risingsearch.search.results import SearchResult

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from risingsearch.arms import Budget
+    from risingsearch.budget import Budget
 
 from risingsearch.errors import InvalidParameterError
 
@@ -86,16 +86,15 @@ def distance(text: str) -> float:
 
 def amount(text: str, sign: str = "") -> float | Budget:
     """Return a finite number above 0, in the unit of a sweep's budget, or a time."""
-    from risingsearch.scheduling.units import budget_of
+    from risingsearch.budget import Budget
 
     given = text.removeprefix(sign)
     if text.startswith(sign) and not given.startswith("+"):
         with contextlib.suppress(ValueError):
-            budget: Budget = budget_of(given)
-            return budget
-        with contextlib.suppress(ValueError):
             if 0.0 < float(given) < math.inf:
                 return float(given)
+        with contextlib.suppress(ValueError):
+            return Budget.of(given)
     forms = ", ".join(f"{sign}{form}" for form in ("100", "8h", "8wall-h", "20gpu-h"))
     msg = f"must be an amount such as {forms}; got {text!r}"
     raise argparse.ArgumentTypeError(msg)

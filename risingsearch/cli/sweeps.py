@@ -28,7 +28,7 @@ from risingsearch.cli.options import (
 from risingsearch.errors import InvalidParameterError, SearchFailedError, missing
 
 if TYPE_CHECKING:
-    from risingsearch.arms import Budget
+    from risingsearch.budget import Budget
     from risingsearch.scripts.sweep import Sweep
     from risingsearch.search.results import SearchResult
 
@@ -165,7 +165,7 @@ def _plan(arguments: argparse.Namespace) -> None:
         facts["budget_epochs"] = sweep.budget.epochs
         facts["share_of_training_all"] = round(sweep.budget.epochs / full, 4)
     else:
-        facts[f"budget_{sweep.budget.unit}"] = getattr(sweep.budget, sweep.budget.unit)
+        facts[f"budget_{sweep.budget.unit}"] = sweep.budget.amount
     if sweep.launcher.slurm is not None:
         facts["sbatch"] = " ".join(sweep.sbatch_arguments) or "as the cluster gives it"
     elif sweep.gpus is not None:
@@ -193,7 +193,7 @@ def _run(arguments: argparse.Namespace) -> None:
             )
             raise InvalidParameterError(msg)
         sweep = _sweep(arguments.sweep, None)
-        more = sweep.budget.more(budget.amount)
+        more = sweep.budget.like(budget.amount)
     else:
         sweep = _sweep(arguments.sweep, budget)
     with _advice(run_dir, str(arguments.sweep)):
@@ -431,7 +431,7 @@ def facts_of(result: SearchResult, run_dir: Path) -> dict[str, Any]:
     return {
         "run": str(run_dir),
         "epochs": result.n_epochs,
-        "budget": result.budget and result.budget.amounts,
+        "budget": result.budget and {result.budget.unit: result.budget.amount},
         "spent": result.spent,
         "metric": result.metric,
         "best_score": result.best_score,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.checks import as_float, on_one_line
 
 LONGEST_VALUE = 200  # characters of a parameter or a reason

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import Budget, sign_of
+from risingsearch.arms import sign_of
+from risingsearch.budget import Budget
 from risingsearch.checks import (
     checked_arms,
     checked_choice,
@@ -21,16 +22,14 @@ from risingsearch.checks import (
 )
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json
-from risingsearch.scheduling.epoch_costs import checked_epoch_costs
+from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.openings import Openings
 from risingsearch.scheduling.policy_choice import budgeted_epochs, checked_params
-from risingsearch.scheduling.units import BY_THE_CLOCK, budget_of
 
 
-def default_order(budget: int | Budget, n_jobs: int | None) -> str:
+def default_order(budget: Budget, n_jobs: int | None) -> str:
     """Return the order that repeats a run, unless workers would idle for it in vain."""
-    by_clock = isinstance(budget, Budget) and {*budget.units} & {*BY_THE_CLOCK}
-    return "completion" if n_jobs is None or by_clock else "ask"
+    return "completion" if n_jobs is None or budget.is_wall_clock else "ask"
 
 
 @dataclass(slots=True)
@@ -44,7 +43,7 @@ class Arguments:
     """
 
     n_arms: int
-    budget: int | Budget
+    budget: Budget
     max_epochs: int | None
     policy_params: Mapping[str, Any] | None
     objective: str
@@ -61,11 +60,12 @@ class Arguments:
     epoch_costs: Any = None  # a tuple of floats, once they are checked
 
     def __post_init__(self) -> None:
-        n_arms, budget = self.n_arms, budget_of(self.budget)
+        n_arms, budget = self.n_arms, self.budget
         if n_arms is None or budget is None:
             msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
             raise InvalidParameterError(msg)
-        self.n_arms, self.budget = checked_int("n_arms", n_arms, 1), budget
+        self.n_arms = checked_int("n_arms", n_arms, 1)
+        self.budget = budget = Budget.of(budget)
         checked_choice("objective", self.objective, ("best", "sum"))
         checked_choice("direction", self.direction, ("maximize", "minimize"))
         if self.order is None:

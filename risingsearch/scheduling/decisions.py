@@ -12,8 +12,8 @@ from risingsearch.arms import Job
 from risingsearch.errors import JobError, ProposalError
 from risingsearch.policies import WAIT
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.jobs import Decision, Jobs
+from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.openings import ENQUEUED, Openings
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
@@ -41,7 +41,7 @@ class Decider:
 
     _policy: PolicyAdapter
     _records: ArmRecords
-    _budget: EpochBudget | CostBudget
+    _budget: Ledger
     _jobs: Jobs
     proposer: Proposer | None
     _rng: np.random.Generator

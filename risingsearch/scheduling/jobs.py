@@ -12,7 +12,6 @@ from risingsearch.arms import Job
 from risingsearch.checks import checked_magnitude, is_number, shown
 from risingsearch.errors import InvalidParameterError, JobError
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.slow_starts import Start
 
 # Iterable, but not as numbers one after the other.
 _NO_SEQUENCES = (str, bytes, bytearray, memoryview, Mapping, Set)
@@ -34,7 +33,6 @@ class Result(NamedTuple):
     cost: float | None
     failure: str | None
     ended: bool  # what fewer scores than epochs mean
-    start: Start | None = None  # None: nobody has measured it
 
     @property
     def charged(self) -> int:
@@ -42,19 +40,14 @@ class Result(NamedTuple):
         return len(self.scores) if self.failure is None else self.job.n_epochs
 
     def to_json(self) -> list[Any]:
-        """Return the result as JSON values, with its start if that was measured."""
-        values = [self.job.to_json(), as_json(self.scores), *self[2:5]]
-        if self.start is not None:
-            values.append(as_json([*self.start]))
-        return values
+        """Return the result as JSON values."""
+        return [self.job.to_json(), as_json(self.scores), *self[2:]]
 
     @classmethod
     def from_json(cls, values: list[Any]) -> Result:
         """Read what ``to_json`` wrote."""
-        job, scores, cost, failure, ended, *start = values
-        scores, start = tuple(from_json(scores)), from_json(start)
-        measured = Start(*start[0]) if start else None
-        return cls(Job.from_json(job), scores, cost, failure, ended, measured)
+        job, scores, cost, failure, ended = values
+        return cls(Job.from_json(job), tuple(from_json(scores)), cost, failure, ended)
 
 
 class Jobs:

@@ -28,14 +28,8 @@ from risingsearch.policies import (
 from risingsearch.policies import base as policy_base
 from risingsearch.policies.tuning.live import live
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import (
-    CostBudget,
-    EpochBudget,
-    PricedEpochBudget,
-)
+from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.openings import Openings
-from risingsearch.scheduling.policy_choice import SHORTEST_LOOK, plans_looks
-from risingsearch.scheduling.slow_starts import JobLengths, job_lengths
 from risingsearch.scheduling.undo import Rows
 
 LARGE = 1 << 15
@@ -54,7 +48,7 @@ class PolicyAdapter:
         opening_order: NDArray[np.int64],
         rng: np.random.Generator,
         records: ArmRecords,
-        budget: EpochBudget | CostBudget,
+        budget: Ledger,
         openings: Openings,
     ) -> None:
         self._params = params
@@ -73,12 +67,10 @@ class PolicyAdapter:
             self._given = _name_or_factory(given)
         self.name = ""
         self.plans_rounds = True
-        self._plans_looks = False  # of any length: the first epochs of arms
         if isinstance(self._given, str):
             self.name = self._given
             info = policy_info(self.name)
             self.plans_rounds = info.plans_rounds
-            self._plans_looks = plans_looks(self.name)
             if reward_range is not None and "reward_range" in info.parameters:
                 self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)
@@ -117,19 +109,7 @@ class PolicyAdapter:
         sizes, params = (n_arms, horizon, self._max_pulls), self._params
         if not isinstance(self._given, str):
             return self._given(*sizes, **params)
-        first = self.job_lengths.first
-        if first > params.get(SHORTEST_LOOK, 1):
-            params = params | {SHORTEST_LOOK: first}
         return make_policy(self.name, *sizes, **params)
-
-    @property
-    def job_lengths(self) -> JobLengths:
-        """Epochs that jobs have at least, where the policy plans its looks by that.
-
-        One that does not would open as many arms as if its first jobs were short.
-        """
-        worth = self._budget.start_worth if self._plans_looks else 1.0
-        return job_lengths(worth, self._records.max_epochs)
 
     def _use(self, policy: Any, live: Any) -> None:
         self.policy, self._live = policy, live
@@ -207,9 +187,7 @@ class PolicyAdapter:
     def slice_length(self, arm: int) -> int:
         """Return the pulls the arm gets before the next decision."""
         place = int(self._place_of[arm])
-        own = int(self._call("slice_length", slice_length, self._live, place))
-        lengths = self.job_lengths
-        return max(own, lengths.later if self._records.charged[arm] else lengths.first)
+        return int(self._call("slice_length", slice_length, self._live, place))
 
     def update(self, t: int, arm: int, reward: float) -> None:
         """Tell the reward of a pull decided at round ``t``."""
@@ -323,13 +301,13 @@ def _arrays(policy: Any) -> list[NDArray[Any]]:
     ]
 
 
-def _check_unit(info: PolicyInfo, budget: EpochBudget | CostBudget) -> None:
+def _check_unit(info: PolicyInfo, budget: Ledger) -> None:
     if not info.plans_rounds:
         return
-    got = "" if budget.unit == "epochs" else f"a budget in {budget.unit}"
-    if isinstance(budget, PricedEpochBudget):
-        got = "epochs that do not all cost the same"
-    if got:
+    if not budget.is_plain:
+        got = f"a budget in {budget.unit}"
+        if budget.unit == "epochs":
+            got = "epochs that do not all cost the same"
         msg = (
             f"{info.name} plans all its rounds ahead, so its budget must "
             f"be in epochs; got {got}"

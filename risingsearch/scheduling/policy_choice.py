@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import policy_info, recommended_arms, resolve_policy
-from risingsearch.scheduling.budgets import EpochBudget, open_budget
 
 FIRST_AUTO = "first-auto"
 """What ``"auto"`` was in run directories and states that do not say what it is."""
@@ -136,7 +135,7 @@ def horizon_and_limit(
     if max_epochs is None:
         if epochs is None:
             msg = (
-                f"a budget in {open_budget(budget, 1).unit} needs max_epochs: "
+                f"a budget in {Budget.of(budget).unit} needs max_epochs: "
                 "how many epochs one arm can use at most"
             )
             raise InvalidParameterError(msg)
@@ -154,9 +153,8 @@ def checked_params(given: Any) -> dict[str, Any]:
 
 
 def budgeted_epochs(budget: int | Budget) -> int | None:
-    """Return the epochs of a budget; None where it is in something else."""
-    opened = open_budget(budget, 1)
-    return opened.total if isinstance(opened, EpochBudget) else None
+    """Return the epochs of a budget; None if it is in another unit."""
+    return Budget.of(budget).epochs
 
 
 def recommended_candidates(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.jobs import Decision, Jobs, Result
+from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
@@ -18,17 +18,14 @@ class Recorder:
 
     _policy: PolicyAdapter
     _records: ArmRecords
-    _budget: EpochBudget | CostBudget
+    _budget: Ledger
     _jobs: Jobs
 
     def record(self, result: Result, why: Decision, horizon: int) -> None:
         """Record a result: its cost, its arm, its epochs one by one."""
         job, scores, failed = result.job, result.scores, result.failure is not None
         records, charged = self._records, result.charged
-        lengths = self._policy.job_lengths
         self._budget.settle(result)
-        if self._policy.job_lengths.first != lengths.first:
-            self.replan(horizon)
         n_lost = sum(not math.isfinite(score) for score in scores)
         ended = result.ended and charged < job.n_epochs
         records.stop(job.arm, n_lost + failed, ended=ended)

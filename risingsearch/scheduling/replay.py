@@ -4,9 +4,8 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
 
 ``told``
     A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the
-    budget, or else the seconds that it took (``elapsed``), where that is known; how
-    much of that was its ``startup``, where somebody has measured it; that the arm has
-    ``ended``, or the text of its ``failure``.
+    budget, or else the seconds that it took (``elapsed``), if that is known; that the
+    arm has ``ended``, or the text of its ``failure``.
 ``started``
     A ``job`` began that was decided elsewhere.
 ``ended``
@@ -29,7 +28,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from risingsearch.arms import Budget, Job
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
 from risingsearch.errors import StateError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.scheduler import Scheduler
@@ -59,7 +59,7 @@ def ended(arms: Sequence[int], n_asked: int) -> Event:
 
 def extended(budget: int | Budget, n_asked: int) -> Event:
     """Return the event of a larger budget."""
-    added = budget.to_json() if isinstance(budget, Budget) else budget
+    added = Budget.of(budget).to_json()
     return {"event": "extended", "asked": n_asked, "budget": added}
 
 
@@ -121,8 +121,7 @@ def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
             for arm in event["arms"]:
                 scheduler.end(arm)
         case "extended":
-            added = event["budget"]
-            scheduler.extend(Budget(**added) if isinstance(added, dict) else added)
+            scheduler.extend(Budget.from_json(event["budget"]))
         case "advanced":
             scheduler.advance(event["now"])
         case "resized":
@@ -139,8 +138,7 @@ def _tell_again(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     if "failure" in event:
         scheduler.fail(job, event["failure"], scores, cost, now=now)
         return
-    ended, startup = event.get("ended", False), from_json(event.get("startup"))
-    scheduler.tell(job, scores, cost, ended=ended, now=now, startup=startup)
+    scheduler.tell(job, scores, cost, ended=event.get("ended", False), now=now)
 
 
 def not_reproduced(what: str) -> StateError:

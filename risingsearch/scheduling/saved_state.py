@@ -14,9 +14,9 @@ import numpy as np
 from risingsearch.errors import StateError
 from risingsearch.scheduling.arguments import NOT_SAVED_BY_DEFAULT
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.jobs import Jobs
+from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 STATE_VERSION = 2
@@ -30,7 +30,7 @@ class SavedState:
 
     _policy: PolicyAdapter
     _records: ArmRecords
-    _budget: EpochBudget | CostBudget
+    _budget: Ledger
     _jobs: Jobs
     _decider: Decider
     _rng: np.random.Generator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -10,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import Budget, Job
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
 from risingsearch.checks import (
     LARGEST_SCORE,
     checked_float,
     checked_int,
     checked_seed,
-    shown,
 )
 from risingsearch.errors import (
     InvalidParameterError,
@@ -27,9 +26,9 @@ from risingsearch.errors import (
 from risingsearch.policies import Policy
 from risingsearch.scheduling.arguments import Arguments
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import WallClockBudget, open_budget
 from risingsearch.scheduling.decisions import Choice, Decider
 from risingsearch.scheduling.jobs import Decision, Jobs, Result, checked_scores
+from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.policy_choice import (
     AUTOS,
@@ -44,10 +43,8 @@ from risingsearch.scheduling.policy_choice import (
 from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
-from risingsearch.scheduling.slow_starts import Start
 from risingsearch.scheduling.stopping import NEVER, Stopping
 from risingsearch.scheduling.undo import Draws, Undo
-from risingsearch.scheduling.units import budget_of
 from risingsearch.scheduling.view import SchedulerView
 
 
@@ -86,9 +83,7 @@ class Scheduler(SchedulerView):
         scores.
     epochs_per_job : int, optional
         Epochs of a job, at least 1. By default the policy decides. The default policy
-        opens fewer arms where that makes its first looks at them longer; where ``tell``
-        is told that jobs start slowly, and the budget is not in epochs, it makes them
-        long enough for it.
+        opens fewer arms if that makes its first jobs longer.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether higher or lower scores are better.
     seed : int, optional
@@ -204,12 +199,8 @@ class Scheduler(SchedulerView):
             given.epochs_per_job,
         )
         self.max_failures, self.epoch_costs = given.max_failures, given.epoch_costs
-        self._budget = open_budget(
-            given.budget,
-            given.n_arms,
-            given.n_jobs,
-            given.epoch_costs,
-            given.epochs_per_job,
+        self._budget = Ledger(
+            given.budget, given.n_arms, given.n_jobs, given.epoch_costs
         )
         self._rng = np.random.default_rng(checked_seed(seed))
         n_known = getattr(proposer, "n_arms", self.n_arms)
@@ -415,7 +406,6 @@ class Scheduler(SchedulerView):
         *,
         ended: bool = True,
         now: float | None = None,
-        startup: float | None = None,
     ) -> None:
         """Record what a job brought back.
 
@@ -436,12 +426,6 @@ class Scheduler(SchedulerView):
         now : float, optional
             Time since the search began, by the clock and in the unit of the budget;
             needed under one by the clock, and refused under any other.
-        startup : float, optional
-            How much of the cost was there before the first epoch, whatever came after:
-            to get a machine, to load data and the checkpoint; from 0 to the cost, NaN
-            where it cannot be told. Later jobs are long enough for it. By the clock,
-            all the time that the job was away beside its ``cost`` is added. By default
-            jobs start at once. No epochs are charged for it.
 
         Raises
         ------
@@ -449,17 +433,17 @@ class Scheduler(SchedulerView):
             If the job is unknown, was told before or gets too many scores. Nothing
             changes.
         InvalidParameterError
-            If a score is not a number, the cost or the time is missing, or the start
-            takes more than the cost. Nothing changes.
+            If a score is not a number, or the cost or the time is missing. Nothing
+            changes.
         """
-        by_the_clock = isinstance(self._budget, WallClockBudget)
-        if by_the_clock and now is None:
+        is_wall_clock = self._budget.is_wall_clock
+        if is_wall_clock and now is None:
             msg = f"the budget is in {self.unit}: tell needs now, when {job} came back"
             raise InvalidParameterError(msg)
-        if cost is None and self.unit != "epochs" and not by_the_clock:
+        if cost is None and self.unit != "epochs" and not is_wall_clock:
             msg = f"the budget is in {self.unit}: tell needs the cost of {job}"
             raise InvalidParameterError(msg)
-        self._tell(job, scores, cost, now, failure=None, ended=ended, startup=startup)
+        self._tell(job, scores, cost, now, failure=None, ended=ended)
 
     def fail(
         self,
@@ -563,7 +547,7 @@ class Scheduler(SchedulerView):
             )
             raise InvalidParameterError(msg)
         with self._event():
-            self._budget.extend(budget_of(budget))
+            self._budget.extend(budget)
             if self.max_epochs is None:
                 self._records.max_epochs = int(self.budget)
             if replan:
@@ -586,8 +570,7 @@ class Scheduler(SchedulerView):
         n_jobs = checked_int("n_jobs", n_jobs, 1)
         with self._event():
             self.n_jobs = n_jobs
-            if isinstance(self._budget, WallClockBudget):
-                self._budget.n_workers = n_jobs
+            self._budget.n_workers = n_jobs
 
     def advance(self, now: float) -> None:
         """Put the clock forward, for time that passes without a job.
@@ -611,9 +594,9 @@ class Scheduler(SchedulerView):
         >>> scheduler.stop_reason
         'the budget of 60 wall_seconds is spent'
         """
-        clock, at = self._clock(), _checked_cost("now", now)
+        at = self._checked_now(now)
         with self._event():
-            clock.pass_until(at)
+            self._budget.pass_until(at)
 
     @property
     def stop_reason(self) -> str | None:
@@ -765,8 +748,8 @@ class Scheduler(SchedulerView):
 
     @property
     def _horizon(self) -> int:
-        whole = int(self.budget) if self.unit == "epochs" else Budget(cost=self.budget)
-        return horizon_and_limit(whole, self.max_epochs, self.n_arms)[0]
+        given: dict[str, Any] = {self.unit: self.budget}
+        return horizon_and_limit(Budget(**given), self.max_epochs, self.n_arms)[0]
 
     @property
     def _is_full(self) -> bool:
@@ -814,7 +797,6 @@ class Scheduler(SchedulerView):
         *,
         failure: str | None,
         ended: bool,
-        startup: float | None = None,
     ) -> None:
         result = Result(
             self._jobs.checked(job),
@@ -823,24 +805,21 @@ class Scheduler(SchedulerView):
             failure,
             ended,
         )
-        clock = None if now is None else self._clock()
-        at = 0.0 if now is None else _checked_cost("now", now)
+        at = None if now is None else self._checked_now(now)
         with self._event():
-            away = 0.0 if clock is None else clock.advance(job, at)
-            if clock is not None and cost is None:
-                result = result._replace(cost=away)
-            if startup is not None and result.cost is not None:
-                start = _checked_start(startup, result.cost, away)
-                result = result._replace(start=start)
+            if at is not None:
+                self._budget.pass_until(at)
+                if cost is None:
+                    result = result._replace(cost=self._budget.away(job, at))
             self._jobs.tell(result)
             if self.order == "completion":
                 self._record(*self._jobs.result_of(job.id))
 
-    def _clock(self) -> WallClockBudget:
-        if not isinstance(self._budget, WallClockBudget):
-            msg = f"now is for a budget by the clock; this is in {self.unit}"
+    def _checked_now(self, now: float) -> float:
+        if not self._budget.is_wall_clock:
+            msg = f"now is for a budget of wall-clock time; this is in {self.unit}"
             raise InvalidParameterError(msg)
-        return self._budget
+        return _checked_cost("now", now)
 
     @contextmanager
     def _event(self) -> Iterator[None]:
@@ -867,16 +846,3 @@ class Scheduler(SchedulerView):
 
 def _checked_cost(name: str, cost: float) -> float:
     return checked_float(name, cost, 0.0, LARGEST_SCORE, open_low=False)
-
-
-def _checked_start(startup: float, cost: float, away: float) -> Start:
-    besides = max(0.0, away - cost)
-    if math.isnan(startup):
-        return Start(math.nan, besides)
-    if 0.0 <= startup <= cost:
-        return Start(startup, besides)
-    msg = (
-        f"startup is the part of the cost of {cost:g} that came before the first "
-        f"epoch, or NaN; got {shown(startup)}"
-    )
-    raise InvalidParameterError(msg)

@@ -12,9 +12,9 @@ import numpy as np
 
 from risingsearch.arms import Arm, Job, Status
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.budgets import CostBudget, EpochBudget
 from risingsearch.scheduling.decisions import OPENED_BEFOREHAND, Decider
 from risingsearch.scheduling.jobs import Jobs
+from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened
 from risingsearch.scheduling.undo import Undo
@@ -30,7 +30,7 @@ class SchedulerView(ABC):
     direction: str
     max_failures: int  # after which an arm is still retried
     _records: ArmRecords
-    _budget: EpochBudget | CostBudget
+    _budget: Ledger
     _jobs: Jobs
     _policy: PolicyAdapter
     _decider: Decider

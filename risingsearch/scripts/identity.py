@@ -132,10 +132,10 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
 
 def _missing(sweep: Sweep, run_dir: Path) -> str:
     """Return what a run's budget of now lacks; N where nothing, or in another unit."""
-    unit = sweep.budget.unit
-    wanted = getattr(sweep.budget, unit)
-    has = getattr(RisingSearch.saved_result(run_dir).budget, unit)
-    return f"{wanted - has:.10g}" if has is not None and wanted > has else "N"
+    wanted, has = sweep.budget, RisingSearch.saved_result(run_dir).budget
+    has = has and has.in_unit(wanted.unit)
+    more = 0.0 if has is None else wanted.amount - has.amount
+    return f"{more:.10g}" if more > 0 else "N"
 
 
 def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:

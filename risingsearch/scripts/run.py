@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import Budget, Report
+from risingsearch.arms import Report
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError, StateError
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
@@ -53,7 +54,7 @@ def run_sweep(
     sweep: Sweep,
     run_dir: Path,
     cwd: Path | None = None,
-    more: int | Budget | None = None,
+    more: Budget | None = None,
     *,
     retry_failed: bool = False,
     trackers: Made = _no_trackers,
@@ -134,7 +135,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         sweep.draw(),
         policy=sweep.policy,
         policy_params=sweep.policy_params or None,
-        budget=sweep.budget.budget,
+        budget=sweep.budget,
         max_epochs=sweep.max_epochs,
         direction=sweep.direction,
         metric=sweep.metric_name,
@@ -256,7 +257,7 @@ def resume_sweep(
     saved = identity.last(run_dir)
     described = saved["sweep"] | environment.values_of(run_dir, saved)
     sweep = checked_sweep(described, str(run_dir))
-    more = None if added is None else sweep.budget.more(added)
+    more = None if added is None else sweep.budget.like(added)
     cwd = Path(saved["cwd"])
     if not cwd.is_dir():
         msg = (

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Prior
 from risingsearch.scheduling.policy_choice import recommended_candidates
@@ -19,6 +19,8 @@ try:
         BeforeValidator,
         Discriminator,
         Field,
+        PlainSerializer,
+        PlainValidator,
         PrivateAttr,
         Tag,
         ValidationError,
@@ -33,12 +35,6 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
-from risingsearch.scripts.budget_setting import (
-    LONGEST,
-    BudgetSetting,
-    Epochs,
-    budget_as_mapping,
-)
 from risingsearch.scripts.configurations import every_configuration, n_configurations
 from risingsearch.scripts.metric_setting import PlainMetric, form_of_metric
 from risingsearch.scripts.nesting import flattened
@@ -69,14 +65,27 @@ from risingsearch.search.gpus import (
 from risingsearch.search.trainable import COST
 from risingsearch.storage.bucket import checked_url
 
+LONGEST = 1e9  # seconds, some 30 years
 MOST_ALIVE = 10_000
 ALIVE_PER_WORKER = 4
 MOST_RETRIES = 1_000_000
 LARGEST_SEED = 2**128
+Epochs = Annotated[int, Field(ge=1, le=10**12)]
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
 TRIES = 20
 """Draws per wanted configuration before giving up on finding new ones."""
+
+
+def _read_budget(value: Any) -> Budget:
+    """Return the budget that a file has as a number, a time or a mapping."""
+    try:
+        if isinstance(value, dict):
+            return Budget.from_json(value)
+        return Budget.of(value)
+    except InvalidParameterError as error:
+        words = str(error).removeprefix("budget ")
+        raise ValueError(words.removesuffix(f"; got {value}")) from error
 
 
 class Sweep(Strict):
@@ -162,7 +171,9 @@ class Sweep(Strict):
 
     command: list[Text] = Field(min_length=1)
     parameters: dict[str, Parameter] = Field(min_length=1)
-    budget: BudgetSetting
+    budget: Annotated[
+        Budget, PlainValidator(_read_budget), PlainSerializer(Budget.to_json)
+    ]
     max_epochs: Epochs
     metric: Annotated[
         Annotated[Text, Tag("key")] | Annotated[PlainMetric, Tag("pattern")],
@@ -215,7 +226,7 @@ class Sweep(Strict):
         if timeout is None:
             msg = (
                 "say when the search ends: budget: 300 for 300 epochs in all, or "
-                "timeout: 600 for 600 seconds by the clock"
+                "timeout: 600 for 600 seconds of wall-clock time"
             )
             raise ValueError(msg)
         rest = {name: each for name, each in value.items() if name != "timeout"}
@@ -259,11 +270,6 @@ class Sweep(Strict):
         if isinstance(value, str) and (info.field_name, value) != ("workers", "auto"):
             raise PydanticKnownError("int_type")
         return value
-
-    @field_validator("budget", mode="before")
-    @classmethod
-    def _epochs(cls, value: Any) -> Any:
-        return budget_as_mapping(value)
 
     @field_validator("gpus")
     @classmethod
@@ -489,7 +495,7 @@ class Sweep(Strict):
     def with_budget(self, amount: float | Budget) -> Sweep:
         """Return the sweep with another budget: a number is in the unit of its own."""
         settings = self.model_dump(mode="json", exclude_defaults=True)
-        budget = self.budget.with_amount(amount).model_dump(exclude_defaults=True)
+        budget = self.budget.like(amount).to_json()
         sweep = checked_sweep(settings | {"budget": budget}, "with --budget")
         sweep._folder = self._folder
         return sweep
@@ -541,7 +547,7 @@ class Sweep(Strict):
         advised = recommended_candidates(
             self.policy,
             "best",
-            self.budget.budget,
+            self.budget,
             self.max_epochs,
             self.policy_params,
             self.min_epochs,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.checks import check_nesting, checked_seed, shown
 from risingsearch.errors import InvalidParameterError, PriorError, StateError
 from risingsearch.json_values import as_json, from_json
@@ -29,7 +29,6 @@ from risingsearch.scheduling.policy_choice import (
 )
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scheduling.units import in_unit
 from risingsearch.storage.run_directory import understood
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -283,8 +282,8 @@ def _arguments_in_json(
                 )
                 raise InvalidParameterError(msg)
             arguments[name] = given[name]
-        elif name == "budget" and isinstance(value, dict):
-            arguments[name] = Budget(**value)
+        elif name == "budget":
+            arguments[name] = Budget.from_json(value)
         elif name == "policy":
             arguments[name] = saved_policy(header, value)
         else:
@@ -292,16 +291,10 @@ def _arguments_in_json(
     return arguments
 
 
-def saved_budget(header: Mapping[str, Any], given: int | Budget) -> int | Budget:
-    """Return the budget as the search in a directory was begun with it, if it is that.
-
-    Two budgets are the same in two units: sweeps of earlier releases wrote seconds.
-    """
-    saved = header["settings"].get("budget")
-    if not isinstance(saved, dict):
-        return given
-    begun = Budget(**saved)
-    return begun if in_unit(given, *begun.units) == begun else given
+def saved_budget(header: Mapping[str, Any], given: Budget) -> Budget:
+    """Return the budget in the unit that the search in a directory was begun with."""
+    begun = Budget.from_json(header["settings"]["budget"])
+    return begun if given.in_unit(begun.unit) == begun else given
 
 
 def saved_prior(

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from risingsearch.arms import Arm, Job
+from risingsearch.budget import SECONDS, WALL_CLOCK
 from risingsearch.errors import InvalidParameterError, PolicyError, RisingSearchError
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scheduling.units import BY_THE_CLOCK, SECONDS
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import Replayed, RisingSearch
 from risingsearch.storage.journal import Event
@@ -152,7 +152,7 @@ class Follower:
         """Return how long the rest of the budget takes, at the pace of late."""
         scheduler = replayed.search.scheduler
         rest = scheduler.budget - scheduler.spent
-        if scheduler.unit in BY_THE_CLOCK:
+        if scheduler.unit in WALL_CLOCK:
             rest *= SECONDS[scheduler.unit]
         else:
             rest *= _seconds_per(scheduler, replayed.recorded.events)

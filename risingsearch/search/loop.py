@@ -12,13 +12,12 @@ from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import ExecutorFailedError, JobError, SetupError
-from risingsearch.search.costs import priced
 from risingsearch.search.first_failures import FirstFailures
 from risingsearch.search.interrupts import finished_first, first_interrupt
 from risingsearch.search.progress import Progress
 from risingsearch.search.record import Record
 from risingsearch.search.trainable import COST, Outcome, Task, gpus_of
-from risingsearch.search.wall_clock import WallClock
+from risingsearch.search.wall_clock import WallClock, with_cost
 from risingsearch.search.workers import Workers
 
 SIGNAL_DELAY = 1.0
@@ -232,7 +231,7 @@ class Loop:
         job = self._futures[future]
         with finished_first():
             gpus = self._workers.gpus or gpus_of(self._record.trainable)
-            stamped = priced(
+            stamped = with_cost(
                 self._clock.stamped(job, outcome), self._scheduler.unit, gpus
             )
             self._record.save(job, stamped, keep_live=self._in_process)

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import Budget, Job, Report
+from risingsearch.arms import Job, Report
+from risingsearch.budget import Budget
 from risingsearch.checks import is_number
 from risingsearch.errors import (
     EarlierFailureError,
@@ -166,10 +167,7 @@ class Record:
         if job not in self.scheduler.in_flight:
             pass
         elif report.failure is None:
-            ended, startup = outcome.ended, outcome.startup
-            self.scheduler.tell(
-                job, report.scores, cost, ended=ended, now=now, startup=startup
-            )
+            self.scheduler.tell(job, report.scores, cost, ended=outcome.ended, now=now)
         else:
             self.scheduler.fail(job, report.failure, report.scores, cost, now=now)
         self._enter(job, outcome)
@@ -225,7 +223,7 @@ class Record:
             self.directory.append(stopped(reason, self.scheduler.n_asked))
         self._stopped = reason
 
-    def extend(self, budget: int | Budget) -> None:
+    def extend(self, budget: Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
         self._change(partial(self.scheduler.extend, budget), partial(extended, budget))
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from risingsearch.arms import COLUMNS, Arm, Budget, Report
+from risingsearch.arms import COLUMNS, Arm, Report
+from risingsearch.budget import Budget
 from risingsearch.errors import (
     MissingDependencyError,
     RunDirError,

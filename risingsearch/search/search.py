@@ -14,7 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.arms import Budget, Report
+from risingsearch.arms import Report
+from risingsearch.budget import Budget, budget_within
 from risingsearch.errors import (
     CheckpointError,
     InvalidParameterError,
@@ -24,9 +25,7 @@ from risingsearch.errors import (
 )
 from risingsearch.policies import Policy
 from risingsearch.priors import read_prior
-from risingsearch.scheduling.budgets import budget_within
 from risingsearch.scheduling.proposers import Proposer
-from risingsearch.scheduling.units import budget_of
 from risingsearch.search.arguments import (
     Arguments,
     Seeds,
@@ -534,7 +533,7 @@ class RisingSearch:
         InvalidParameterError
             If it is in another unit, or not above 0.
         """
-        self._record.extend(budget_of(budget))
+        self._record.extend(Budget.of(budget))
 
     def stop_when(
         self, patience: int | None = None, target_score: float | None = None

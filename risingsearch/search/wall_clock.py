@@ -1,4 +1,4 @@
-"""The clock of a search: how long it has taken, and whether its time is over."""
+"""Wall-clock time of a search, and the cost of its jobs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 
 from risingsearch.arms import Job
+from risingsearch.budget import SECONDS, WALL_CLOCK
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scheduling.units import BY_THE_CLOCK, SECONDS
-from risingsearch.search.trainable import Outcome
+from risingsearch.search.trainable import COST, Outcome
 
 
 class WallClock:
@@ -31,7 +31,7 @@ class WallClock:
         self._seconds_besides = seconds_besides
         self._timeout = math.inf if timeout is None else timeout
         self._run_began = 0.0
-        self._counts = scheduler.unit in BY_THE_CLOCK
+        self._counts = scheduler.unit in WALL_CLOCK
         self._second = 1.0 / SECONDS.get(scheduler.unit, 1.0)  # in its unit
         self._zero = 0.0
         self._returned: dict[int, float] = {}  # by job: said once, whoever asks again
@@ -91,3 +91,18 @@ class WallClock:
 
     def _seconds(self) -> float:
         return max(0.0, time.monotonic() - self._zero)
+
+
+def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
+    """Return the outcome of a job with its cost in the unit of the budget.
+
+    Under a budget in cost that is the sum of its epochs' costs, unknown if one has
+    failed; else its training time, under a budget in epochs in seconds.
+    """
+    if unit != COST:
+        per_second = (gpus if unit == "gpu_hours" else 1.0) / SECONDS.get(unit, 1.0)
+        return outcome._replace(cost=outcome.elapsed * per_second)
+    report = outcome.report
+    if report.failure is not None:
+        return outcome._replace(cost=None)
+    return outcome._replace(cost=math.fsum(one[COST] for one in report.metrics))

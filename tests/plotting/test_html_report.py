@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from risingsearch import Functions, RisingSearch
-from risingsearch.arms import Arm, Budget, Job, Report
+from risingsearch.arms import Arm, Job, Report
+from risingsearch.budget import Budget
 from risingsearch.errors import SearchFailedError
 from risingsearch.plotting.html_report import MOST_FAILURES, PROGRAM, write_report
 from risingsearch.search.results import History, SearchResult

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scheduler_runs import INFOS, Gambler, saved
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import JobError, PolicyError
 from risingsearch.policies import WAIT
 from risingsearch.policies.base import arm_arrays, least_pulled

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scheduler_runs import INFOS, ask, finish, rising, saved, scores_of, scripted
 from test_scheduler_properties import ASKS, RESULTS, Drive, Event, an_event, arguments
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, StateError
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, JobError, StateError
 from risingsearch.scheduling.replay import (
     advanced,
@@ -126,7 +126,7 @@ def test_time_passes_without_a_job():
     assert again.state_dict() == scheduler.state_dict()
     scheduler.advance(5.0)
     assert scheduler.spent == 9.0
-    with pytest.raises(InvalidParameterError, match="now is for a budget by the clock"):
+    with pytest.raises(InvalidParameterError, match="now is for a budget of wall"):
         Scheduler(**ARGUMENTS).advance(1.0)
 
 

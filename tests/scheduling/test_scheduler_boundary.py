@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from scheduler_runs import INFOS, ask, saved
 
-from risingsearch.arms import Budget, Job
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_SCORE
 from risingsearch.errors import InvalidParameterError, JobError
 from risingsearch.scheduling.scheduler import Scheduler
@@ -135,7 +136,6 @@ def test_arms_are_numbers_that_fit(arm: int) -> None:
         refused(lambda call=call: call(arm))
     refused(lambda: scheduler.start(0, arm))
     refused(lambda: scheduler.extend(arm))
-    refused(lambda: scheduler.extend(Budget(cost=arm, epochs=arm)))
 
 
 def test_scores_without_end_are_too_many() -> None:
@@ -195,10 +195,6 @@ def test_sizes_are_whole_numbers_that_fit(name: str, value: Any) -> None:
         *itertools.product(["objective", "direction"], [HUGE, NESTED, np.ones(2)]),
         *itertools.product(["opening_order"], [HUGE, [0, 1, HUGE], NESTED]),
         *itertools.product(["policy_params"], [HUGE, NESTED]),
-        ("budget", Budget(cost=HUGE)),
-        ("budget", Budget(seconds=10**400)),
-        ("budget", Budget(epochs=HUGE)),
-        ("Budget", Budget(epochs=HUGE, cost=1.0)),
     ],
     ids=kind,
 )

@@ -18,7 +18,8 @@ from scheduler_runs import (
     scripted,
 )
 
-from risingsearch.arms import Budget, Job
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
 from risingsearch.errors import (
     InvalidParameterError,
 )

@@ -14,7 +14,7 @@ from scheduler_runs import (
     scores_of,
 )
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import (
     InvalidParameterError,
 )
@@ -88,7 +88,7 @@ def test_a_search_by_cost_is_extended_by_cost() -> None:
     scheduler.extend(Budget(cost=3))
     run_by_cost(scheduler, [1.0, 1.0])
     assert scheduler.spent == scheduler.budget == 8
-    with pytest.raises(InvalidParameterError, match="has a budget in cost; extend it"):
+    with pytest.raises(InvalidParameterError, match="budget is in cost: extend it"):
         scheduler.extend(3)
 
 

@@ -19,7 +19,8 @@ from scheduler_runs import (
     scripted,
 )
 
-from risingsearch.arms import Budget, Job
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, make_policy
 from risingsearch.scheduling.scheduler import Scheduler

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduler_runs import INFOS, Gambler
 
-from risingsearch.arms import Budget, Job
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
 from risingsearch.scheduling.scheduler import Scheduler
 
 POLICIES = [*INFOS, Gambler]

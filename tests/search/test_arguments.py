@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.scheduling.policy_choice import FIRST_AUTO, SHORT_LOOKS
@@ -43,7 +43,7 @@ def on_disk(candidates, given=None, **arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"budget": 30, "seed": None, "order": "ask", "shuffle": True},
+        {"budget": Budget(epochs=30), "seed": None, "order": "ask", "shuffle": True},
         {"budget": Budget(seconds=3.5)},
         {"budget": Budget(epochs=3)},
         {"policy": "asha", "policy_params": {"eta": 3, "bound": float("inf")}},

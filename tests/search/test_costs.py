@@ -9,8 +9,8 @@ from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.arms import Job, Report
 from risingsearch.errors import SearchFailedError
 from risingsearch.search import trainable
-from risingsearch.search.costs import priced
 from risingsearch.search.trainable import Outcome, count_seconds
+from risingsearch.search.wall_clock import with_cost
 
 CANDIDATES = [{"top": top / 10} for top in range(1, 10)]
 
@@ -50,24 +50,7 @@ def search(budget, trained=None, **options):
 def test_what_two_hours_of_training_have_cost(unit, gpus, cost):
     report = Report(Job(0, 0, 2, 0), (0.1, 0.2), (1.0, 1.0), ({"cost": 2}, {"cost": 3}))
     outcome = Outcome(report, False, None, None, 2, 7200.0)
-    assert priced(outcome, unit, gpus).cost == cost
-
-
-@pytest.mark.parametrize(
-    ("unit", "startup"),
-    [
-        ("epochs", None),
-        ("seconds", 1800.0),
-        ("hours", 0.5),
-        ("gpu_hours", 2.0),
-        ("wall_seconds", 1800.0),
-        ("cost", None),
-    ],
-)
-def test_only_a_budget_in_time_counts_how_long_a_job_has_started(unit, startup):
-    report = Report(Job(0, 0, 2, 0), (0.1, 0.2), (1.0, 1.0), ({"cost": 2}, {"cost": 3}))
-    outcome = Outcome(report, False, None, None, 2, 7200.0, startup=1800.0)
-    assert priced(outcome, unit, gpus=4.0).startup == startup
+    assert with_cost(outcome, unit, gpus).cost == cost
 
 
 def test_any_cost_that_train_returns_is_spent():

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from kept_search import CANDIDATES, Rising, a_search
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, JournalError
 from risingsearch.search.following import Follower
 from risingsearch.search.search import RisingSearch

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from curve_search import FLAT, PEAKED, RISING, AtOnce, Recorded, a_search, facts
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import (
     SearchFailedError,
 )

@@ -23,7 +23,7 @@ from kept_search import (
     whole,
 )
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import (
     EarlierFailureError,
     InvalidParameterError,

@@ -19,7 +19,7 @@ from curve_search import (
     make_nothing,
 )
 
-from risingsearch.arms import Budget
+from risingsearch.budget import Budget
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch import Scheduler
-from risingsearch.arms import Budget, Job
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
 
 MAX_EPOCHS = 81
 SLOW_SHARE, SLOWNESS = 0.05, 3.0
@@ -137,8 +138,6 @@ class Cluster:
         Chance of an epoch that its worker fails in it.
     start_seconds : float, default 0.0
         Median time until a job has started and its first epoch begins.
-    told : bool, default True
-        Whether the scheduler is told of that; else it takes it for the epochs' time.
     spread : float, default 0.3
         Spread of the lengths of epochs and starts, and half of it that of the workers'
         speeds, on a logarithmic scale. With 0 all epochs take ``epoch_seconds``.
@@ -155,7 +154,6 @@ class Cluster:
         epoch_seconds: float = 1.0,
         failure_rate: float = FAILURE_RATE,
         start_seconds: float = 0.0,
-        told: bool = True,
         spread: float = 0.3,
     ) -> None:
         self.scheduler = scheduler
@@ -163,7 +161,6 @@ class Cluster:
         self.n_workers = n_workers
         self.failure_rate = failure_rate
         self.start_seconds = start_seconds
-        self.told = told
         self.spread = spread
         self._charge = charge
         self._rng = np.random.default_rng(seed)
@@ -243,7 +240,7 @@ class Cluster:
         epochs = range(job.from_epoch + 1, job.from_epoch + n_whole + 1)
         scores = [self.curves.score(job.arm, epoch) for epoch in epochs]
         self._jobs.append((self._now, self._now + took))
-        trained = _Trained(job, scores, bool(lost.any()), took, starting)
+        trained = _Trained(job, scores, bool(lost.any()), took)
         self._push(self._now + took, worker, trained)
 
     def _record(self, trained: _Trained, when: float) -> None:
@@ -253,8 +250,7 @@ class Cluster:
         if trained.failed:
             scheduler.fail(job, "the worker is gone", scores, cost, now=now)
         else:
-            startup = trained.starting if self.told else None
-            scheduler.tell(job, scores, cost, ended=False, now=now, startup=startup)
+            scheduler.tell(job, scores, cost, ended=False, now=now)
 
     def _answer(self, request: Callable[..., Any], *arguments: Any) -> Any:
         """Let the controller answer, and charge its time to the virtual clock."""
@@ -314,7 +310,6 @@ class _Trained(NamedTuple):
     scores: list[float]
     failed: bool
     seconds: float
-    starting: float  # of these
 
 
 def search(

@@ -34,7 +34,8 @@ from benchmarks.shared import figures, report
 from benchmarks.shared.figures import Look
 from benchmarks.shared.results import half_width
 from risingsearch import Scheduler
-from risingsearch.arms import Budget, Job, Report
+from risingsearch.arms import Job, Report
+from risingsearch.budget import Budget
 from risingsearch.search.events import as_event
 from risingsearch.search.trainable import Outcome
 from risingsearch.storage.checkpoints import Key
@@ -59,10 +60,9 @@ START_WORKERS, START_ARMS = 4, 200
 FULL_TRAININGS = 30
 """Of the searches whose jobs start slowly: the time is what so many jobs of a whole
 arm take."""
-ANY_LENGTH = "the policy's, as if they started at once"
+ANY_LENGTH = "the policy's"
 LENGTHS: dict[str, dict[str, Any]] = {
-    "by the rule": {},
-    ANY_LENGTH: {"told": False},
+    ANY_LENGTH: {},
     "5 epochs": {"epochs_per_job": 5},
     "15 epochs": {"epochs_per_job": 15},
     f"{MAX_EPOCHS} epochs": {"epochs_per_job": MAX_EPOCHS},
@@ -386,7 +386,7 @@ def start_rows(found: dict[tuple[str, str], list[Run]]) -> Iterator[Row]:
             "arms opened": statistics.mean(run.n_opened for run in runs),
             "epochs": statistics.mean(run.n_epochs for run in runs),
             "spent": _percent(
-                statistics.mean(run.spent for run in runs) / budget.amounts[unit]
+                statistics.mean(run.spent for run in runs) / budget.amount
             ),
         }
 
@@ -527,7 +527,7 @@ def notes(effort: Scale) -> Iterator[str]:
     yield (
         f"Slow starts: `auto`, {START_WORKERS} workers, {START_ARMS} arms, time for "
         f"{FULL_TRAININGS} full trainings, their starts included, a controller that "
-        "costs nothing. By the rule, jobs are as long as their starts are worth."
+        "costs nothing."
     )
     yield "Journal and checkpoints: wall time, on the disk of `--out`; else CPU time."
 

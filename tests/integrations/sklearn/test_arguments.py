@@ -76,14 +76,6 @@ def test_extra_budget_in_its_unit():
         search.continue_search(5)
 
 
-def test_two_units_of_a_budget():
-    search = rising(budget=Budget(epochs=3, seconds=3))
-    with pytest.raises(
-        InvalidParameterError, match=r"write Budget\(epochs=3\) or Budget\(seconds=3\)"
-    ):
-        search.fit(X, Y)
-
-
 @pytest.mark.parametrize("name", ["sample_weight", "groups", "sgd__sample_weight"])
 def test_what_is_per_row_has_an_entry_for_every_row(name):
     said = f"{name} must have one entry per row of X, which has 60 rows; got 59 entries"

@@ -90,19 +90,19 @@ def test_by_the_clock_workers_are_busy_until_the_last_epoch(policy):
     assert run.n_epochs <= 5 * 40
 
 
-def test_slow_starts_take_time_and_make_jobs_longer():
+def test_slow_starts_take_time_that_longer_jobs_save():
     def slow(**options):
         budget = Budget(seconds=600.0)
         conditions = {"failure_rate": 0.0, "spread": 0.0, "start_seconds": 20.0}
         return search("auto", 50, budget, 1, 0, charge=free, **conditions, **options)
 
-    told, untold, short = slow(), slow(told=False), slow(epochs_per_job=1)
-    for run in (told, untold, short):
+    long, short = slow(epochs_per_job=8), slow(epochs_per_job=1)
+    for run in (long, short):
         assert run.training == pytest.approx(run.n_epochs + 20.0 * run.n_jobs)
         assert run.spent == pytest.approx(run.training)
-        assert run.spent <= 600.0 + 1e-6
+        assert run.spent <= 620.0  # the last job may start in vain
     assert short.n_epochs == short.n_jobs
-    assert told.n_epochs > 2 * untold.n_epochs > short.n_epochs
+    assert long.n_epochs > 4 * short.n_epochs
 
 
 def test_a_search_that_is_cut_off_says_so():

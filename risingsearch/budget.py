@@ -1,0 +1,237 @@
+"""Budget of a search: its units, and the text and JSON forms it is written in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from risingsearch.checks import checked_float, checked_int, shown
+from risingsearch.errors import InvalidParameterError
+
+SECONDS = {
+    "seconds": 1.0,
+    "hours": 3600.0,
+    "gpu_hours": 3600.0,
+    "wall_seconds": 1.0,
+    "wall_hours": 3600.0,
+}
+"""Length of one of each unit of time."""
+WALL_CLOCK = ("wall_seconds", "wall_hours")
+TRAINING = ("seconds", "hours")
+
+_UNITS = {None: TRAINING, "wall-": WALL_CLOCK, "gpu-": ("gpu_hours", "gpu_hours")}
+_PER_HOUR = {"s": 3600.0, "min": 60.0, "h": 1.0}
+_TEXT = re.compile(
+    r"(?P<amount>\d+\.?\d*|\.\d+) ?(?P<kind>gpu-|wall-)?(?P<size>s|min|h)", re.ASCII
+)
+FORMS = (
+    "'8h', '90min' or '45s' of training, summed over all workers, '8wall-h' of "
+    "wall-clock time, or '20gpu-h'"
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Budget:
+    """Total that a search may spend, in exactly one of these units.
+
+    Parameters
+    ----------
+    epochs : int, optional
+        Number of training epochs, over all arms; at least 1. Never exceeded.
+    seconds, hours : float, optional
+        Training time, summed over all workers: four of them spend it four times as fast
+        as the clock.
+    cost : float, optional
+        Any other cost: the sum of the ``"cost"`` that ``train`` returns with every
+        score, or of what ``Scheduler.tell`` is given.
+    wall_seconds, wall_hours : float, optional
+        Wall-clock time, however many workers train meanwhile. No worker idles to save
+        epochs, since its time passes anyway.
+    gpu_hours : float, optional
+        Training time, summed over all workers, times the GPUs that a job of the
+        trainable uses: its ``gpus``, by default 1.
+
+    Raises
+    ------
+    InvalidParameterError
+        If none or several are given, or the amount is not above 0.
+
+    Examples
+    --------
+    >>> Budget(hours=1.5)
+    Budget(hours=1.5)
+    """
+
+    epochs: int | None = None
+    seconds: float | None = None
+    cost: float | None = None
+    wall_seconds: float | None = None
+    hours: float | None = None
+    wall_hours: float | None = None
+    gpu_hours: float | None = None
+
+    def __post_init__(self) -> None:
+        given = {unit: getattr(self, unit) for unit in UNITS}
+        given = {unit: value for unit, value in given.items() if value is not None}
+        if len(given) != 1:
+            each = [f"Budget({unit}={shown(value)})" for unit, value in given.items()]
+            advice = f": write {' or '.join(each)}" if given else "; got none of them"
+            msg = f"a Budget has one of {', '.join(UNITS[:-1])} and {UNITS[-1]}{advice}"
+            raise InvalidParameterError(msg)
+        [(unit, value)] = given.items()
+        if unit == "epochs":
+            value = checked_int("budget", value, 1)
+        else:
+            value = checked_float("budget", value, 0.0, open_low=True)
+        object.__setattr__(self, unit, value)
+
+    def __repr__(self) -> str:
+        """Show the amount in its unit."""
+        return f"Budget({self.unit}={self.amount!r})"
+
+    @property
+    def unit(self) -> str:
+        """The unit in which the amount is given: "epochs", "hours", ..."""
+        return next(unit for unit in UNITS if getattr(self, unit) is not None)
+
+    @property
+    def amount(self) -> float:
+        """The amount in that unit."""
+        amount: float = getattr(self, self.unit)
+        return amount
+
+    @property
+    def is_wall_clock(self) -> bool:
+        """Whether it is wall-clock time, which passes for all workers at once."""
+        return self.unit in WALL_CLOCK
+
+    @classmethod
+    def of(cls, given: Any) -> Budget:
+        """Return the budget that a number of epochs, a text or a Budget stands for.
+
+        Minutes become hours.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it is none of them.
+
+        Examples
+        --------
+        >>> Budget.of(60), Budget.of("90min"), Budget.of("8 wall-h")
+        (Budget(epochs=60), Budget(hours=1.5), Budget(wall_hours=8.0))
+        """
+        if isinstance(given, Budget):
+            return given
+        if not isinstance(given, str):
+            return cls(epochs=checked_int("budget", given, 1))
+        found = _TEXT.fullmatch(given.strip())
+        if found is None:
+            msg = (
+                f"budget must be a whole number of epochs, a Budget, or a time such as "
+                f"{FORMS}; got {shown(given)}"
+            )
+            raise InvalidParameterError(msg)
+        amount, in_seconds, in_hours = float(found["amount"]), *_UNITS[found["kind"]]
+        if found["size"] == "s" and in_seconds != in_hours:
+            return _budget(in_seconds, amount)
+        return _budget(in_hours, amount / _PER_HOUR[found["size"]])
+
+    def in_unit(self, unit: str) -> Budget | None:
+        """Return the same budget in another unit; None if it cannot be converted.
+
+        Examples
+        --------
+        >>> Budget(seconds=5400).in_unit("hours")
+        Budget(hours=1.5)
+        """
+        given = self.unit
+        if given == unit:
+            return self
+        for kind in (TRAINING, WALL_CLOCK):
+            if given in kind and unit in kind:
+                return _budget(unit, self.amount * SECONDS[given] / SECONDS[unit])
+        return None
+
+    def like(self, amount: float | str | Budget) -> Budget:
+        """Return an amount as a budget: a number is in the unit of this one.
+
+        Examples
+        --------
+        >>> Budget(hours=2).like(1.5), Budget(hours=2).like("1gpu-h")
+        (Budget(hours=1.5), Budget(gpu_hours=1.0))
+        """
+        if isinstance(amount, str | Budget):
+            return Budget.of(amount)
+        whole = self.unit == "epochs" and float(amount).is_integer()
+        return _budget(self.unit, int(amount) if whole else amount)
+
+    def to_json(self) -> int | dict[str, float]:
+        """Return the budget as YAML has it too: a number of epochs, or a mapping."""
+        return {self.unit: self.amount} if self.epochs is None else self.epochs
+
+    @classmethod
+    def from_json(cls, value: int | Mapping[str, Any]) -> Budget:
+        """Read the result of ``to_json``, or raise an InvalidParameterError."""
+        if not isinstance(value, Mapping):
+            return cls(epochs=value)
+        if unknown := sorted(map(str, value.keys() - {*UNITS})):
+            msg = f"{unknown[0]} is no unit of a budget: give one of {', '.join(UNITS)}"
+            raise InvalidParameterError(msg)
+        return cls(**value)
+
+
+UNITS = tuple(field.name for field in fields(Budget))
+
+
+def budget_within(
+    budget: int | str | Budget | None, timeout: float | None = None
+) -> Budget:
+    """Return the budget of a search: the one given, or the time until the timeout.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is neither, or the timeout is not above 0.
+
+    Examples
+    --------
+    >>> budget_within(None, timeout=600)
+    Budget(wall_seconds=600.0)
+    """
+    if timeout is None and budget is None:
+        msg = (
+            "say when the search ends: budget=300 for 300 epochs in all, or "
+            "timeout=600 for 600 seconds of wall-clock time"
+        )
+        raise InvalidParameterError(msg)
+    if timeout is not None:
+        timeout = checked_float("timeout, in seconds,", timeout, 0.0, open_low=True)
+    return Budget(wall_seconds=timeout) if budget is None else Budget.of(budget)
+
+
+def epochs_of(budget: Any, instead: str) -> int:
+    """Return the epochs of a budget that has to be in epochs.
+
+    ``instead`` says in the error how to limit the time.
+
+    Examples
+    --------
+    >>> epochs_of(Budget(epochs=60), instead="")
+    60
+    """
+    budget = Budget.of(budget)
+    if budget.epochs is None:
+        msg = (
+            f"budget is a number of epochs here; got {budget}: limit time by {instead}"
+        )
+        raise InvalidParameterError(msg)
+    epochs: int = budget.epochs
+    return epochs
+
+
+def _budget(unit: str, amount: float) -> Budget:
+    given: dict[str, Any] = {unit: amount}
+    return Budget(**given)

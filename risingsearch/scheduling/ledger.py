@@ -1,0 +1,256 @@
+"""Ledger of a search: spent, reserved and left of its budget, in any unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.arms import Job
+from risingsearch.budget import Budget
+from risingsearch.checks import shown
+from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.jobs import Result
+
+ENDLESS = 2.0**62
+"""Epochs that are as good as infinitely many."""
+ROUNDING = 1e-9
+"""Tolerance of a sum of ``epoch_costs``, relative to the cost of a whole arm."""
+
+_ARRAYS = ("paid", "weight", "trained", "promised", "since")
+_FACTS = ("total", "lost", "now", "n_workers")
+
+
+class Ledger:
+    """Account of a budget: jobs are reserved when they start and settled at their end.
+
+    A budget in epochs is exact: it is never exceeded, since an epoch costs one, or its
+    share in ``epoch_costs``. In any other unit the cost of an epoch is known only after
+    it was paid: it is expected to be the average of the arm's own epochs, or of all
+    arms while the arm has none, times the epoch's share in ``epoch_costs``. A job
+    starts only while its expected cost fits, so that the budget is overrun by no more
+    than the error of that expectation. The cost of failures is spent and changes no
+    expectation.
+
+    Wall-clock time passes whether a worker trains or not. There is no clock here: it
+    stands where the last job came back. No job starts that is expected to end too
+    late; nothing is reserved.
+
+    Parameters
+    ----------
+    budget : int, str or Budget
+        The total.
+    n_arms : int
+        Number of arms.
+    n_jobs : int, optional
+        Jobs in flight at most; by default, as many as have been in flight at once.
+    epoch_costs : sequence of float, optional
+        Cost of every epoch of an arm, one after the other.
+    """
+
+    def __init__(
+        self,
+        budget: int | str | Budget,
+        n_arms: int,
+        n_jobs: int | None = None,
+        epoch_costs: Sequence[float] | None = None,
+    ) -> None:
+        given = Budget.of(budget)
+        self.unit, self.total = given.unit, given.amount
+        self.is_wall_clock = given.is_wall_clock
+        self.n_workers = n_jobs or 1
+        self._until: NDArray[np.float64] | None = None  # cost of the epochs before
+        if epoch_costs is not None:
+            self._until = np.concatenate([[0.0], np.cumsum(epoch_costs)])
+            self._middle = sorted(epoch_costs)[len(epoch_costs) // 2]
+        self.is_plain = self.unit == "epochs" and epoch_costs is None  # one per epoch
+        self.lost = 0.0  # on failures
+        self.now = 0.0
+        self.paid = np.zeros(n_arms)
+        self.weight = np.zeros(n_arms)  # of the epochs paid for, by ``epoch_costs``
+        self.trained = np.zeros(n_arms, dtype=np.int64)
+        self.promised = np.zeros(n_arms)  # weight of the job in flight
+        self.since = np.zeros(n_arms)  # clock at its start
+
+    @property
+    def spent(self) -> float:
+        """Cost of all results so far; under wall-clock time, the clock."""
+        if self.is_wall_clock:
+            return self.now
+        spent = float(self.paid.sum()) + self.lost
+        return int(spent) if self.is_plain else spent
+
+    @property
+    def reserved(self) -> float:
+        """Expected cost of the jobs in flight."""
+        if self.is_wall_clock:
+            return 0.0
+        reserved = float((self._rate() * self.promised).sum())
+        return int(reserved) if self.is_plain else reserved
+
+    def cost_per_epoch(self) -> NDArray[np.float64]:
+        """Return the expected cost of each arm's next epoch; 0 while none is known."""
+        if self._until is None:
+            return self._rate()
+        last = np.minimum(self.trained, len(self._until) - 2)
+        return np.asarray(self._rate() * np.diff(self._until)[last])
+
+    def _rate(self) -> NDArray[np.float64]:
+        """Return the expected cost of an epoch of each arm, per unit of weight."""
+        n_arms, weight = len(self.weight), self.weight
+        if self.unit == "epochs":
+            return np.ones(n_arms)
+        overall = self.paid.sum() / weight.sum() if weight.any() else 0.0
+        rate = np.full(n_arms, overall)
+        np.divide(self.paid, weight, out=rate, where=weight > 0.0)
+        return rate
+
+    def _weight(self, from_epoch: int, n_epochs: int) -> float:
+        if self._until is None:
+            return float(n_epochs)
+        return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
+
+    # ------------------------------------------------------------------ what is left
+
+    def affordable(self) -> NDArray[np.int64]:
+        """Return how many epochs of each arm the rest of the budget pays for."""
+        left = self.total - self.spent - self.reserved
+        if self.is_plain:
+            return np.full(len(self.paid), left, dtype=np.int64)
+        weight = _divided(left, self._rate())
+        if self._until is None:
+            return np.where(weight < 1.0, 0, np.minimum(weight, ENDLESS)).astype(int)
+        up_to = self._until[self.trained] + weight + ROUNDING * self._until[-1]
+        reached = np.searchsorted(self._until, up_to, side="right") - 1
+        return np.asarray(np.maximum(reached - self.trained, 0), dtype=np.int64)
+
+    def pulls_left(
+        self, left: NDArray[np.int64], busy: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how many epochs each arm can get, of those it has ``left``.
+
+        The current job of a busy arm is reserved already.
+        """
+        if self.is_plain:
+            return left
+        most = np.minimum(left, self.affordable())
+        return most if self.is_wall_clock else np.where(busy, left, most)
+
+    def horizon(self, rounds: int) -> NDArray[np.float64]:
+        """Return the last round of each arm if it alone trained from now on.
+
+        In epochs that cost the same, that is the budget. Under wall-clock time all
+        workers train. Of epochs with costs of their own, the middle one counts: arms
+        train many of the first, cheap epochs and few of the last.
+        """
+        n_arms = len(self.paid)
+        if self.is_plain:
+            return np.full(n_arms, float(self.total))
+        left = self.total - self.spent - self.reserved
+        if self.is_wall_clock:
+            left *= self.n_workers
+        if self.unit == "epochs":
+            return np.full(n_arms, rounds + left / self._middle)
+        epochs = _divided(left, self.cost_per_epoch())
+        return np.asarray(rounds + np.minimum(epochs, ENDLESS))
+
+    # ----------------------------------------------------------------------- entries
+
+    def reserve(self, job: Job) -> None:
+        """Set the expected cost of a job aside."""
+        self.promised[job.arm] = self._weight(job.from_epoch, job.n_epochs)
+        self.since[job.arm] = self.now
+        self.n_workers = max(self.n_workers, int(np.count_nonzero(self.promised)))
+
+    def settle(self, result: Result) -> None:
+        """Spend the cost of a job, the expected one if it is unknown; free the rest."""
+        job, charged, cost = result.job, result.charged, result.cost
+        arm, weight = job.arm, self._weight(job.from_epoch, charged)
+        if self.unit == "epochs":
+            cost = weight
+        elif cost is None:
+            cost = float(self._rate()[arm] * self.promised[arm])
+        self.promised[arm] = 0.0
+        self.trained[arm] = job.from_epoch + min(len(result.scores), charged)
+        failed = result.failure is not None or not charged
+        if failed and self.unit != "epochs":
+            self.lost += cost
+        else:
+            self.paid[arm] += cost
+            self.weight[arm] += weight
+
+    def pass_until(self, now: float) -> None:
+        """Put the clock forward, if it is not as far."""
+        self.now = max(self.now, now)
+
+    def away(self, job: Job, now: float) -> float:
+        """Return how much wall-clock time has passed since a job was reserved."""
+        return max(0.0, now - float(self.since[job.arm]))
+
+    def extend(self, budget: int | str | Budget) -> None:
+        """Add more of the same kind."""
+        added = Budget.of(budget).in_unit(self.unit)
+        if added is None:
+            by = f"Budget({self.unit}=...)"
+            if self.unit == "epochs":
+                by = "a whole number"
+            msg = (
+                f"the budget is in {self.unit}: extend it by {by}, not {shown(budget)}"
+            )
+            raise InvalidParameterError(msg)
+        self.total += added.amount
+
+    # ------------------------------------------------------- half-way and back, saved
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the arrays, which change in place."""
+        return [getattr(self, name) for name in _ARRAYS]
+
+    def facts(self) -> Any:
+        """Return all but the arrays."""
+        return tuple(getattr(self, name) for name in _FACTS)
+
+    def put_back(self, facts: Any) -> None:
+        """Restore the result of ``facts``."""
+        for name, value in zip(_FACTS, facts, strict=True):
+            setattr(self, name, value)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON values."""
+        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        return {name: getattr(self, name) for name in _FACTS} | arrays
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the result of ``state_dict``."""
+        self.put_back(state[name] for name in _FACTS)
+        for name in _ARRAYS:
+            getattr(self, name)[:] = state[name]
+
+
+def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what is left divided by each cost: endless for a cost of 0."""
+    if left <= 0.0:
+        return np.zeros(len(cost))
+    epochs = np.full(len(cost), math.inf)
+    with np.errstate(over="ignore"):
+        np.divide(left, cost, out=epochs, where=cost > 0.0)
+    return epochs
+
+
+def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...] | None:
+    """Return the costs, one for each epoch of an arm, or raise an error."""
+    if costs is None:
+        return None
+    numbers = tuple(float(cost) for cost in costs)
+    if len(numbers) != max_epochs or not all(
+        math.isfinite(cost) and cost > 0.0 for cost in numbers
+    ):
+        msg = (
+            "epoch_costs are the costs of an arm's epochs, one above 0 for each of "
+            f"max_epochs={max_epochs}; got {shown(costs)}"
+        )
+        raise InvalidParameterError(msg)
+    return numbers
