@@ -459,7 +459,9 @@ def first_failure(result: SearchResult) -> str | None:
 def _export(arguments: argparse.Namespace) -> None:
     result = _saved_result(arguments.run_dir)
     rows = [
-        {**row, **_prefixed(result.candidates[row["arm"]])} for row in result.history
+        {**row, "direction": result.direction}
+        | _prefixed(result.candidates[row["arm"]])
+        for row in result.history
     ]
     if result.left_out is not None:
         print(f"risingsearch: left out: {result.left_out}", file=sys.stderr)

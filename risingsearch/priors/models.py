@@ -66,10 +66,7 @@ class Predictions(NamedTuple):
     def from_json(cls, saved: Mapping[str, Any]) -> Predictions:
         """Read what ``to_json`` wrote."""
         scores, agreement = np.array(saved["scores"]), np.array(saved["agreement"])
-        # Once no places were saved, and no candidate was taken for like another.
-        far_apart = [[1e3 * k] for k in range(scores.shape[1])]
-        places = np.array(saved.get("places", far_apart))
-        params = saved["policy_params"]
+        params, places = saved["policy_params"], np.array(saved["places"])
         return cls(tuple(saved["names"]), scores, agreement, params, places)
 
 

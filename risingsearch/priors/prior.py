@@ -1,4 +1,4 @@
-"""What the argument ``prior`` means: a list of earlier searches, read as data."""
+"""The argument ``prior``: a list of earlier searches, read as data."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
-from risingsearch.priors.runs import Asked
 from risingsearch.priors.sources import RunFolder, searches_in
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Earlier searches, and what is done about those that cannot be used.
+    """Earlier searches, and whether unusable ones are skipped.
 
     Parameters
     ----------
     searches : sequence
         Sources as ``earlier_searches`` reads them.
     skip_unusable : bool, default False
-        Whether to go on, with a warning, without those that cannot be read or from
-        which nothing can be learnt here; by default they are an error.
+        Whether to skip, with a warning, those that cannot be read or from which nothing
+        can be learnt here; by default they are an error.
 
     Examples
     --------
@@ -34,9 +33,9 @@ class Prior:
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     read_prior(prior, [{"rate": 0.1}])
-    ...     str(caught[0].message)[:54]
+    ...     str(caught[0].message)[:49]
     []
-    'goes on without an earlier search: there is no earlier'
+    'an earlier search is skipped: there is no earlier'
     """
 
     searches: Sequence[Any]
@@ -74,7 +73,7 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
     """
     prior = _as_prior(prior)
     names = frozenset(name for params in candidates for name in params)
-    read = _read(prior, lambda search: _usable(search, candidates, names), names)
+    read = _read(prior, lambda search: _usable(search, candidates, names))
     found = [search for source in read for search in _searches(source)]
     return told_apart(_most_alike(_each_once(found), names))
 
@@ -111,16 +110,13 @@ def _as_prior(prior: Any) -> Prior:
 
 
 def _read(
-    prior: Prior,
-    usable: Callable[[EarlierSearch], EarlierSearch],
-    names: frozenset[str] = frozenset(),
+    prior: Prior, usable: Callable[[EarlierSearch], EarlierSearch]
 ) -> list[EarlierSearch | RunFolder]:
-    """Return the usable searches of all sources, for parameters of these names."""
-    asked = Asked(parameters=names)
+    """Return the usable searches of all sources."""
     found: list[EarlierSearch | RunFolder] = []
     for source in prior.searches:
         try:
-            for search in searches_in(source, asked):
+            for search in searches_in(source):
                 if isinstance(search, RunFolder):
                     found.append(_usable_of(search, usable))
                 else:
@@ -128,7 +124,7 @@ def _read(
         except PriorError as error:
             if not prior.skip_unusable:
                 raise
-            msg = f"goes on without an earlier search: {error}"
+            msg = f"an earlier search is skipped: {error}"
             warnings.warn(msg, RuntimeWarning, stacklevel=4)
     return found
 
@@ -151,7 +147,7 @@ def _searches(read: EarlierSearch | RunFolder) -> list[EarlierSearch]:
 
 
 def _each_once(found: Iterable[EarlierSearch]) -> list[EarlierSearch]:
-    """Return the searches without those that are there already, under their name."""
+    """Return the searches without doubles of the same name and content."""
     return list({(search.name, search.digest()): search for search in found}.values())
 
 
@@ -163,13 +159,6 @@ def _large_enough(search: EarlierSearch) -> EarlierSearch:
 def _usable(
     search: EarlierSearch, candidates: Params, names: frozenset[str]
 ) -> EarlierSearch:
-    own = search.parameter_names
-    if search.metric in names and search.metric not in own:
-        msg = (
-            f"{search.name}: its score {search.metric!r} is a parameter of this "
-            "search: name the column that is the score with score="
-        )
-        raise PriorError(msg)
     sampled = search.sample()
     try:
         check_usable(sampled, candidates)
@@ -179,7 +168,7 @@ def _usable(
 
 
 def _hints(search: EarlierSearch, names: frozenset[str]) -> Iterator[str]:
-    """Yield why parameters that look the same do not help."""
+    """Yield why parameters with similar names do not help."""
     here = {name.lower(): name for name in names}
     for name in search.parameter_names:
         alike = here.get(name.lower())

@@ -1,36 +1,60 @@
-"""Earlier searches, in whatever form people have them."""
+"""Earlier searches, in the forms in which users have them."""
 
 from __future__ import annotations
 
+import math
 import os
-import stat
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from risingsearch.arms import Job
 from risingsearch.checks import checked_choice, shown
-from risingsearch.errors import InvalidParameterError, PriorError
-from risingsearch.priors import mlflow_runs, ray_results
-from risingsearch.priors.earlier import EarlierSearch, told_apart
-from risingsearch.priors.folders import begins_with, subfolders
-from risingsearch.priors.results import is_unfitted, no_results, of_fitted, of_result
-from risingsearch.priors.run_directories import is_run_directory, of_run_directory
-from risingsearch.priors.runs import Asked, known_direction
+from risingsearch.errors import PriorError, RunDirError
+from risingsearch.json_values import from_json
+from risingsearch.priors.earlier import (
+    Asked,
+    EarlierSearch,
+    Run,
+    as_number,
+    checked_score,
+    earlier_search,
+    known_direction,
+    mean,
+    told_apart,
+)
+from risingsearch.priors.frames import SUFFIXES, of_file, of_frame
 from risingsearch.priors.studies import of_study
-from risingsearch.priors.table_files import SUFFIXES, table_in, table_of
-from risingsearch.priors.tables import of_table
+from risingsearch.storage.journal import read
+from risingsearch.storage.run_directory import (
+    JOURNAL,
+    holds_search,
+    no_collection,
+    saved_metric,
+    understood,
+)
 
 DIRECTIONS = ("maximize", "minimize")
+SCORE = "score"
+_SHOWN = "$shown"  # a candidate that JSON cannot hold, as text
 _NAMED = 5  # skipped searches in a message
-_SQLITE = b"SQLite format 3\0"
 _ALLOWED = (
-    "a SearchResult, a fitted search of scikit-learn's kind, an Optuna study or its "
-    "storage URL, a pandas DataFrame, or the path of a run_dir, of a folder "
-    "of Ray Tune or MLflow, or of a CSV, TSV or parquet file (several of them are a "
-    "list for prior=)"
+    "a SearchResult, a fitted RisingSearchCV, an Optuna study or its storage URL, a "
+    "pandas DataFrame, or the path of a run directory, a folder of them, or a CSV or "
+    "parquet file (several of them are a list for prior=)"
 )
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source with the arguments of ``earlier_searches`` for it, to be read later."""
+
+    source: Any
+    score: str | None = None
+    direction: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +66,7 @@ class RunFolder:
     path : str
         The folder.
     searches : list of EarlierSearch
-        Those that can be used.
+        The usable ones.
     skipped : list of str, optional
         Why others cannot be used, each with its name.
     """
@@ -74,22 +98,6 @@ class RunFolder:
         return RunFolder(self.path, self.searches)
 
 
-@dataclass(frozen=True)
-class Source:
-    """A source with what is asked of it, to be read when it is needed.
-
-    Parameters
-    ----------
-    source, score, direction, name
-        As for ``earlier_searches``, for which it is a source itself.
-    """
-
-    source: Any
-    score: str | None = None
-    direction: str | None = None
-    name: str | None = None
-
-
 def earlier_searches(
     source: Any,
     *,
@@ -99,9 +107,8 @@ def earlier_searches(
 ) -> list[EarlierSearch]:
     r"""Return the earlier searches in a source, as data that a new one can learn from.
 
-    Nothing is unpickled or run, no link inside a folder is followed, and nothing is
-    written. Runs without a score that have not failed are left out, and so are those
-    whose parameters JSON cannot hold.
+    Nothing is unpickled or run, and nothing is written. Runs without a score that have
+    not failed are left out, and so are those whose parameters JSON cannot hold.
 
     Parameters
     ----------
@@ -109,28 +116,21 @@ def earlier_searches(
         One of
 
         - an ``EarlierSearch``, which is returned as it is;
-        - a ``SearchResult``, a fitted ``RisingSearchCV``, or a fitted search of
-          scikit-learn, by its ``cv_results_``;
+        - a ``SearchResult`` or a fitted ``RisingSearchCV``;
+        - the path of a run directory, also while it is in use, or of a folder of them,
+          each an earlier search; a RuntimeWarning names those that cannot be read;
         - an Optuna study, or the storage URL of a database, in which every study is
           one earlier search; of a study that a ``RisingSampler`` searched, an arm is a
           run;
-        - the path of a ``run_dir``, also while it is in use; of the folder of a Ray
-          Tune experiment; of MLflow's ``mlruns`` or one experiment in it; or of a
-          folder with several of them, each an earlier search;
-        - a pandas DataFrame, or the path of a CSV, TSV or parquet file, of text also
-          with ".gz" behind its name: what ``risingsearch
-          export``, ``study.trials_dataframe()``, ``mlflow.search_runs()``, Ray's
-          ``results.get_dataframe()``, the runs table of Weights & Biases or
-          ``cv_results_`` give; or a plain table, where all columns but the score, the
-          epoch and the run are parameters. Several rows with the epochs of a run are
-          its curve.
+        - a pandas DataFrame, or the path of a CSV or parquet file, with a row per run:
+          all columns but the score are parameters. With columns ``run`` and ``epoch``
+          a row is an epoch, and the rows of a run are its curve.
     score : str, optional
-        The column or metric that is the score. Needed where there are several and not
-        just one of them is called as scores are: loss, val_accuracy, auc, say.
+        The column or metric that is the score. A table needs it, unless ``risingsearch
+        export`` wrote it; the others know their own.
     direction : {"maximize", "minimize"}, optional
-        Whether higher or lower scores are better; by default what the source says.
-        Needed where it does not, as tables and folders of Ray and MLflow, unless the
-        name of the score does: val_accuracy, auc, loss, rmse, say.
+        Whether higher or lower scores are better. A table needs it as well, and so does
+        a metric other than the score of a search.
     name : str, optional
         What reports call it; by default the source's own name.
 
@@ -142,12 +142,12 @@ def earlier_searches(
     Raises
     ------
     PriorError
-        If the source is none of these, is damaged, or nothing can be learnt from it;
-        if its direction is not known, or is another than ``direction``.
+        If the source is none of these, is damaged, or nothing can be learnt from it; if
+        its direction is not known, or is another than ``direction``.
     InvalidParameterError
-        If ``score``, ``direction`` or ``name`` is outside what is allowed.
+        If ``direction`` is neither of the two.
     MissingDependencyError
-        If a parquet file needs pyarrow, or a storage URL Optuna.
+        If a file needs pandas or pyarrow, or a storage URL Optuna.
 
     Examples
     --------
@@ -156,62 +156,40 @@ def earlier_searches(
     >>> _ = path.write_text("rate,kind,loss\n0.1,a,0.5\n0.01,b,0.4\n0.03,a,\n")
     >>> [earlier] = earlier_searches(path, score="loss", direction="minimize")
     >>> earlier.params[0], earlier.scores
-    ({'rate': 0.1, 'kind': 'a'}, array([-0.5, -0.4, nan]))
+    ({'rate': 0.1, 'kind': 'a'}, array([-0.5, -0.4,  nan]))
     """
     found: list[EarlierSearch] = []
-    for one in searches_in(source, _checked(score, direction, name)):
+    for one in searches_in(Source(source, score, direction, name)):
         found += one.announced().searches if isinstance(one, RunFolder) else [one]
     return found
 
 
-def searches_in(source: Any, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
+def searches_in(source: Any) -> Sequence[EarlierSearch | RunFolder]:
     """Return the earlier searches in a source; see ``earlier_searches``."""
-    try:
-        return _searches(source, asked)
-    except RecursionError as error:
-        msg = "the source is nested too deep to be an earlier search"
-        raise PriorError(msg) from error
-
-
-def _checked(score: Any, direction: Any, name: Any) -> Asked:
-    for argument, value in (("score", score), ("name", name)):
-        if value is not None and not (isinstance(value, str) and value):
-            msg = f"{argument} must be None or a text; got {shown(value)}"
-            raise InvalidParameterError(msg)
-    if direction is not None:
-        checked_choice("direction", direction, DIRECTIONS)
-    return Asked(score, direction, name)
-
-
-def _searches(source: Any, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
+    asked = Asked()
+    if isinstance(source, Source):
+        if source.direction is not None:
+            checked_choice("direction", source.direction, DIRECTIONS)
+        asked = Asked(source.score, source.direction, source.name)
+        source = source.source
     if isinstance(source, RunFolder):
         return [source]
     if isinstance(source, EarlierSearch):
         return [_as_asked(source, asked)]
-    if isinstance(source, Source):
-        own = _checked(source.score, source.direction, source.name)
-        return _searches(source.source, own._replace(parameters=asked.parameters))
     if isinstance(source, str) and "://" in source:
         return _of_storage(source, asked)
     if isinstance(source, (str, os.PathLike)) and source != "":
         return _of_path(Path(source), asked)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
-        return [of_table(table_of(source), asked)]
+        return [of_frame(source, asked)]
     if hasattr(source, "get_trials") and hasattr(source, "directions"):
         return [of_study(source, asked)]
     if hasattr(source, "candidates") and hasattr(source, "history"):
-        return [of_result(source, asked)]
-    if hasattr(source, "cv_results_"):
-        return [of_fitted(source, asked)]
-    if is_unfitted(source):
-        raise no_results(source)
-    if isinstance(source, Mapping):
-        msg = (
-            f"an earlier search is {_ALLOWED}; got the dict {shown(source)}: what a "
-            "sweep's file says by a mapping is in Python prior=earlier_searches(path, "
-            "score=..., direction=...), from risingsearch.priors; and runs in a dict "
-            "are a DataFrame of it"
-        )
+        return [_of_result(source, asked)]
+    if hasattr(source, "history_") and hasattr(source, "cv_results_"):
+        return [_of_fitted(source, asked)]
+    if type(source).__name__ == "RisingSearchCV":
+        msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
         raise PriorError(msg)
     msg = f"an earlier search is {_ALLOWED}; got {shown(source)}"
     raise PriorError(msg)
@@ -222,68 +200,188 @@ def _as_asked(search: EarlierSearch, asked: Asked) -> EarlierSearch:
     if asked.score is not None:
         msg = f"{search.name}: its scores are read already: leave score out"
         raise PriorError(msg)
-    known_direction(asked, search.name, said=search.direction or "maximize")
+    known_direction(asked, search.name, search.direction or "maximize")
     return search if asked.name is None else replace(search, name=asked.name)
 
 
 def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
-    from risingsearch.integrations.optuna.earlier_studies import read_studies, shown_url
+    from risingsearch.integrations.optuna.earlier_studies import read_studies
 
-    where = shown_url(url)
-
-    def read(study: Any) -> EarlierSearch:
-        return replace(of_study(study, asked), source=f"{where} {study.study_name}")
-
-    return told_apart(read_studies(url, read))
+    return told_apart(read_studies(url, lambda study: of_study(study, asked)))
 
 
 def _of_path(path: Path, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
     try:
         path = path.resolve(strict=True)
-        mode = path.stat().st_mode
     except (OSError, RuntimeError, ValueError) as error:  # a circle; a NUL
         why = getattr(error, "strerror", None) or error
         msg = f"there is no earlier search at {shown(str(path.absolute()))} ({why})"
         raise PriorError(msg) from error
-    if stat.S_ISDIR(mode):
-        return _of_folder(path, asked)
-    if stat.S_ISREG(mode) and path.name.lower().endswith(SUFFIXES):
-        return [replace(of_table(table_in(path), asked), source=str(path))]
-    if stat.S_ISREG(mode) and begins_with(path, _SQLITE):
-        return _of_storage(f"sqlite:///{path}", asked)
+    if path.is_dir():
+        if _is_run_directory(path):
+            return [_of_run_directory(path, asked)]
+        return [_of_folder(path, asked)]
+    if path.is_file() and path.name.lower().endswith(SUFFIXES):
+        return [of_file(path, asked)]
     msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
     raise PriorError(msg)
 
 
-def _of_folder(folder: Path, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
-    """Return the search that a folder holds, or those of the folders in it."""
-    own = _in_folder(folder, asked)
-    if own is not None:
-        return [own]
+def _of_folder(folder: Path, asked: Asked) -> RunFolder:
+    """Return the searches in the run directories of a folder."""
     found: list[EarlierSearch] = []
     skipped: list[str] = []
-    for one in subfolders(folder):
+    try:
+        inner = sorted(one for one in folder.iterdir() if one.is_dir())
+    except OSError as error:
+        msg = f"{folder} cannot be read ({error.strerror or error})"
+        raise PriorError(msg) from error
+    for one in inner:
         try:
-            search = _in_folder(one, asked)
+            if _is_run_directory(one):
+                found.append(_of_run_directory(one, asked))
         except PriorError as error:
             skipped.append(str(error))
-        else:
-            found += [search] if search is not None else []
     if not found and not skipped:
         msg = (
-            f"an earlier search is {_ALLOWED}; {folder} is none of them, and has none "
-            "in its folders"
+            f"an earlier search is {_ALLOWED}; {folder} is none of them, and has no "
+            "run directory in it"
         )
         raise PriorError(msg)
-    return [RunFolder(str(folder), told_apart(found), skipped)]
+    return RunFolder(str(folder), told_apart(found), skipped)
 
 
-def _in_folder(folder: Path, asked: Asked) -> EarlierSearch | None:
-    readers = (
-        (is_run_directory, of_run_directory),
-        (ray_results.is_experiment, ray_results.of_experiment),
-        (mlflow_runs.is_experiment, mlflow_runs.of_experiment),
+# ---------------------------------------------------------------------- run directories
+
+
+def _is_run_directory(path: Path) -> bool:
+    """Whether a folder is the ``run_dir`` of a search."""
+    try:
+        return holds_search(path)
+    except RunDirError as error:
+        raise PriorError(str(error)) from error
+
+
+def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
+    """Return the search in a directory, also while another process continues it.
+
+    Candidates that JSON cannot hold are left out: reading them would unpickle.
+    """
+    try:
+        with no_collection(), understood(path):
+            header, events = read(path / JOURNAL)[:2]
+            settings = header["settings"]
+            metric = asked.score or SCORE
+            arms = _Arms(settings["candidates"], metric, str(path))
+            for event in events:
+                if event["event"] == "told":
+                    arms.take(event)
+            said = settings["direction"] if metric == SCORE else None
+            direction = known_direction(asked, str(path), said)
+            return earlier_search(
+                path.resolve().name,
+                arms.runs(),
+                asked,
+                direction,
+                settings["max_epochs"] or 0,
+                (saved_metric(header) or SCORE) if metric == SCORE else metric,
+            )
+    except RunDirError as error:
+        msg = f"the earlier search in {path} cannot be read: {error}"
+        raise PriorError(msg) from error
+
+
+class _Arms:
+    """The curves of all arms, collected from the results of their jobs."""
+
+    def __init__(self, candidates: Sequence[Any], score: str, where: str):
+        self._candidates = candidates
+        self._score = score
+        self._where = where
+        self._scores: dict[int, list[float]] = {}  # by arm
+        self._seconds: dict[int, list[float]] = {}  # by arm
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Record the result of a job."""
+        job = Job.from_json(event["job"])
+        if not job.arm < len(self._candidates):
+            msg = f"it tells of arm {job.arm} and has {len(self._candidates)}"
+            raise ValueError(msg)
+        scores = self._told(event)
+        lost = "failure" in event and len(scores) < job.n_epochs
+        before = self._scores.setdefault(job.arm, [])
+        before[job.from_epoch :] = [*scores, math.nan] if lost else scores
+        seconds = [as_number(one) for one in event.get("seconds", ())]
+        self._seconds.setdefault(job.arm, [])[job.from_epoch :] = seconds
+
+    def _told(self, event: Mapping[str, Any]) -> list[float]:
+        if self._score == SCORE:
+            return [as_number(score) for score in from_json(event["scores"])]
+        told = from_json(event["metrics"])
+        for metrics in told:
+            checked_score(self._score, [SCORE, *metrics], self._where)
+        return [as_number(metrics[self._score]) for metrics in told]
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the trained arms in the order of their numbers."""
+        for arm, scores in sorted(self._scores.items()):
+            shown = self._candidates[arm]
+            params = {} if _SHOWN in shown else from_json(shown)
+            failed = not any(map(math.isfinite, scores))
+            yield Run(params, scores, mean(self._seconds[arm]), failed)
+
+
+# ------------------------------------------------------------------- results in memory
+
+
+def _of_result(result: Any, asked: Asked) -> EarlierSearch:
+    """Return the runs of a ``SearchResult``."""
+    candidates = result.candidates
+    if result.left_out is not None:  # text in place of parameters
+        candidates = [
+            {} if params.keys() == {"as_text"} else params for params in candidates
+        ]
+    name, metric = "a SearchResult", asked.score or SCORE
+    direction = known_direction(
+        asked, name, result.direction if metric == SCORE else None
     )
-    read = next((read for known, read in readers if known(folder)), None)
-    found = None if read is None else read(folder, asked)
-    return found and replace(found, source=str(folder))
+    runs = list(_runs(candidates, result.history, metric, name))
+    return earlier_search(name, runs, asked, direction, metric=metric)
+
+
+def _of_fitted(search: Any, asked: Asked) -> EarlierSearch:
+    """Return the runs of a fitted ``RisingSearchCV``."""
+    name, metric = type(search).__name__, asked.score or SCORE
+    direction = known_direction(asked, name, "maximize")  # as all scorers have it
+    runs = _runs(search.cv_results_["params"], search.history_, metric, name)
+    most = search.scheduler_.max_epochs or 0
+    return earlier_search(name, runs, asked, direction, most, asked.score)
+
+
+def _runs(
+    candidates: Sequence[Mapping[str, Any]],
+    history: Iterable[Mapping[str, Any]],
+    score: str,
+    name: str,
+) -> Iterator[Run]:
+    """Yield the arms of a history that have been opened."""
+    scores: dict[int, list[float]] = {}
+    seconds: dict[int, list[float]] = {}
+    for row in history:
+        arm, before = row["arm"], row["epoch"] - 1
+        scores.setdefault(arm, [])[before:] = [_score(row, score, name)]
+        seconds.setdefault(arm, [])[before:] = [row["seconds"]]
+    for arm, curve in sorted(scores.items()):
+        failed = not any(map(math.isfinite, curve))
+        yield Run(candidates[arm], curve, mean(seconds[arm]), failed)
+
+
+def _score(row: Mapping[str, Any], score: str, name: str) -> float:
+    """Return the score of an epoch, or another metric of it; NaN if it was lost."""
+    if score == SCORE or "failure" in row:
+        return as_number(row[SCORE])
+    splits = [as_number(row[key]) for key in row if key.endswith(f"_test_{score}")]
+    if splits:  # of cross-validation
+        return sum(splits) / len(splits)
+    numbers = [key for key in row if not math.isnan(as_number(row[key]))]
+    return as_number(row[checked_score(score, numbers, name)])

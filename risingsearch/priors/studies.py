@@ -1,7 +1,7 @@
-"""Earlier searches as Optuna's studies, known by what they hold: nothing is imported.
+"""Earlier searches in Optuna studies; Optuna itself is not imported.
 
 A trial is a run. In a study that a ``RisingSampler`` searched, the trials of an arm are
-its slices, and together they are one run.
+one run together.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from risingsearch.priors.earlier import EarlierSearch
-from risingsearch.priors.runs import (
+from risingsearch.errors import PriorError
+from risingsearch.priors.earlier import (
+    HOW_TO_NAME,
     Asked,
+    EarlierSearch,
     Run,
+    as_number,
     by_epoch,
-    chosen,
+    checked_score,
     earlier_search,
     known_direction,
 )
-from risingsearch.priors.values import as_number
 
 # As integrations.optuna.trial_attributes has them.
 ARM = "rising:arm"
@@ -29,44 +31,30 @@ FINAL = "rising:final"
 _VALUE = "value"
 
 
-def of_study(study: Any, asked: Asked, name: str | None = None) -> EarlierSearch:
-    """Return the runs of a study; one of several objectives is asked for by name."""
+def of_study(study: Any, asked: Asked) -> EarlierSearch:
+    """Return the runs of a study; of several objectives, ``score`` names one."""
+    own_name = f"study {study.study_name}"
     directions = [direction.name.lower() for direction in study.directions]
-    own_name = f"study {study.study_name}" if name is None else name
-    names = objective_names(study.metric_names, len(directions))
-    score = asked.score
-    if len(names) == 1 and score == _VALUE:
-        score = None
-    objective = names.index(chosen(score, names, own_name))
-    trials = study.get_trials(deepcopy=False)
+    several = [f"values_{i}" for i in range(len(directions))]
+    names = study.metric_names or ([_VALUE] if len(directions) == 1 else several)
+    if len(names) > 1 and asked.score is None:
+        msg = f"{own_name}: it has the objectives {', '.join(names)}: name one"
+        raise PriorError(f"{msg} {HOW_TO_NAME}")
+    score = checked_score(asked.score or names[0], names, own_name)
+    objective = names.index(score)
     most = getattr(getattr(study, "sampler", None), "max_epochs", 0)
     return earlier_search(
         own_name,
-        _runs(trials, objective),
+        _runs(study.get_trials(deepcopy=False), objective),
         asked,
-        known_direction(asked, own_name, said=directions[objective]),
+        known_direction(asked, own_name, directions[objective]),
         most if isinstance(most, int) else 0,
-        names[objective],
+        score,
     )
 
 
-def objective_names(given: Sequence[str] | None, n_objectives: int) -> list[str]:
-    """Return what the objectives are called, as the columns of its data frame are.
-
-    Examples
-    --------
-    >>> objective_names(None, 1), objective_names(None, 2)
-    (['value'], ['values_0', 'values_1'])
-    """
-    if given is not None:
-        return list(given)
-    if n_objectives == 1:
-        return [_VALUE]
-    return [f"values_{i}" for i in range(n_objectives)]
-
-
 def _runs(trials: Iterable[Any], objective: int) -> Iterator[Run]:
-    """Yield the runs, in the order in which they began."""
+    """Yield the runs in the order in which they began."""
     found: dict[int, list[Any]] = {}
     for trial in trials:
         attrs = trial.user_attrs
@@ -93,7 +81,7 @@ def _run(slices: Sequence[Any], objective: int) -> Run:
 
 
 def _seconds(trials: Iterable[Any]) -> float:
-    """Return how long trials have taken; NaN where one has not ended."""
+    """Return the total duration of trials; NaN if one has not ended."""
     durations = [trial.duration for trial in trials]
     if any(duration is None for duration in durations):
         return math.nan

@@ -194,15 +194,14 @@ def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):
     ("prior", "words"),
     [
         ("none.csv", "there is no earlier search at"),
-        ("two.csv", "could be the score: name one of them with score="),
+        ("two.csv", "a table needs score and direction: name its score"),
         (5, "prior.searches: an earlier search is a path, or a mapping with path; got"),
         ({"path": "a", "of": "b"}, "prior.searches.0.of is no key of a sweep"),
         ({"path": "a", "direction": "down"}, "prior.searches.0.direction must be"),
         ({"searches": ["a"], "skip": True}, "prior.skip is no key of a sweep"),
         ({"path": ""}, "prior.searches.0.path"),
         ([], "prior is an empty list: leave it out, or give at least one"),
-        (LOSS | {"score": "top"}, "its score 'top' is a parameter of this search"),
-        ({**LOSS, "score": "accuracy"}, "accuracy"),
+        ({**LOSS, "score": "accuracy"}, "score must be one of 'top', 'val_loss'; got"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(folder, capsys, prior, words):
@@ -223,7 +222,7 @@ def test_a_key_that_is_misspelt_is_answered_by_the_right_one(folder, capsys):
 
 def test_what_cannot_be_used_may_be_skipped(folder, capsys):
     prior = {"searches": ["none.csv", LOSS], "skip_unusable": True}
-    with pytest.warns(RuntimeWarning, match="goes on without an earlier search"):
+    with pytest.warns(RuntimeWarning, match="an earlier search is skipped"):
         result(capsys, "run", write(folder, prior))
     assert list(RisingSearch.saved_result("runs/sweep").trust_in_prior) == ["May"]
 

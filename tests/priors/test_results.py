@@ -1,10 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.exceptions import FitFailedWarning
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import GridSearchCV, HalvingRandomSearchCV
+from sklearn.linear_model import SGDClassifier
 
 from risingsearch.errors import PriorError
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -45,50 +42,6 @@ def test_one_of_several_metrics_can_be_the_score():
     [earlier] = earlier_searches(search, score="roc_auc")
     column = search.cv_results_["mean_test_roc_auc"]
     assert np.nanmax(earlier.scores) >= np.nanmax(column) - 1e-12
-
-
-def test_grid_search_has_a_score_per_run():
-    search = GridSearchCV(SGDClassifier(random_state=0), GRID, cv=2).fit(X, Y)
-    [earlier] = earlier_searches(search, name="grid")
-    assert earlier.name == "grid"
-    assert earlier.params == search.cv_results_["params"]
-    np.testing.assert_array_equal(earlier.scores, search.cv_results_["mean_test_score"])
-
-
-def test_several_metrics_of_a_grid_search():
-    search = GridSearchCV(
-        SGDClassifier(random_state=0),
-        GRID,
-        cv=2,
-        scoring=["accuracy", "roc_auc"],
-        refit=False,
-    ).fit(X, Y)
-    with pytest.raises(PriorError, match="name one of them with score=, of 'mean_test"):
-        earlier_searches(search)
-    [earlier] = earlier_searches(search, score="roc_auc")
-    expected = search.cv_results_["mean_test_roc_auc"]
-    np.testing.assert_array_equal(earlier.scores, expected)
-
-
-def test_halving_search_has_a_curve_by_rungs():
-    search = HalvingRandomSearchCV(
-        LogisticRegression(),
-        {"C": [0.01, 0.1, 1.0, 10.0]},
-        n_candidates=4,
-        random_state=0,
-        cv=2,
-    ).fit(X, Y)
-    [earlier] = earlier_searches(search)
-    assert sum(earlier.epochs) == len(search.cv_results_["iter"])
-    assert earlier.max_epochs == search.n_iterations_
-
-
-def test_configuration_that_cannot_be_fitted_has_failed():
-    grid = {"alpha": [1e-3], "penalty": ["l2", "no such"]}
-    with pytest.warns((FitFailedWarning, UserWarning)):
-        search = GridSearchCV(SGDClassifier(random_state=0), grid, cv=2).fit(X, Y)
-    [earlier] = earlier_searches(search)
-    assert earlier.epochs.tolist() == [1, 0]
 
 
 def test_search_that_is_not_fitted_is_refused():

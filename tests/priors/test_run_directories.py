@@ -1,6 +1,3 @@
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -8,9 +5,6 @@ from risingsearch.errors import PriorError
 from risingsearch.priors import earlier_searches, read_prior
 from risingsearch.storage import lock
 from risingsearch.storage.journal import create
-
-FORMATS = Path(__file__).parents[1] / "formats" / "flat_layout"
-RELEASED = ["auto", "failures", "proposer", "seconds", "sklearn", "sweep", "threads"]
 
 
 def test_run_directory_is_read_as_its_result_is(
@@ -47,7 +41,7 @@ def test_a_direction_other_than_its_own_is_refused(make_search, tmp_path):
     for source in (tmp_path / "run", result, earlier):
         [said_twice] = earlier_searches(source, direction="minimize")
         np.testing.assert_array_equal(said_twice.scores, earlier.scores)
-        both = "direction='maximize' was given, and .* its direction is 'minimize'"
+        both = "direction='maximize' was given, and its own direction is 'minimize'"
         with pytest.raises(PriorError, match=both):
             earlier_searches(source, direction="maximize")
 
@@ -58,7 +52,7 @@ def test_another_metric_can_be_the_score(make_search, tmp_path):
         [earlier] = earlier_searches(source, score="loss", direction="minimize")
         assert np.nanmax(earlier.scores) == pytest.approx(result.best_score - 1)
         with pytest.raises(PriorError, match=r"score must be one of .*'loss'; got 'x'"):
-            earlier_searches(source, score="x")
+            earlier_searches(source, score="x", direction="minimize")
 
 
 def test_directory_in_use_and_torn_journal_are_read(make_search, tmp_path):
@@ -93,13 +87,6 @@ def test_nothing_is_unpickled(make_search, tmp_path, monkeypatch):
     monkeypatch.setattr("pickle.loads", lambda *_: pytest.fail("unpickled"))
     monkeypatch.setattr("pickle.load", lambda *_: pytest.fail("unpickled"))
     assert earlier_searches(tmp_path / "run")
-
-
-@pytest.mark.parametrize("release", RELEASED)
-def test_directories_of_earlier_releases_are_read(release, tmp_path):
-    shutil.copytree(FORMATS / release, tmp_path / release)
-    [earlier] = earlier_searches(tmp_path / release)
-    assert np.isfinite(earlier.scores).any()
 
 
 def test_folder_of_run_directories_holds_a_search_each(make_search, tmp_path):

@@ -225,7 +225,7 @@ def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(
     assert not study.get_trials(states=[optuna.trial.TrialState.RUNNING])
     skipping = Prior([foreign, earlier()], skip_unusable=True)
     study = make_study(prior=skipping)
-    with pytest.warns(RuntimeWarning, match="goes on without an earlier search"):
+    with pytest.warns(RuntimeWarning, match="an earlier search is skipped"):
         study.optimize(objective)
     assert list(study.sampler.prior_trust(study)) == ["May"]
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
     ):
         with pytest.raises(PriorError, match=words):
             make_study(prior=prior)
-        with pytest.warns(RuntimeWarning, match="goes on without") as caught:
+        with pytest.warns(RuntimeWarning, match="is skipped") as caught:
             make_study(prior=Prior([prior], skip_unusable=True))
         assert len(caught) == 1
 
@@ -271,7 +271,7 @@ def test_the_curves_of_a_search_that_is_skipped_count_for_nothing(
     foreign = EarlierSearch(
         "foreign", [{"z": one["x"]} for one in late().params], late().curves
     )
-    with pytest.warns(RuntimeWarning, match="goes on without an earlier search"):
+    with pytest.warns(RuntimeWarning, match="an earlier search is skipped"):
         skipping = decided(
             objective, make_study, Prior([foreign, earlier()], skip_unusable=True)
         )
@@ -339,7 +339,7 @@ def test_several_objectives_are_asked_which(objective, make_study):
         lambda trial: (-((trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2), 1.0),
         n_trials=12,
     )
-    with pytest.raises(PriorError, match="name one of them with score="):
+    with pytest.raises(PriorError, match="values_0, values_1: name one with prior="):
         make_study(prior=before)
     study = make_study(prior=earlier_searches(before, score="values_0"))
     study.optimize(objective)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV
 
 from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -59,16 +59,9 @@ def test_a_prior_that_misleads_is_dropped():
 
 def test_fitted_searches_are_earlier_ones():
     ours = searching().fit(X, y)
-    theirs = RandomizedSearchCV(
-        SGDClassifier(random_state=0), {"alpha": ALPHAS}, n_iter=20, cv=2
-    ).fit(X, y)
     others = searching(random_state=1).fit(X, y)
-    search = searching(prior=[ours, theirs, others, ours]).fit(X, y)  # ours counts once
-    assert list(search.trust_in_prior_) == [
-        "RisingSearchCV 1",
-        "RandomizedSearchCV",
-        "RisingSearchCV 2",
-    ]
+    search = searching(prior=[ours, others, ours]).fit(X, y)  # ours counts once
+    assert list(search.trust_in_prior_) == ["RisingSearchCV 1", "RisingSearchCV 2"]
 
 
 def test_clones_and_pickles_learn_from_the_same():
