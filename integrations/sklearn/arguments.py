@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from numbers import Integral, Number
+from numbers import Number
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sklearn.utils.validation import _num_samples
 
 from risingsearch.budget import Budget
-from risingsearch.checks import checked_int, shown
+from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, UnknownArgumentError
 
 INSTEAD = {
@@ -56,28 +56,6 @@ def check_measured(budget: Budget) -> None:
         raise InvalidParameterError(msg)
 
 
-def check_n_jobs(value: Any) -> None:
-    """Raise where a number of jobs is none."""
-    if value is None or (_is_int(value) and value != 0):
-        return
-    msg = (
-        "n_jobs must be a whole number such as 2, -1 for all processors, or None; got "
-        f"{shown(value)}"
-    )
-    raise InvalidParameterError(msg)
-
-
-def check_verbose(value: Any) -> None:
-    """Raise where a level of output is none."""
-    if isinstance(value, bool) or (_is_int(value) and value >= 0):
-        return
-    msg = (
-        "verbose must be 0 or False for silence, or 1 or True for progress; got "
-        f"{shown(value)}"
-    )
-    raise InvalidParameterError(msg)
-
-
 def check_steps(value: Any, resource: Any) -> None:
     """Raise where the passes, trees or rounds of an epoch are no such number."""
     if checked_int("steps_per_epoch", value, 1) > 1 and resource is not None:
@@ -87,10 +65,6 @@ def check_steps(value: Any, resource: Any) -> None:
             "max_epochs decides: leave steps_per_epoch at 1"
         )
         raise InvalidParameterError(msg)
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_rows(X: Any, params: dict[str, Any]) -> None:

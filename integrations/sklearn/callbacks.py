@@ -5,22 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["N_FRAMES", "CallbackSupportMixin", "FitTasks", "with_callbacks"]
-
-N_FRAMES = 1  # that with_callbacks adds around a method
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ModuleNotFoundError:  # scikit-learn < 1.9
-    N_FRAMES = 0
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Replaces the class where scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
-        return method
-
 
 class FitTasks:
     """The tasks of a search that its callbacks are told of: each epoch, then the refit.

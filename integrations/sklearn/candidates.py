@@ -11,7 +11,6 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.integrations.sklearn.callbacks import N_FRAMES
 from risingsearch.integrations.sklearn.epoch_methods import counters, epoch_method
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
@@ -140,7 +139,7 @@ def _how_many(
             f"n_candidates is {n}, and the space has {n_combinations} combinations: "
             "each of them is a candidate once",
             UserWarning,
-            stacklevel=7 + N_FRAMES,
+            stacklevel=8,
         )
     return min(n, n_combinations)
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from copy import copy
-from numbers import Real
+from copy import copy, deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    MetaEstimatorMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
+from sklearn import get_config
+from sklearn.base import _fit_context, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import check_scoring
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_method_params, check_is_fitted
@@ -29,22 +24,15 @@ from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.integrations.sklearn.arguments import (
     check_measured,
-    check_n_jobs,
     check_rows,
     check_steps,
-    check_verbose,
     explaining_names,
 )
-from risingsearch.integrations.sklearn.callbacks import (
-    CallbackSupportMixin,
-    FitTasks,
-    with_callbacks,
-)
+from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
     draw_candidates,
 )
-from risingsearch.integrations.sklearn.delegation import BestEstimatorMixin
 from risingsearch.integrations.sklearn.epoch_methods import (
     epochs_in_full,
     routing_callee,
@@ -52,16 +40,8 @@ from risingsearch.integrations.sklearn.epoch_methods import (
 from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
 from risingsearch.integrations.sklearn.identity import identity_of
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
-from risingsearch.integrations.sklearn.results import (
-    chosen_index,
-    format_results,
-    warn_of_failures,
-)
-from risingsearch.integrations.sklearn.scoring import (
-    checked_scorer,
-    metric_name,
-    routed_metadata,
-)
+from risingsearch.integrations.sklearn.results import cv_results, warn_of_failures
+from risingsearch.integrations.sklearn.scoring import metric_name, scheduling_metric
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.plotting.notebook import search_html
 from risingsearch.scheduling.policy_choice import (
@@ -72,12 +52,7 @@ from risingsearch.search.enqueued import checked_enqueue, with_enqueued
 from risingsearch.search.results import SearchResult
 
 
-class RisingSearchCV(
-    CallbackSupportMixin,  # type: ignore[misc]
-    BestEstimatorMixin,
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     """Search hyperparameters by giving every epoch to the model that uses it best.
 
     Where ``RandomizedSearchCV`` trains every configuration in full and the halving
@@ -249,6 +224,12 @@ class RisingSearchCV(
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        name: allowed
+        for name, allowed in BaseSearchCV._parameter_constraints.items()
+        if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
+    } | {"return_train_score": ["boolean"]}
+
     @explaining_names
     def __init__(
         self,
@@ -315,7 +296,7 @@ class RisingSearchCV(
 
     # ----------------------------------------------------------------------- fitting
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> RisingSearchCV:
         """Search, then train the best configuration as ``refit`` says.
 
@@ -361,7 +342,7 @@ class RisingSearchCV(
         self._train(FitTasks(self, self._run.folds.X, self._run.folds.y))
         return self
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def continue_search(
         self, extra_budget: Any = None, *, retry_failed: bool = False
     ) -> RisingSearchCV:
@@ -444,10 +425,8 @@ class RisingSearchCV(
         self, X: Any, y: Any, params: dict[str, Any]
     ) -> tuple[Folds, list[dict[str, Any]], list[int], int]:
         """Check everything before the first epoch is paid for."""
-        check_n_jobs(self.n_jobs)
-        check_verbose(self.verbose)
         check_steps(self.steps_per_epoch, self.resource)
-        scorer, metric = self._scorer()
+        scorer, metric = self._get_scorers()
         if y is None and _needs_targets(self.estimator):
             msg = (
                 "RisingSearchCV requires y to be passed, but the target y is None: "
@@ -456,7 +435,10 @@ class RisingSearchCV(
             raise InvalidParameterError(msg)
         X, y = indexable(X, y)
         check_rows(X, params)
-        routed = routed_metadata(self, _check_method_params(X, params=params), scorer)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        routes = get_config()["enable_metadata_routing"]
+        trained_by = self._trained_by if routes else "fit"
         random = check_random_state(self.random_state)
         split_params = routed.splitter["split"]
         splits = frozen_splits(self.cv, self.estimator, X, y, split_params, random)
@@ -480,7 +462,7 @@ class RisingSearchCV(
             seeded=self.random_state is not None,
             transformer_seed=seed,
             train_scores=self.return_train_score,
-            fit_params=dict(routed.estimator[self._trained_by]),
+            fit_params=dict(routed.estimator[trained_by]),
             score_params=dict(routed.scorer["score"]),
             resource=resource,
         )
@@ -552,21 +534,35 @@ class RisingSearchCV(
 
     def _error_score(self) -> Any:
         given = self.error_score
-        if given == "raise":
+        if given == "raise" or math.isfinite(given):
             return given
-        if isinstance(given, Real) and math.isfinite(given):
-            return float(given)
-        if isinstance(given, Real) and math.isnan(given):
+        if math.isnan(given):
             return None
         msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
         raise InvalidParameterError(msg)
 
-    def _metric_name(self) -> str:
-        _, scheduling = self._scorer()
-        return scheduling or metric_name(self.scoring, self.refit)
+    def _validate_params(self) -> None:
+        try:
+            super()._validate_params()
+        except ValueError as error:
+            raise InvalidParameterError(str(error)) from None
 
-    def _scorer(self) -> tuple[Any, str | None]:
-        return checked_scorer(self.estimator, self.scoring, self.refit)
+    def _metric_name(self) -> str:
+        _, scheduling = self._get_scorers()
+        return scheduling or metric_name(self.scoring)
+
+    def _get_scorers(self) -> tuple[Any, str | None]:
+        """Scorer, and the metric that schedules if it has several."""
+        scorer = self.scoring
+        if not callable(scorer):
+            scorer = check_scoring(self.estimator, scorer)
+        return scorer, scheduling_metric(scorer, self.scoring, self.refit)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.target_tags = deepcopy(inner.target_tags)
+        tags.transformer_tags = deepcopy(inner.transformer_tags)
+        return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata go where.
@@ -577,23 +573,9 @@ class RisingSearchCV(
             The estimator's ``partial_fit`` request, or ``fit`` where it has none,
             decides what training receives.
         """
-        router = MetadataRouter(owner=self)
-        router.add(
-            estimator=self.estimator,
-            method_mapping=MethodMapping().add(caller="fit", callee=self._trained_by),
-        )
-        scorer, _ = self._scorer()
-        router.add(
-            scorer=scorer,
-            method_mapping=MethodMapping()
-            .add(caller="score", callee="score")
-            .add(caller="fit", callee="score"),
-        )
-        router.add(
-            splitter=self.cv,
-            method_mapping=MethodMapping().add(caller="fit", callee="split"),
-        )
-        return router
+        router: MetadataRouter = super().get_metadata_routing()
+        trained = MethodMapping().add(caller="fit", callee=self._trained_by)
+        return router.add(estimator=self.estimator, method_mapping=trained)
 
     # ----------------------------------------------------------------------- results
 
@@ -620,6 +602,8 @@ class RisingSearchCV(
             begin = time.perf_counter()
             self.best_estimator_ = tasks.refit(lambda: self._best_estimator(result))
             self.refit_time_ = time.perf_counter() - begin
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
     def _save_best(self, folder: Path) -> None:
         joblib.dump(self.best_estimator_, folder / "model.joblib")
@@ -644,19 +628,18 @@ class RisingSearchCV(
         self.stop_reason_ = result.stop_reason
         self.trust_in_prior_ = result.trust_in_prior
         self.opened_by_prior_ = result.opened_by_prior
-        error_score = self._error_score()
-        self.cv_results_ = format_results(
-            result.candidates,
-            result.arms,
-            result.history,
-            self.n_splits_,
-            error_score if isinstance(error_score, float) else math.nan,
-        )
+        self.cv_results_ = cv_results(self, result)
         warn_of_failures(result)
         if self.refit is False and self.multimetric_:
             return  # as in GridSearchCV: no metric was named to choose by
         if callable(self.refit):
-            self.best_index_ = chosen_index(self.refit, self.cv_results_, result.arms)
+            self.best_index_ = self._select_best_index(self.refit, "", self.cv_results_)
+            if not result.arms[self.best_index_].best_epoch:
+                msg = (
+                    f"the refit callable chose candidate {self.best_index_}, which "
+                    "has no score"
+                )
+                raise InvalidParameterError(msg)
         else:
             self.best_index_ = int(result.best_arm or 0)
             self.best_score_ = result.best_score
@@ -711,9 +694,6 @@ class RisingSearchCV(
         bare.prior = None
         params: dict[str, Any] = super(RisingSearchCV, bare).get_params(deep)
         return params | {"executor": self.executor, "prior": self.prior}
-
-    # On a page, as scikit-learn's own searches: what is trained, not the prior.
-    _sk_visual_block_ = GridSearchCV._sk_visual_block_
 
     def _repr_html_inner(self) -> str:
         diagram = str(super()._repr_html_inner())

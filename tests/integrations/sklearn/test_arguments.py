@@ -44,16 +44,21 @@ def test_the_signature_stays():
     assert names[:4] == ["estimator", "param_distributions", "policy", "budget"]
 
 
-@pytest.mark.parametrize("n_jobs", ["2", 0, 1.5, True])
-def test_n_jobs(n_jobs):
-    with pytest.raises(InvalidParameterError, match="a whole number such as 2, -1 for"):
-        rising(n_jobs=n_jobs).fit(X, Y)
-
-
-@pytest.mark.parametrize("verbose", ["yes", -1, None, 1.5])
-def test_verbose(verbose):
-    with pytest.raises(InvalidParameterError, match="1 or True for progress; got"):
-        rising(verbose=verbose).fit(X, Y)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_jobs", "2"),
+        ("verbose", -1),
+        ("refit", None),
+        ("refit", ["accuracy"]),
+        ("scoring", "acuracy"),
+        ("return_train_score", "yes"),
+        ("error_score", "warn"),
+    ],
+)
+def test_arguments_are_checked_as_scikit_learn_does(name, value):
+    with pytest.raises(InvalidParameterError, match=f"The {name!r} parameter of Risi"):
+        rising(**{name: value}).fit(X, Y)
 
 
 @pytest.mark.parametrize("steps", [0, 1.5, "2"])

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.ma import MaskedArray
 from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 
 from risingsearch import RisingSearchCV
 from risingsearch.arms import Arm
-from risingsearch.integrations.sklearn.results import format_results
+from risingsearch.integrations.sklearn.results import cv_results
 
 
 def arm(number, epochs, best_epoch, status="paused"):
@@ -45,9 +46,16 @@ ARMS = [arm(0, 2, 2), arm(1, 2, 1), arm(2, 0, 0, "unopened"), arm(3, 0, 0, "fail
 CANDIDATES = [{"a": 1}, {"a": 2}, {"a": 3}, {"a": 4}]
 
 
+def table(candidates=CANDIDATES, arms=ARMS, history=HISTORY, n_splits=2, **options):
+    search = RisingSearchCV(SGDClassifier(), candidates, **options)
+    search.n_splits_ = n_splits
+    result = SimpleNamespace(candidates=candidates, arms=arms, history=history)
+    return cv_results(search, result)
+
+
 class TestScores:
     def test_are_those_of_the_best_epoch(self):
-        results = format_results(CANDIDATES, ARMS, HISTORY, 2)
+        results = table()
         np.testing.assert_allclose(results["split0_test_score"][:2], [0.7, 0.4])
         np.testing.assert_allclose(results["mean_test_score"][:2], [0.8, 0.5])
         np.testing.assert_allclose(results["std_test_score"][:2], [0.1, 0.1])
@@ -56,50 +64,19 @@ class TestScores:
         assert results["status"].tolist() == ["paused", "paused", "unopened", "failed"]
 
     def test_without_one_the_rank_is_the_worst(self):
-        results = format_results(CANDIDATES, ARMS, HISTORY, 2)
+        results = table()
         assert np.isnan(results["mean_test_score"][2:]).all()
         assert results["rank_test_score"].tolist() == [1, 2, 3, 3]
 
     def test_error_score_is_for_what_was_opened(self):
-        results = format_results(CANDIDATES, ARMS, HISTORY, 2, error_score=-5.0)
+        results = table(error_score=-5.0)
         assert np.isnan(results["mean_test_score"][2])
         assert results["mean_test_score"][3] == results["split1_test_score"][3] == -5.0
 
     def test_times_are_totals_of_a_split(self):
-        results = format_results(CANDIDATES, ARMS, HISTORY, 2)
+        results = table()
         assert results["mean_fit_time"].tolist() == [3.0, 3.0, 0.0, 0.0]
         assert results["std_fit_time"].tolist() == [1.0, 1.0, 0.0, 0.0]
-
-
-class TestParameterColumns:
-    def columns(self, candidates):
-        arms = [arm(i, 1, 1) for i in range(len(candidates))]
-        history = [row(i, 1, [0.5]) for i in range(len(candidates))]
-        return format_results(candidates, arms, history, 1)
-
-    @pytest.mark.parametrize(
-        ("values", "dtype"),
-        [
-            ([1, 2], np.int64),
-            ([1, 2.5], np.float64),
-            ([True, False], np.bool_),
-            ([1, None], object),
-            (["l1", "l2"], object),
-            ([(10,), (10, 5)], object),
-            ([(10, 2), (10, 5)], object),
-            ([RandomForestClassifier(), SGDClassifier()], object),
-            ([make_pipeline(SGDClassifier()), "passthrough"], object),
-        ],
-    )
-    def test_types(self, values, dtype):
-        results = self.columns([{"a": value} for value in values])
-        assert results["param_a"].dtype == dtype
-        assert list(results["param_a"]) == values
-
-    def test_what_a_configuration_lacks_is_masked(self):
-        results = self.columns([{"a": 1}, {"b": "x"}])
-        assert results["param_a"].mask.tolist() == [False, True]
-        assert results["param_b"].mask.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("several", [False, True])

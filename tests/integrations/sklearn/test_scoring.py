@@ -16,11 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from risingsearch import RisingSearch, RisingSearchCV
 from risingsearch.errors import InvalidParameterError
-from risingsearch.integrations.sklearn.scoring import (
-    accepts_sample_weight,
-    checked_scorer,
-    metric_name,
-)
+from risingsearch.integrations.sklearn.scoring import metric_name
 
 SPACE = [{"alpha": 1e-6}, {"alpha": 1e-2}]
 X, Y = make_classification(60, 6, random_state=0)
@@ -237,9 +233,8 @@ class TestMetadata:
 
     def test_a_scorer_without_weights_is_warned_of(self, seen):
         search = rising(Recorder(), scoring=lambda model, X, y: model.score(X, y))
-        with pytest.warns(UserWarning, match="does not take sample_weight") as caught:
+        with pytest.warns(UserWarning, match="does not support sample_weight"):
             search.fit(ROWS, Y, sample_weight=WEIGHTS)
-        assert caught[0].filename == __file__
         assert all(weights is None for kind, _, weights, _ in seen if kind == "scored")
 
     def test_no_weights_at_all(self, seen):
@@ -267,22 +262,6 @@ class TestMetadata:
         search = rising(make_pipeline(SGDClassifier()), [{}])
         with pytest.raises(InvalidParameterError, match="prefixed with a step"):
             search.fit(X, Y, sample_weight=WEIGHTS)
-
-    @pytest.mark.parametrize(
-        ("scoring", "accepts"),
-        [
-            (None, True),
-            ("accuracy", True),
-            ("neg_max_error", False),
-            (["accuracy", "f1"], True),
-            (lambda model, X, y, sample_weight=None: 0.0, True),
-            (lambda model, X, y: 0.0, False),
-        ],
-    )
-    def test_which_scorers_take_weights(self, scoring, accepts):
-        refit = "f1" if isinstance(scoring, list) else True
-        scorer, _ = checked_scorer(SGDClassifier(), scoring, refit)
-        assert accepts_sample_weight(scorer) is accepts
 
 
 @pytest.mark.usefixtures("routing")
@@ -343,18 +322,17 @@ class TestRouting:
 
 
 @pytest.mark.parametrize(
-    ("scoring", "refit", "called"),
+    ("scoring", "called"),
     [
-        (None, True, "score"),
-        ("f1_macro", "best", "f1_macro"),
-        (["accuracy", "f1"], "f1", "f1"),
-        (accuracy_score, False, "accuracy_score"),
-        (make_scorer(log_loss, greater_is_better=False), True, "neg_log_loss"),
-        (lambda model, X, y: 0.5, True, "score"),
+        (None, "score"),
+        ("f1_macro", "f1_macro"),
+        (accuracy_score, "accuracy_score"),
+        (make_scorer(log_loss, greater_is_better=False), "neg_log_loss"),
+        (lambda model, X, y: 0.5, "score"),
     ],
 )
-def test_the_score_goes_by_the_name_of_its_metric(scoring, refit, called):
-    assert metric_name(scoring, refit) == called
+def test_the_score_goes_by_the_name_of_its_metric(scoring, called):
+    assert metric_name(scoring) == called
 
 
 def test_a_run_directory_keeps_the_name(tmp_path):
