@@ -562,6 +562,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.target_tags = deepcopy(inner.target_tags)
         tags.transformer_tags = deepcopy(inner.transformer_tags)
+        tags.input_tags.sparse = inner.input_tags.sparse
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -124,7 +124,7 @@ class TestOneFails:
     @pytest.mark.parametrize("error_score", ["ignore", math.inf, None])
     def test_anything_else_is_refused(self, error_score):
         search = rising(GOOD, error_score=error_score)
-        with pytest.raises(InvalidParameterError, match="error_score must be 'raise'"):
+        with pytest.raises(InvalidParameterError, match="error_score"):
             search.fit(X, Y)
         assert Faulty.n_calls == 0
 
