@@ -368,7 +368,7 @@ def test_another_budget_than_the_file_says(folder, capsys):
     assert main(["run", "sweep.yaml", "--budget", "12", "--json"]) == 0
     assert told(capsys)["epochs"] == 12
     assert main(["run", "sweep.yaml"]) == 2
-    assert "budget.epochs is 24 in the sweep" in capsys.readouterr().err
+    assert "budget is 24 in the sweep" in capsys.readouterr().err
     assert main(["plan", "sweep.yaml", "--budget", "1h"]) == 2
     assert "candidates: with a budget in hours say how" in capsys.readouterr().err
 
@@ -517,10 +517,10 @@ def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        ("30", "budget.epochs is 30 in the sweep, and runs/sweep was begun with 24"),
+        ("30", "budget is 30 in the sweep, and runs/sweep was begun with 24"),
         ("30", "add to it with risingsearch resume runs/sweep --budget +6"),
         ("12", "--budget +N"),
-        ("{hours: 1}\ncandidates: 24", "budget.epochs is null in the sweep"),
+        ("{hours: 1}\ncandidates: 24", "in the sweep, and runs/sweep was begun with 24"),
     ],
 )
 def test_a_budget_is_not_changed_in_the_file(folder, capsys, budget, message):
