@@ -7,27 +7,19 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import EpochFacts, SearchFacts
-from risingsearch.integrations.trackers.background import Log
-from risingsearch.integrations.trackers.tracker import (
-    Tracker,
-    numbers,
-    require,
-    shown,
-)
+from risingsearch.integrations.trackers.tracker import Log, Tracker, numbers, shown
 
 SEARCH, ARM = "risingsearch.search", "risingsearch.arm"
 FAILURE, WINNER = "risingsearch.failure", "risingsearch.winner"
-BUDGET_LEFT = "risingsearch.budget_left"
 STOP_REASON = "risingsearch.stop_reason"
 PARENT = "mlflow.parentRunId"
 CHECKPOINT = "checkpoint"
-MOST = 1000
-"""Metrics in one call, as MLflow allows."""
+MOST = 50_000
+"""Runs in one answer, as MLflow allows."""
 LONGEST = 5000
 """Characters of a value, as MLflow allows."""
 
@@ -53,7 +45,7 @@ class MLflowTracker(Tracker):
     Raises
     ------
     MissingDependencyError
-        When a search begins, where MLflow is not installed.
+        When a search begins, if MLflow is not installed.
 
     Examples
     --------
@@ -61,6 +53,8 @@ class MLflowTracker(Tracker):
     >>> tracker.experiment
     'digits'
     """
+
+    package = "mlflow"
 
     def __init__(
         self,
@@ -74,17 +68,13 @@ class MLflowTracker(Tracker):
         self.experiment = experiment
         self.registered_model = registered_model
 
-    def check(self) -> None:
-        """Raise a MissingDependencyError where MLflow is missing."""
-        require("mlflow")
-
     def open(self, search: SearchFacts) -> Log:
         """Open the run of a search, and make it if need be."""
         return _Runs(search, self.tracking_uri, self.experiment, self.registered_model)
 
 
-class _Runs(Log):
-    """The runs of a search. Their tags say which they are."""
+class _Runs:
+    """The runs of a search, recognised by their tags."""
 
     def __init__(
         self,
@@ -95,43 +85,41 @@ class _Runs(Log):
     ) -> None:
         from mlflow import MlflowClient
 
-        self._client = MlflowClient(tracking_uri)
-        self._search = search
+        self._client = client = MlflowClient(tracking_uri)
         self._metric = _allowed(search.metric)
         self._model = registered_model
-        self._experiment = self._experiment_id(experiment)
-        self._logged: dict[str, set[tuple[str, int]]] = {}  # metrics and steps, by run
-        self._parent = self._parent_run()
-        self._children: dict[int, str] = {}  # runs by arm
-        self._open: dict[int, str | None] = {}  # arms, and what they failed with last
-        for run in self._found(PARENT, self._parent):
-            arm = int(run.data.tags[ARM])
-            self._children[arm] = run.info.run_id
-            if run.info.status == "RUNNING":
-                self._open[arm] = run.data.tags.get(FAILURE)
+        found = client.get_experiment_by_name(experiment)
+        self._experiment = (
+            client.create_experiment(experiment)
+            if found is None
+            else found.experiment_id
+        )
+        self._last: dict[str, int] = {}  # logged step, by run
+        self._failures: dict[int, str | None] = {}  # of arms that have trained
+        self._parent = self._parent_run(search)
+        self._children: dict[int, str] = {
+            int(run.data.tags[ARM]): run.info.run_id
+            for run in self._found(PARENT, self._parent)
+        }
 
     def write(self, epochs: list[EpochFacts]) -> None:
         """Log those of the epochs that the store does not have yet."""
-        of_arm = sorted(epochs, key=lambda epoch: epoch.arm)
-        for arm, told in groupby(of_arm, key=lambda epoch: epoch.arm):
-            self._write_arm(arm, list(told))
-        self._log(
-            self._parent,
-            {
-                epoch.number: {
-                    f"best_{self._metric}": epoch.best_score,
-                    "best_arm": float(epoch.arm),
-                }
-                for epoch in epochs
-                if epoch.is_best
-            },
-        )
-        left = epochs[-1].budget_left
-        self._client.set_tag(self._parent, BUDGET_LEFT, f"{left:g}")
+        for epoch in epochs:
+            run_id = self._child(epoch)
+            if not epoch.is_lost:
+                values = {self._metric: epoch.score, **numbers(epoch)}
+                self._log(run_id, self._metric, epoch.epoch, values)
+            if epoch.failure:
+                self._client.set_tag(run_id, FAILURE, epoch.failure[:LONGEST])
+            self._failures[epoch.arm] = epoch.failure
+            if epoch.is_best:
+                best = f"best_{self._metric}"
+                values = {best: epoch.best_score, "best_arm": float(epoch.arm)}
+                self._log(self._parent, best, epoch.number, values)
 
     def close(self, search: SearchFacts) -> None:
         """Say which arm has won, and that its run and the others have ended."""
-        for arm, failure in self._open.items():
+        for arm, failure in self._failures.items():
             status = "FAILED" if failure else "FINISHED"
             self._client.set_terminated(self._children[arm], status)
         if search.best_arm is not None:
@@ -141,21 +129,7 @@ class _Runs(Log):
         status = "FINISHED" if search.stop_reason else "KILLED"
         self._client.set_terminated(self._parent, status)
 
-    def _experiment_id(self, name: str) -> str:
-        from mlflow.exceptions import MlflowException
-
-        found = self._client.get_experiment_by_name(name)
-        if found is None:
-            try:
-                return str(self._client.create_experiment(name))
-            except MlflowException:  # another process was faster
-                found = self._client.get_experiment_by_name(name)
-                if found is None:
-                    raise
-        return str(found.experiment_id)
-
-    def _parent_run(self) -> str:
-        search = self._search
+    def _parent_run(self, search: SearchFacts) -> str:
         for run in self._found(SEARCH, search.search):
             self._client.update_run(run.info.run_id, status="RUNNING")
             return str(run.info.run_id)
@@ -169,86 +143,54 @@ class _Runs(Log):
         name = f"search {search.search[:8]}"
         return self._made(name, {SEARCH: search.search}, settings)
 
+    def _child(self, epoch: EpochFacts) -> str:
+        """Return the run of an epoch's arm."""
+        run_id = self._children.get(epoch.arm)
+        if run_id is None:
+            tags = {PARENT: self._parent, ARM: str(epoch.arm)}
+            run_id = self._made(f"arm {epoch.arm}", tags, epoch.params)
+            self._children[epoch.arm] = run_id
+        elif epoch.arm not in self._failures:
+            self._client.update_run(run_id, status="RUNNING")
+        return run_id
+
     def _found(self, tag: str, value: str) -> list[Any]:
         """Return all runs with a tag."""
-        runs: list[Any] = []
-        token = None
-        while True:
-            page = self._client.search_runs(
-                [self._experiment], f"tags.`{tag}` = '{value}'", page_token=token
-            )
-            runs += page
-            token = page.token
-            if not token:
-                return runs
+        wanted = f"tags.`{tag}` = '{value}'"
+        found = self._client.search_runs([self._experiment], wanted, max_results=MOST)
+        return list(found)
 
     def _made(self, name: str, tags: dict[str, str], params: Mapping[str, Any]) -> str:
-        from mlflow.entities import Param
+        run_id = self._client.create_run(
+            self._experiment, tags=tags, run_name=name
+        ).info.run_id
+        self._last[run_id] = 0
+        for key, value in shown(params).items():
+            self._client.log_param(run_id, _allowed(key), str(value)[:LONGEST])
+        return str(run_id)
 
-        run = self._client.create_run(self._experiment, tags=tags, run_name=name)
-        self._logged[run.info.run_id] = set()
-        logged = [
-            Param(_allowed(key), str(value)[:LONGEST])
-            for key, value in shown(params).items()
-        ]
-        for begin in range(0, len(logged), 100):
-            some = logged[begin : begin + 100]
-            self._client.log_batch(run.info.run_id, params=some)
-        return str(run.info.run_id)
-
-    def _write_arm(self, arm: int, epochs: list[EpochFacts]) -> None:
-        run_id = self._children.get(arm)
-        if run_id is None:
-            tags = {PARENT: self._parent, ARM: str(arm)}
-            run_id = self._made(f"arm {arm}", tags, epochs[0].params)
-            self._children[arm] = run_id
-        elif arm not in self._open:
-            self._client.update_run(run_id, status="RUNNING")
-        trained = {
-            epoch.epoch: {self._metric: epoch.score, **numbers(epoch)}
-            for epoch in epochs
-            if not epoch.is_lost
-        }
-        self._log(run_id, trained)
-        failure = epochs[-1].failure
-        if failure:
-            self._client.set_tag(run_id, FAILURE, failure[:LONGEST])
-        self._open[arm] = failure
-
-    def _log(self, run_id: str, values: Mapping[int, Mapping[str, float]]) -> None:
-        """Log values by step, but for those that are there already."""
+    def _log(
+        self, run_id: str, metric: str, step: int, values: Mapping[str, float]
+    ) -> None:
+        """Log the values of a step, unless the run has it already."""
         from mlflow.entities import Metric
 
-        if run_id not in self._logged:
-            self._logged[run_id] = self._looked_up(run_id)
-        logged = self._logged[run_id]
+        if run_id not in self._last:
+            logged = self._client.get_metric_history(run_id, metric)
+            self._last[run_id] = max((one.step for one in logged), default=0)
+        if step <= self._last[run_id]:
+            return
         now = int(time.time() * 1000)
-        metrics = [
-            Metric(_allowed(name), value, now, step)
-            for step, named in values.items()
-            for name, value in named.items()
-            if (_allowed(name), step) not in logged
-        ]
-        for begin in range(0, len(metrics), MOST):
-            some = metrics[begin : begin + MOST]
-            self._client.log_batch(run_id, metrics=some)
-            logged.update((metric.key, metric.step) for metric in some)
-
-    def _looked_up(self, run_id: str) -> set[tuple[str, int]]:
-        """Return what a run has."""
-        return {
-            (name, metric.step)
-            for name in self._client.get_run(run_id).data.metrics
-            for metric in self._client.get_metric_history(run_id, name)
-        }
+        metrics = [Metric(_allowed(k), value, now, step) for k, value in values.items()]
+        self._client.log_batch(run_id, metrics=metrics)
+        self._last[run_id] = step
 
     def _crown(self, search: SearchFacts, winner: str) -> None:
         """Tag the run of the best arm, and register its checkpoint."""
-        for arm in self._children.values():
-            if arm != winner and WINNER in self._client.get_run(arm).data.tags:
-                self._client.delete_tag(arm, WINNER)
+        for run_id in self._children.values():
+            if run_id != winner and WINNER in self._client.get_run(run_id).data.tags:
+                self._client.delete_tag(run_id, WINNER)
         self._client.set_tag(winner, WINNER, f"epoch {search.best_epoch}")
-        self._client.set_tag(self._parent, WINNER, f"arm {search.best_arm}")
         if self._model is not None and search.save_best is not None:
             self._register(search, winner, self._model)
 
@@ -256,11 +198,7 @@ class _Runs(Log):
         """Log the checkpoint of the best epoch as another version of a model."""
         from mlflow.exceptions import MlflowException
 
-        tags = {
-            SEARCH: search.search,
-            ARM: str(search.best_arm),
-            "risingsearch.epoch": str(search.best_epoch),
-        }
+        tags = {SEARCH: search.search, "risingsearch.epoch": str(search.best_epoch)}
         made = f"name = '{model}' and run_id = '{winner}'"
         versions = self._client.search_model_versions(made)
         if any(version.tags == tags for version in versions):
@@ -272,9 +210,8 @@ class _Runs(Log):
         with suppress(MlflowException):  # it is there
             self._client.create_registered_model(model)
         uri = self._client.get_run(winner).info.artifact_uri
-        self._client.create_model_version(
-            model, f"{uri}/{CHECKPOINT}", winner, tags=tags
-        )
+        source = f"{uri}/{CHECKPOINT}"
+        self._client.create_model_version(model, source, winner, tags=tags)
 
 
 def _allowed(name: str) -> str:

@@ -1,76 +1,111 @@
-"""What trackers share: they log in a thread of their own, and never stop a search."""
+"""The base of all trackers: each epoch is logged once, and failures stop no search."""
 
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from risingsearch.arms import EpochFacts, SearchFacts
 from risingsearch.checks import is_number
 from risingsearch.errors import missing
-from risingsearch.integrations.trackers.background import PATIENCE, Background, Log
 from risingsearch.json_values import plain
 from risingsearch.search.callbacks import Callback
 
+PAUSE = 60.0
+"""Seconds after a failure in which no other attempt delays the search."""
+
+
+class Log(Protocol):
+    """One search in the store of a tracker."""
+
+    def write(self, epochs: list[EpochFacts]) -> None:
+        """Log those of the epochs that the store does not have yet."""
+
+    def close(self, search: SearchFacts) -> None:
+        """Log how the search has ended, for now."""
+
+
+@dataclass
+class _Followed:
+    """A search with the epochs that are not logged yet."""
+
+    search: SearchFacts
+    pending: list[EpochFacts]
+    log: Log | None = None
+    error: str = ""
+    failed_at: float = -math.inf
+
 
 class Tracker(Callback, ABC):
-    """A callback that logs searches, each in a thread of its own.
+    """A callback that logs each epoch while the search waits.
 
-    Whatever fails there, the search goes on: that is said in a warning, the next epochs
-    bring another try, and at the end there is a warning with the number of epochs that
-    were not logged.
+    If logging fails, the search continues: a warning says so, later epochs bring
+    another attempt with a log that is opened anew, and at the end a warning says how
+    many epochs were not logged.
     """
 
+    package: ClassVar[str]
+    """The package that is logged with; its extra has the same name."""
+
     def __init__(self) -> None:
-        self._background: dict[str, Background] = {}  # by search
+        self._followed: dict[str, _Followed] = {}  # by search
 
     @abstractmethod
     def open(self, search: SearchFacts) -> Log:
-        """Open the log of a search that begins, or goes on after whatever end."""
+        """Open the log of a search; it knows what the store has already."""
 
-    @abstractmethod
     def check(self) -> None:
-        """Raise a MissingDependencyError where the package to log with is missing."""
+        """Raise a MissingDependencyError if the package is not installed."""
+        if find_spec(self.package) is None:
+            raise missing(self.package, extra=self.package)
 
     def search_begins(self, search: SearchFacts) -> None:
-        """Begin to log, first what the store may have lost of the epochs so far."""
+        """Log the epochs so far that the store does not have."""
         self.check()
-        self._background[search.search] = Background(self.open, search)
+        followed = _Followed(search, list(search.earlier))
+        self._followed[search.search] = followed
+        self._log(followed)
 
     def epoch_ends(self, epoch: EpochFacts) -> None:
-        """Have an epoch logged, soon."""
-        background = self._background[epoch.search]
-        background.put(epoch)
-        error = background.new_error()
-        if error is not None:
-            msg = (
-                f"{type(self).__name__} could not log "
-                f"({type(error).__name__}: {error}); the search goes on without, and "
-                "with the next epochs it tries again"
-            )
-            warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        """Log an epoch."""
+        followed = self._followed[epoch.search]
+        followed.pending.append(epoch)
+        if time.monotonic() > followed.failed_at + PAUSE:
+            self._log(followed)
 
     def search_ends(self, search: SearchFacts) -> None:
-        """Wait a while until all is logged, and say what is not."""
-        background = self._background.pop(search.search)
-        background.end(search, PATIENCE)
-        error, n_missing = background.error, background.n_missing
-        if n_missing or background.is_open:
-            because = f": {type(error).__name__}: {error}" if error else ""
+        """Log the rest, and the end."""
+        self._log(self._followed.pop(search.search), search)
+
+    def _log(self, followed: _Followed, end: SearchFacts | None = None) -> None:
+        """Log what is pending, and the end if it is given."""
+        try:
+            followed.log = followed.log or self.open(followed.search)
+            followed.log.write(followed.pending)
+            followed.pending.clear()
+            if end is not None:
+                followed.log.close(end)
+        except Exception as error:
+            followed.log, followed.failed_at = None, time.monotonic()
+            if followed.error and end is None:
+                return
+            followed.error = f"{type(error).__name__}: {error}"
             msg = (
-                f"{type(self).__name__} has not logged {n_missing} epochs, nor the end "
-                f"of the search{because}; where the search goes on, or a search made "
-                "with the same run_dir, they are logged"
+                f"{type(self).__name__} could not log {len(followed.pending)} epochs "
+                f"({followed.error}); the search does not stop, and they are logged "
+                "with a later epoch, or when the search is continued"
             )
-            warnings.warn(msg, RuntimeWarning, stacklevel=2)
+            warnings.warn(msg, RuntimeWarning, stacklevel=3)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Threads stay in their process.
-        return self.__dict__ | {"_background": {}}
+        # Logs stay in their process.
+        return self.__dict__ | {"_followed": {}}
 
 
 def numbers(epoch: EpochFacts) -> dict[str, float]:
@@ -103,12 +138,3 @@ def shown(params: Mapping[str, Any]) -> dict[str, Any]:
         name: value if isinstance(value, (bool, int, float, str)) else str(value)
         for name, value in values.items()
     }
-
-
-def require(package: str) -> None:
-    """Raise a MissingDependencyError where a package is not installed.
-
-    Its extra is named alike.
-    """
-    if find_spec(package) is None:
-        raise missing(package, extra=package)

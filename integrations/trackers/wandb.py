@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+import json
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import EpochFacts, SearchFacts
 from risingsearch.checks import checked_choice
-from risingsearch.integrations.trackers.background import Log
-from risingsearch.integrations.trackers.tracker import (
-    Tracker,
-    numbers,
-    require,
-    shown,
-)
-from risingsearch.integrations.trackers.wandb_files import steps_in
+from risingsearch.integrations.trackers.tracker import Log, Tracker, numbers, shown
 
 MOST_OPEN = 32
-"""Runs that are open at the same time; another one closes the one used least lately."""
+"""Runs that are open at the same time; the least recently used one makes room."""
+BLOCK = 1 << 15
+PART = struct.Struct("<IHB")  # checksum, length, kind
+FULL, LAST = 1, 4
 
 
 class WandbTracker(Tracker):
@@ -42,13 +40,15 @@ class WandbTracker(Tracker):
     Raises
     ------
     MissingDependencyError
-        When a search begins, where W&B is not installed.
+        When a search begins, if W&B is not installed.
 
     Examples
     --------
     >>> WandbTracker(project="digits", mode="offline").project
     'digits'
     """
+
+    package = "wandb"
 
     def __init__(
         self,
@@ -65,10 +65,6 @@ class WandbTracker(Tracker):
         self.mode = mode
         self.folder = Path(folder).absolute()
 
-    def check(self) -> None:
-        """Raise a MissingDependencyError where W&B is missing."""
-        require("wandb")
-
     def open(self, search: SearchFacts) -> Log:
         """Open the runs of a search."""
         options = {
@@ -81,27 +77,28 @@ class WandbTracker(Tracker):
         return _Runs(search, options)
 
 
-class _Runs(Log):
-    """The runs of a search; their ids say which they are."""
+class _Runs:
+    """The runs of a search, recognised by their ids."""
 
     def __init__(self, search: SearchFacts, options: dict[str, Any]) -> None:
-        self._metric = search.metric
         self._search = search
         self._options = options
         self._runs: dict[str, Any] = {}  # that are open, the last used at the end
-        self._logged: dict[str, set[int]] = {}  # steps, by run
+        self._last: dict[str, int] = {}  # logged step, by run
 
     def write(self, epochs: list[EpochFacts]) -> None:
         """Log those of the epochs that the store does not have yet."""
-        of_arm = sorted(epochs, key=lambda epoch: epoch.arm)
-        for arm, told in groupby(of_arm, key=lambda epoch: epoch.arm):
-            self._write_arm(arm, list(told))
-        search = self._search_run()
+        metric = self._search.metric
         for epoch in epochs:
+            run = self._run(f"arm-{epoch.arm}", "arm", shown(epoch.params))
+            if not epoch.is_lost:
+                values = {metric: epoch.score, **numbers(epoch)}
+                self._log(run, epoch.epoch, values)
+            if epoch.failure:
+                run.summary["failure"] = epoch.failure
             if epoch.is_best:
-                best = {f"best_{self._metric}": epoch.score, "best_arm": epoch.arm}
-                self._log(search, epoch.number, best)
-        search.summary["budget_left"] = epochs[-1].budget_left
+                best = {f"best_{metric}": epoch.score, "best_arm": epoch.arm}
+                self._log(self._search_run(), epoch.number, best)
 
     def close(self, search: SearchFacts) -> None:
         """Say which arm has won, and finish all runs."""
@@ -113,15 +110,6 @@ class _Runs(Log):
         for run in self._runs.values():
             run.finish()
 
-    def _write_arm(self, arm: int, epochs: list[EpochFacts]) -> None:
-        run = self._opened(f"arm-{arm}", "arm", shown(epochs[0].params))
-        for epoch in epochs:
-            if not epoch.is_lost:
-                values = {self._metric: epoch.score, **numbers(epoch)}
-                self._log(run, epoch.epoch, values)
-        if epochs[-1].failure:
-            run.summary["failure"] = epochs[-1].failure
-
     def _search_run(self) -> Any:
         search = self._search
         settings = {
@@ -130,10 +118,10 @@ class _Runs(Log):
             f"budget_{search.unit}": search.budget,
             "max_epochs": search.max_epochs,
         }
-        return self._opened("search", "search", settings)
+        return self._run("search", "search", settings)
 
-    def _opened(self, name: str, kind: str, config: dict[str, Any]) -> Any:
-        """Return a run, the oldest one finished where too many are open."""
+    def _run(self, name: str, kind: str, config: dict[str, Any]) -> Any:
+        """Return an open run."""
         import wandb
 
         if name in self._runs:
@@ -142,7 +130,7 @@ class _Runs(Log):
         if len(self._runs) >= MOST_OPEN:
             self._runs.pop(next(iter(self._runs))).finish()
         run_id = f"{self._options['group']}-{name}"
-        earlier = steps_in(Path(self._options["dir"]), run_id)
+        steps = [step for step, _ in history(Path(self._options["dir"]), run_id)]
         run = wandb.init(
             **self._options,
             id=run_id,
@@ -161,12 +149,50 @@ class _Runs(Log):
                 x_save_requirements=False,
             ),
         )
-        self._logged.setdefault(run_id, set()).update(earlier, range(run.step))
+        last = self._last.get(run_id, 0)
+        self._last[run_id] = max(last, run.step - 1, *steps)
         self._runs[name] = run
         return run
 
     def _log(self, run: Any, step: int, values: dict[str, Any]) -> None:
-        logged = self._logged[run.id]
-        if step not in logged:
+        """Log the values of a step, unless the run has it already."""
+        if step > self._last[run.id]:
             run.log(values, step=step, commit=True)
-            logged.add(step)
+            self._last[run.id] = step
+
+
+def history(folder: Path, run_id: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield what the files of a run on this machine hold: each step with its values."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    for path in sorted(folder.glob(f"wandb/*run-*/run-{run_id}.wandb")):
+        for data in _records(path.read_bytes()):
+            record = Record.FromString(data)
+            if record.WhichOneof("record_type") == "history":
+                values = {
+                    item.key or ".".join(item.nested_key): json.loads(item.value_json)
+                    for item in record.history.item
+                }
+                yield int(values.pop("_step", record.history.step.num)), values
+
+
+def _records(content: bytes) -> Iterator[bytes]:
+    """Yield the records of a file, up to its end or to where a crash has torn it.
+
+    It is a log of LevelDB: blocks of 32 KiB with records in one or more parts.
+    """
+    at = PART.size  # the header is as long as that of a part
+    data = b""
+    while at + PART.size <= len(content):
+        left = BLOCK - at % BLOCK
+        if left < PART.size:
+            at += left
+            continue
+        _, length, kind = PART.unpack_from(content, at)
+        at += PART.size + length
+        if kind == 0 or at > len(content):
+            return
+        data += content[at - length : at]
+        if kind in (FULL, LAST):
+            yield data
+            data = b""

@@ -51,7 +51,7 @@ def in_tensorboard(metric="accuracy", folder="tensorboard"):
 
 def in_wandb(metric="accuracy", folder="."):
     """Return all values by step, by arm."""
-    from risingsearch.integrations.trackers.wandb_files import history
+    from risingsearch.integrations.trackers.wandb import history
 
     files = Path(folder).glob("wandb/*run-*/run-*-arm-*.wandb")
     ids = {path.stem.removeprefix("run-") for path in files}
