@@ -12,14 +12,14 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
-from risingsearch.scripts.parameter import Strict, Text
 from risingsearch.scripts.readers import SCORE
+from risingsearch.scripts.space import Strict
 
 
 class PlainMetric(Strict):
     """A score that is read from what a script prints, whatever that is."""
 
-    regex: Text
+    regex: str
 
     @field_validator("regex")
     @classmethod

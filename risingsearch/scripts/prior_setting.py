@@ -14,16 +14,16 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
-from risingsearch.scripts.parameter import Strict, Text
+from risingsearch.scripts.space import Strict
 
 
 class EarlierSetting(Strict):
     """An earlier search: where it is, and which of its columns is the score."""
 
-    path: Annotated[Text, Field(min_length=1)]
-    score: Annotated[Text, Field(min_length=1)] | None = None
+    path: Annotated[str, Field(min_length=1)]
+    score: Annotated[str, Field(min_length=1)] | None = None
     direction: Literal["maximize", "minimize"] | None = None
-    name: Annotated[Text, Field(min_length=1)] | None = None
+    name: Annotated[str, Field(min_length=1)] | None = None
 
     def source(self, folder: Path) -> Source:
         """As a search takes it; a path is one from this folder."""

@@ -7,8 +7,6 @@ import string
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
-
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Prior
@@ -35,16 +33,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
-from risingsearch.scripts.configurations import every_configuration, n_configurations
 from risingsearch.scripts.metric_setting import PlainMetric, form_of_metric
-from risingsearch.scripts.nesting import flattened
-from risingsearch.scripts.parameter import Strict, Text, Value
-from risingsearch.scripts.parameter_checks import (
-    MOST_CANDIDATES,
-    check_enqueued,
-    check_finite,
-    check_names,
-)
 from risingsearch.scripts.prior_setting import PriorSetting
 from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.slurm.setting import (
@@ -52,7 +41,17 @@ from risingsearch.scripts.slurm.setting import (
     SlurmSetting,
     launcher_as_mapping,
 )
-from risingsearch.scripts.space import Parameter
+from risingsearch.scripts.space import (
+    MOST_CANDIDATES,
+    ImportedSpace,
+    Parameter,
+    ParameterSpace,
+    Space,
+    Strict,
+    Value,
+    all_of,
+    different,
+)
 from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
 from risingsearch.search.gpus import (
@@ -73,8 +72,6 @@ LARGEST_SEED = 2**128
 Epochs = Annotated[int, Field(ge=1, le=10**12)]
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
-TRIES = 20
-"""Draws per wanted configuration before giving up on finding new ones."""
 
 
 def _read_budget(value: Any) -> Budget:
@@ -96,7 +93,10 @@ class Sweep(Strict):
     command : list of str
         Program and arguments, with fields such as ``{lr}`` and ``{checkpoint_dir}``.
     parameters : dict
-        What is searched, by name; groups of parameters are dicts with ``parameters``.
+        What is searched, by name.
+    space : dict or str, optional
+        Instead of ``parameters``, a file of ConfigSpace, or its content; a path is from
+        the folder of the sweep's file.
     budget : int, str or dict
         Epochs; a time such as ``8h``, ``8wall-h`` or ``20gpu-h``; or one of ``epochs``,
         ``seconds``, ``hours``, ``wall_seconds``, ``wall_hours``, ``gpu_hours`` and
@@ -169,19 +169,20 @@ class Sweep(Strict):
         ``RisingSearch``.
     """
 
-    command: list[Text] = Field(min_length=1)
-    parameters: dict[str, Parameter] = Field(min_length=1)
+    command: list[str] = Field(min_length=1)
+    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    space: dict[str, Any] | None = None
     budget: Annotated[
         Budget, PlainValidator(_read_budget), PlainSerializer(Budget.to_json)
     ]
     max_epochs: Epochs
     metric: Annotated[
-        Annotated[Text, Tag("key")] | Annotated[PlainMetric, Tag("pattern")],
+        Annotated[str, Tag("key")] | Annotated[PlainMetric, Tag("pattern")],
         Discriminator(form_of_metric),
     ] = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
-    cost: Annotated[Text, Field(min_length=1)] | None = None
-    report_file: Annotated[Text, Field(min_length=1)] | None = None
+    cost: Annotated[str, Field(min_length=1)] | None = None
+    report_file: Annotated[str, Field(min_length=1)] | None = None
     candidates: Annotated[
         Annotated[int, Field(ge=1, le=MOST_CANDIDATES), Tag("number")]
         | Annotated[Literal["auto", "all"], Tag("word")],
@@ -239,11 +240,6 @@ class Sweep(Strict):
         if not isinstance(value, list):
             return value
         return [str(word) if type(word) in (int, float) else word for word in value]
-
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def _without_groups(cls, value: Any) -> Any:
-        return flattened(value)
 
     @field_validator("prior", mode="before")
     @classmethod
@@ -323,13 +319,23 @@ class Sweep(Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Sweep:
-        check_names(self.parameters)
+        if (self.space is None) == (not self.parameters):
+            msg = "say what is searched: parameters, or space, a file of ConfigSpace"
+            raise ValueError(msg)
+        space = self.candidate_space
+        space.check()
+        if taken := [name for name in space.names if name in FIELDS]:
+            msg = (
+                f"parameters.{taken[0]}: {taken[0]} is what a script is told besides "
+                f"its parameters, as are {', '.join(FIELDS)}; call it otherwise"
+            )
+            raise ValueError(msg)
         for i, params in enumerate(self.enqueue):
-            check_enqueued(f"enqueue[{i}]", params, self.parameters)
+            space.check_configuration(f"enqueue[{i}]", params)
             if params in self.enqueue[:i]:
                 msg = f"enqueue[{i}] was enqueued before: name each configuration once"
                 raise ValueError(msg)
-        known = {*self.parameters, *FIELDS}
+        known = {*space.names, *FIELDS}
         for part in self.command:
             for name in _checked_fields(part):
                 if name not in known:
@@ -512,21 +518,19 @@ class Sweep(Strict):
         everybody = {json.dumps(params): params for params in [*self.enqueue, *drawn]}
         return list(everybody.values())
 
+    @property
+    def candidate_space(self) -> Space:
+        """What configurations are drawn from."""
+        if self.space is not None:
+            return ImportedSpace(self.space)
+        return ParameterSpace(self.parameters)
+
     def _different(self) -> list[dict[str, Any]]:
-        """Return what is drawn, or all configurations that there are."""
+        """Return the drawn configurations, or all that there are."""
+        space = self.candidate_space
         if self.candidates == "all":
-            check_finite(self.parameters)
-            return every_configuration(self.parameters)
-        rng = np.random.default_rng([self.seed, 1])
-        n_tries = TRIES * self.n_candidates
-        wanted = min(self.n_candidates, n_configurations(self.parameters))
-        drawn: dict[str, dict[str, Any]] = {}
-        for _ in range(n_tries):
-            params = self._drawn(rng)
-            drawn.setdefault(json.dumps(params), params)
-            if len(drawn) == wanted:
-                break
-        return list(drawn.values())
+            return all_of(space)
+        return different(space, self.n_candidates, self.seed)
 
     def earlier(self) -> Prior | None:
         """Return the earlier searches to learn from, not read yet."""
@@ -567,20 +571,13 @@ class Sweep(Strict):
             raise InvalidParameterError(msg)
         return advised
 
-    def _drawn(self, rng: np.random.Generator) -> dict[str, Any]:
-        drawn: dict[str, Any] = {}
-        for name, parameter in self.parameters.items():
-            value = parameter.draw(
-                rng
-            )  # even if unused: the draws of the others stay the same
-            if parameter.applies(drawn):
-                drawn[name] = value
-        return drawn
-
 
 def read_sweep(path: Path) -> Sweep:
     """Return the sweep in a YAML or JSON file, or raise what is wrong, and where."""
-    sweep = checked_sweep(read_yaml(path), str(path))
+    given = read_yaml(path)
+    if isinstance(given, dict) and isinstance(given.get("space"), str):
+        given = given | {"space": read_yaml(path.parent / given["space"])}
+    sweep = checked_sweep(given, str(path))
     sweep._folder = path.parent
     return sweep
 

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scripts.parameter import Strict, without_nul
+from risingsearch.scripts.space import Strict
 from risingsearch.search.callbacks import Callback
 
-Name = Annotated[str, Field(min_length=1), AfterValidator(without_nul)]
-Folder = Annotated[Path, AfterValidator(lambda path: Path(without_nul(str(path))))]
+Name = Annotated[str, Field(min_length=1)]
 
 
 class MLflowSetting(Strict):
@@ -28,7 +27,7 @@ class MLflowSetting(Strict):
 class TensorBoardSetting(Strict):
     """The arguments of ``TensorBoardTracker``."""
 
-    folder: Folder | None = None
+    folder: Path | None = None
 
 
 class WandbSetting(Strict):
@@ -37,7 +36,7 @@ class WandbSetting(Strict):
     project: Name | None = None
     entity: Name | None = None
     mode: Literal["online", "offline"] | None = None
-    folder: Folder | None = None
+    folder: Path | None = None
 
 
 class TrackerSetting(Strict):

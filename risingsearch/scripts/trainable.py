@@ -26,7 +26,6 @@ from risingsearch.checks import LARGEST_COST, is_cost
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.lines import ReportFile
 from risingsearch.scripts.markers import end_left_over
-from risingsearch.scripts.nesting import nested
 from risingsearch.scripts.output import reports
 from risingsearch.scripts.pace import Pace
 from risingsearch.scripts.plain_files import (
@@ -85,7 +84,7 @@ class CommandTrainable:
 
     In its arguments ``{name}`` stands for a parameter or one of ``FIELDS``, ``{{`` and
     ``}}`` for braces; an argument that names a parameter which the arm does not have is
-    left out. As JSON, parameters whose names have dots are in groups. Of ``slots``,
+    left out. Of ``slots``,
     variables such as a GPU, each process gets one. ``cost`` is the key of what an epoch
     has cost, where it has to say so; ``gpus`` are those of a slot. The markers of what
     runs are in the folders of the arms, or in ``markers``.
@@ -304,7 +303,7 @@ class CommandTrainable:
             to_epoch - from_epoch,
             to_epoch,
             str(work),
-            json.dumps(nested(run.params)),
+            json.dumps(run.params),
         )
         fields = dict(zip(FIELDS, facts, strict=True))
         values = run.params | fields
@@ -436,7 +435,7 @@ def fields_of(part: str) -> list[str]:
 def filled(part: str, values: Mapping[str, Any]) -> str:
     """Return an argument of a command with its values.
 
-    >>> filled("--lr={optimizer.lr} {{as it is}}", {"optimizer.lr": 0.1})
+    >>> filled("--lr={lr} {{as it is}}", {"lr": 0.1})
     '--lr=0.1 {as it is}'
     """
     parsed = string.Formatter().parse(part)

@@ -1,57 +1,202 @@
-"""Values that are listed are drawn as likely as the file says."""
+"""Draws are what the file says, conditions hold, and all configurations are found."""
+
+import json
+import math
+from decimal import Decimal
+from itertools import islice
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from scipy import stats
 
-from risingsearch.scripts.space import Choice, Fixed
+from risingsearch.errors import InvalidParameterError
+from risingsearch.scripts.space import Choice, Integer, LogUniform, Normal, Uniform
+from risingsearch.scripts.sweep import checked_sweep, read_sweep
+
+LOWS = st.floats(-1e9, 1e9).map(lambda number: round(number, 3))
+STEPS = st.sampled_from([0.1, 0.25, 1.0, 3.0])
+COUNTS = st.integers(1, 10**6)
+SEEDS = st.integers(0, 2**32)
+
+LR = {"type": "log-uniform", "low": 1e-4, "high": 1.0}
+KIND = {"type": "choice", "values": ["sgd", "adam", "sgd"]}
+PARAMETERS = {
+    "optimizer": KIND,
+    "momentum": {"type": "uniform", "low": 0.0, "high": 0.9, "step": 0.3,
+                 "when": {"optimizer": "sgd"}},
+    "nesterov": {"type": "choice", "values": [False, True],
+                 "when": {"optimizer": "sgd"}},
+    "dampening": {"type": "choice", "values": [0], "when": {"nesterov": True}},
+    "depth": {"type": "int", "low": 2, "high": 6, "step": 2},
+}  # fmt: skip
 
 
-def draws(parameter, n):
-    rng = np.random.default_rng(0)
+def draws(parameter, seed=0, n=20):
+    rng = np.random.default_rng(seed)
     return [parameter.draw(rng) for _ in range(n)]
 
 
-@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9).filter(any))
-def test_what_has_no_probability_is_never_drawn(weights):
-    shares = [weight / sum(weights) for weight in weights]
-    values = list(range(len(shares)))
-    parameter = Choice(type="choice", values=values, probabilities=shares)
-    assert all(shares[value] > 0.0 for value in draws(parameter, 40))
-    assert parameter.possible == [k for k in values if shares[k] > 0.0]
+def sweep_of(parameters, **changes):
+    given = {"command": ["x"], "parameters": parameters, "budget": 9, "max_epochs": 3}
+    return checked_sweep(given | changes, "a.yaml")
 
 
-def test_values_are_drawn_by_their_probabilities():
-    parameter = Choice(
-        type="choice", values=["a", "b", "c"], probabilities=[0.7, 0.0, 0.3]
-    )
-    values = draws(parameter, 1000)
-    assert 650 <= values.count("a") <= 750
-    assert set(values) == {"a", "c"}
+@given(LOWS, COUNTS, STEPS, st.floats(0.0, 0.9), SEEDS)
+def test_a_number_is_at_its_steps(low, n, step, more, seed):
+    highest = Decimal(repr(low)) + n * Decimal(repr(step))
+    high = float(highest + Decimal(repr(more * step)))
+    parameter = Uniform(type="uniform", low=low, high=high, step=step)
+    for value in draws(parameter, seed):
+        assert low <= value <= high
+        k = (Decimal(repr(value)) - Decimal(repr(low))) / Decimal(repr(step))
+        assert k == k.to_integral_value()
 
 
-def test_values_are_whatever_json_has_but_mappings():
-    values = [None, True, 1, 1.5, "x", [64, [32, None]]]
-    parameter = Choice(type="choice", values=values)
-    assert all(value in values for value in draws(parameter, 50))
-    assert draws(Fixed(type="fixed", value=[1, 2]), 2) == [[1, 2], [1, 2]]
+@given(st.integers(1, 2**60), st.integers(0, 2**60), COUNTS, st.booleans(), SEEDS)
+def test_a_whole_number_is_at_its_steps(low, more, step, log, seed):
+    high, step = low + step + more, 1 if log else step
+    parameter = Integer(type="int", low=low, high=high, step=step, log=log)
+    for value in draws(parameter, seed):
+        assert type(value) is int
+        assert value in range(low, high + 1, step)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameter", "same"),
     [
-        ({"values": [1, 2], "probabilities": [1]}, "there are 1 probabilities for 2"),
-        ({"values": [1, 2], "probabilities": [0.5, 0.6]}, "must sum to 1; got 1.1"),
-        ({"values": [1, 1], "probabilities": [0.5, 0.5]}, "the value 1 stands twice"),
-        ({"values": [1, 2], "probabilities": [-1, 2]}, "greater than or equal to 0"),
-        ({"values": [{"a": 1}]}, "a value is a number, text, true, false, null or a"),
-        ({"values": [float("nan")]}, "a number must be finite"),
-        ({"values": [[float("inf")]]}, "a number must be finite"),
+        (Uniform(type="uniform", low=-1, high=3), stats.uniform(-1, 4)),
+        (LogUniform(type="log-uniform", low=0.01, high=9), stats.loguniform(0.01, 9)),
+        (Normal(type="normal", mu=3, sigma=2), stats.norm(3, 2)),
     ],
 )
-def test_what_is_refused(given, message):
-    with pytest.raises(ValidationError) as raised:
-        Choice(type="choice", **given)
+def test_numbers_are_spread_as_by_scipy(parameter, same):
+    assert stats.kstest(draws(parameter, n=400), same.cdf).pvalue > 0.01
+    assert draws(parameter) == draws(parameter)
+    assert draws(parameter) != draws(parameter, seed=1)
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        Integer(type="int", low=8, high=64, step=8),
+        Integer(type="int", low=1, high=9, log=True),
+        Uniform(type="uniform", low=0.1, high=0.55, step=0.1),
+        Choice(type="choice", values=[None, True, 1.5, "x", [64, [32, None]]]),
+    ],
+)
+def test_all_values_are_drawn(parameter):
+    found = [json.dumps(value) for value in draws(parameter, n=300)]
+    assert set(found) == {json.dumps(value) for value in parameter.possible}
+
+
+def test_a_parameter_is_drawn_under_its_condition_only():
+    drawn = sweep_of(PARAMETERS, candidates=30).draw()
+    assert drawn == sweep_of(PARAMETERS, candidates=30).draw()
+    for one in drawn:
+        assert ("momentum" in one) == (one["optimizer"] == "sgd")
+        assert ("dampening" in one) == one.get("nesterov", False)
+
+
+def test_all_configurations_are_those_that_draws_find():
+    listed = [json.dumps(one) for one in sweep_of(PARAMETERS, candidates="all").draw()]
+    drawn = [json.dumps(one) for one in sweep_of(PARAMETERS, candidates=500).draw()]
+    assert len(listed) == len(set(listed)) == 4 * 2 * 3 + 3
+    assert sorted(drawn) == sorted(listed)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"a": {"type": "uniform", "low": 0, "high": 1}}, "parameters.a has no end of"),
+        ({"a": {"type": "normal", "mu": 0, "sigma": 1}}, "parameters.a has no end of"),
+        (
+            {name: {"type": "int", "low": 1, "high": 2000} for name in "ab"},
+            "candidates: all are more than 1,000,000 configurations",
+        ),
+    ],
+)
+def test_there_are_too_many_to_draw_all(parameters, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        sweep_of(parameters, candidates="all").draw()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        ({"type": "uniform", "low": 1, "high": 0}, "low must be below high; got 1"),
+        ({"type": "uniform", "low": 0, "high": 1, "step": 2}, "step 2 is wider than"),
+        ({"type": "uniform", "low": 0, "high": 1, "step": 0}, "a.step must be greater"),
+        ({"type": "int", "low": 1, "high": 3, "step": 1.5}, "a.step must be a whole"),
+        ({"type": "int", "low": 0, "high": 3, "log": True}, "must be at least 1; got"),
+        ({"type": "int", "low": 1, "high": 3, "log": True, "step": 2}, "leave out one"),
+        ({"type": "log-uniform", "low": 0, "high": 3}, "a.low must be greater than 0"),
+        ({"type": "normal", "mu": 0, "sigma": 0}, "a.sigma must be greater than 0"),
+        ({"type": "choice", "values": [{"a": 1}]}, "a value is a number, text, true"),
+        ({"type": "choice", "values": [math.nan]}, "a number must be finite"),
+        ({"type": "choice", "values": []}, "a.values must not be empty"),
+        ({"type": "beta", "a": 1, "b": 2}, "has the type 'beta', and must have one of"),
+        ({"parameters": {"b": LR}}, "parameters.a needs a type"),
+        (LR | {"when": {"z": 1}}, "parameters.a.when names ['z']"),
+    ],
+)
+def test_invalid_parameters(parameter, message):
+    with pytest.raises(InvalidParameterError) as raised:
+        sweep_of({"a": parameter})
+    assert message in str(raised.value)
+
+
+def test_names_may_have_dots_but_no_spaces():
+    assert "net.lr" in sweep_of({"net.lr": LR}, command=["{net.lr}"]).draw()[0]
+    with pytest.raises(InvalidParameterError, match=r"parameters\.a b: a name has"):
+        sweep_of({"a b": LR})
+
+
+def space_file(folder, suffix):
+    configspace = pytest.importorskip("ConfigSpace")
+    space = configspace.ConfigurationSpace(
+        {"lr": (1e-3, 1.0), "kind": ["sgd", "adam"], "momentum": (0.5, 0.9)}
+    )
+    space.add(configspace.EqualsCondition(space["momentum"], space["kind"], "sgd"))
+    path = folder / f"space.{suffix}"
+    (space.to_yaml if suffix == "yaml" else space.to_json)(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_the_space_may_be_a_file_of_configspace(tmp_path, suffix):
+    space_file(tmp_path, suffix)
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        f"command: [train, '--lr={{lr}}']\nspace: space.{suffix}\n"
+        "budget: 10\nmax_epochs: 5\ncandidates: 12\n"
+        "enqueue: [{lr: 0.5, kind: adam}]\n"
+    )
+    drawn = read_sweep(file).draw()
+    assert drawn[0] == {"lr": 0.5, "kind": "adam"}
+    assert len(drawn) == 13
+    for one in drawn:
+        assert ("momentum" in one) == (one["kind"] == "sgd")
+        assert json.loads(json.dumps(one)) == one
+    described = read_sweep(file).model_dump(mode="json", exclude_defaults=True)
+    (tmp_path / f"space.{suffix}").unlink()
+    assert checked_sweep(described, "the run").draw() == drawn
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"space": {"x": 1}}, "space has no hyperparameters"),
+        ({"space": 3}, "space must be a mapping"),
+        ({"parameters": {"a": LR}}, "say what is searched: parameters, or space"),
+        ({"enqueue": [{"lr": 5, "kind": "sgd"}]}, "enqueue[0] is not a configuration"),
+        ({"candidates": "all"}, "candidates: all needs parameters"),
+    ],
+)
+def test_invalid_spaces(tmp_path, changes, message):
+    content = json.loads(space_file(tmp_path, "json").read_text())
+    given = {"command": ["x"], "space": content, "budget": 9, "max_epochs": 3}
+    with pytest.raises(InvalidParameterError) as raised:
+        list(islice(checked_sweep(given | changes, "a.yaml").draw(), 1))
     assert message in str(raised.value)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from risingsearch.scripts.parameter import Strict, Text
+from risingsearch.scripts.space import Strict
 
 MOST_CPUS = 1_000_000
 LONGEST_MINUTES = 10**7
@@ -34,7 +34,7 @@ _MEMORY = re.compile(r"\d+[KMGT]?", re.ASCII)
 _GPUS = re.compile(r"(?:[^\s:,=]+:)?([1-9]\d*)", re.ASCII)
 _OPTION = re.compile(r"--([a-z][a-z-]*)(=.*)?", re.ASCII | re.DOTALL)
 
-Name = Annotated[Text, Field(min_length=1)]
+Name = Annotated[str, Field(min_length=1)]
 
 
 class SlurmSetting(Strict):
@@ -48,7 +48,7 @@ class SlurmSetting(Strict):
     cpus_per_task: int | None = Field(default=None, ge=1, le=MOST_CPUS, strict=True)
     gpus: Annotated[str | int, Field(union_mode="left_to_right")] | None = None
     requeue: bool | None = Field(default=None, strict=True)
-    options: list[Text] = Field(default_factory=list)
+    options: list[str] = Field(default_factory=list)
 
     @field_validator("time", "mem", "gpus", mode="before")
     @classmethod
