@@ -29,8 +29,7 @@ from risingsearch.integrations.sklearn.members import (
     members_of,
     train_members,
 )
-from risingsearch.integrations.sklearn.row_cache import RowCache
-from risingsearch.integrations.sklearn.transformers import Transformers
+from risingsearch.integrations.sklearn.transformers import RowCache, Transformers
 
 
 def class_labels(estimator: Any, y: Any) -> Any:
@@ -64,8 +63,7 @@ class EpochTrainer:
     The estimator now belongs to the trainer, so pass a clone, configured and unfitted:
     it is fitted in place, and parameters that count epochs or would stop it are set.
     ``steps_per_epoch`` counts the passes, trees or boosting rounds of an epoch;
-    ``classes`` is what ``class_labels`` returns, by default read from the first ``y``;
-    ``seed`` is for a pipeline's transformers that draw at random and have none.
+    ``classes`` is what ``class_labels`` returns, by default read from the first ``y``.
     docs/scikit-learn.md says what differs from one ``fit`` over all epochs.
 
     Examples
@@ -81,17 +79,13 @@ class EpochTrainer:
     """
 
     def __init__(
-        self,
-        estimator: Any,
-        steps_per_epoch: int = 1,
-        classes: Any = None,
-        seed: int = 0,
+        self, estimator: Any, steps_per_epoch: int = 1, classes: Any = None
     ) -> None:
         steps = checked_int("steps_per_epoch", steps_per_epoch, 1)
         epoch_method(estimator)  # raises where it cannot be trained by epochs
         self.estimator = estimator
         self.epochs = 0  # that it has been trained
-        self.transformers = Transformers(estimator, seed)
+        self.transformers = Transformers(estimator)
         self._stepper = _stepper(self.transformers.model, steps, classes)
 
     def train(
@@ -109,9 +103,13 @@ class EpochTrainer:
         self._stepper.train(X, y, params)
         self.epochs += 1
 
-    def knowing(self, X: Any, part: str, cache: RowCache) -> Any:
-        """Return the estimator as a scorer sees it; see ``Transformers.knowing``."""
-        return self.transformers.knowing(X, part, cache)
+    def prepared(self, X: Any, part: str, cache: RowCache) -> tuple[Any, Any]:
+        """Model without its transformers, and the rows as it sees them.
+
+        ``part`` tells the rows of a fold apart; they are transformed once.
+        """
+        model = self.transformers.model
+        return model, self.transformers.transform(X, part, cache)
 
     def forget_rows(self) -> None:
         """Drop what the transformers made of the rows, unless a cache keeps it."""

@@ -13,6 +13,7 @@ import numpy as np
 from joblib import wrap_non_picklable_objects
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
+from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
@@ -22,7 +23,7 @@ from sklearn.utils.validation import _check_method_params
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.estimators import EpochTrainer, class_labels
 from risingsearch.integrations.sklearn.resources import Resource, Retrainer
-from risingsearch.integrations.sklearn.row_cache import LIMIT, RowCache
+from risingsearch.integrations.sklearn.transformers import LIMIT, RowCache
 
 
 def frozen_splits(
@@ -73,7 +74,7 @@ class Folds:
     metric: str | None  # which of several schedules
     steps_per_epoch: int  # passes, trees or boosting rounds
     seeded: bool  # give every random_state that is None a seed of the arm's own
-    transformer_seed: int  # for a pipeline's transformers that have none, in all arms
+    transformer_seed: int  # of a pipeline's transformers that have none, in all arms
     train_scores: bool  # score the training rows too
     fit_params: dict[str, Any]  # metadata, sliced by rows for every fold
     score_params: dict[str, Any]
@@ -123,19 +124,17 @@ class Folds:
         self, params: Mapping[str, Any], seed: int, n: int, *, in_full: bool = False
     ) -> list[EpochTrainer | Retrainer]:
         estimator = configured(self.estimator, params)
+        shared = unseeded_of_transformers(estimator)
+        estimator.set_params(**dict.fromkeys(shared, self.transformer_seed))
         if self.seeded:
-            shared = unseeded_of_transformers(estimator)
             seed_where_none(estimator, seed)
-            estimator.set_params(**dict.fromkeys(shared, self.transformer_seed))
         if self.resource is not None:
             settings = [{}] if in_full else self.resource.settings()
             return [Retrainer(clone(estimator), settings) for _ in range(n)]
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
         return [
-            EpochTrainer(
-                clone(estimator), self.steps_per_epoch, classes, self.transformer_seed
-            )
+            EpochTrainer(clone(estimator), self.steps_per_epoch, classes)
             for _ in range(n)
         ]
 
@@ -153,20 +152,25 @@ class Folds:
         begin = time.perf_counter()
         trainer.train(train.X, train.y, cache, **train.fit_params)
         trained = time.perf_counter()
-        scores = self._scores(trainer.knowing(test.X, "test", cache), test)
+        scores = self._scores(trainer, test, "test", cache)
         details: dict[str, Any] = {
             f"split{i}_fit_time": trained - begin,
             f"split{i}_score_time": time.perf_counter() - trained,
         }
         details |= {f"split{i}_test_{name}": score for name, score in scores.items()}
         if self.train_scores:
-            scores = self._scores(trainer.knowing(train.X, "train", cache), train)
+            scores = self._scores(trainer, train, "train", cache)
             details |= {f"split{i}_train_{name}": s for name, s in scores.items()}
         return details
 
-    def _scores(self, estimator: Any, rows: _Rows) -> dict[str, float]:
+    def _scores(
+        self, trainer: Any, rows: _Rows, part: str, cache: RowCache
+    ) -> dict[str, float]:
+        estimator, X = trainer.estimator, rows.X
+        if self._scores_predictions:
+            estimator, X = trainer.prepared(X, part, cache)
         targets = () if rows.y is None else (rows.y,)
-        scores = self.scorer(estimator, rows.X, *targets, **rows.score_params)
+        scores = self.scorer(estimator, X, *targets, **rows.score_params)
         if not isinstance(scores, dict):
             scores = {"score": scores}
             if self.metric is not None:
@@ -179,6 +183,17 @@ class Folds:
             )
             raise InvalidParameterError(msg)
         return {name: _number(name, score) for name, score in scores.items()}
+
+    @property
+    def _scores_predictions(self) -> bool:
+        """Whether the scorer can be given the last step and rows made for it.
+
+        A callable of the user may look into the pipeline; so may routed metadata.
+        """
+        scorers = getattr(self.scorer, "_scorers", {"score": self.scorer}).values()
+        own = (_BaseScorer, _PassthroughScorer)
+        routed = self.score_params and self.config["enable_metadata_routing"]
+        return not routed and all(isinstance(scorer, own) for scorer in scorers)
 
     def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
         """Return the rows to train on in an epoch, and those to test on."""

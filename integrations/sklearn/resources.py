@@ -228,9 +228,9 @@ class Retrainer:
         self.estimator.fit(X, *targets, **fit_params)
         self.epochs += 1
 
-    def knowing(self, X: Any, part: str, cache: Any) -> Any:
-        """Return the estimator: it remembers no rows."""
-        return self.estimator
+    def prepared(self, X: Any, part: str, cache: Any) -> tuple[Any, Any]:
+        """Estimator and rows as they are: none are kept."""
+        return self.estimator, X
 
     def forget_rows(self) -> None:
         """Do nothing: no rows are kept."""

@@ -39,6 +39,7 @@ from risingsearch.integrations.sklearn.estimators import (
     EpochTrainer,
     class_labels,
 )
+from risingsearch.integrations.sklearn.transformers import RowCache
 
 X, Y = make_classification(120, n_features=8, n_informative=5, random_state=0)
 WEIGHTS = np.linspace(0.1, 3.0, len(Y))
@@ -300,11 +301,11 @@ class TestPipeline:
         np.testing.assert_array_equal(outputs(trained(pipeline)), outputs(whole))
 
     def test_transformers_are_fitted_once(self):
-        CountingScaler.fits = 0
+        CountingScaler.fits, cache = 0, RowCache()
         trainer = EpochTrainer(make_pipeline(CountingScaler(), SGDClassifier()))
-        trainer.train(X, Y)
+        trainer.train(X, Y, cache)
         trainer = pickle.loads(pickle.dumps(trainer))
-        trainer.train(X, Y)
+        trainer.train(X, Y, cache)
         assert CountingScaler.fits == 1
 
     @pytest.mark.parametrize("nothing", [None, "passthrough"])

