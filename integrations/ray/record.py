@@ -16,7 +16,7 @@ from risingsearch.integrations.ray.checkpoints import (
     without_checkpoint,
 )
 from risingsearch.integrations.ray.reported import NAME, REMOTE_NAME
-from risingsearch.storage.files import write_whole
+from risingsearch.storage.files import atomic_write
 from risingsearch.storage.journal import Event, Journal, create, read
 
 
@@ -99,7 +99,7 @@ class Record:
         controller.save_to_dir()
         for file in self._staging.iterdir():
             if file.suffix in (".json", ".pkl"):
-                write_whole(self.path.with_name(file.name), [file.read_bytes()])
+                atomic_write(self.path.with_name(file.name), file.read_bytes())
 
     def write_ready(self) -> None:
         """Write the events whose checkpoints are there by now; a missing one raises."""

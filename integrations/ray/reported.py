@@ -22,7 +22,7 @@ from risingsearch.errors import JournalError
 from risingsearch.integrations.ray.checkpoints import NONE, plain, stamp_of
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
-from risingsearch.storage.files import write_whole
+from risingsearch.storage.files import atomic_write
 from risingsearch.storage.journal import read
 
 NAME = "risingsearch-journal.jsonl"
@@ -222,7 +222,7 @@ def _mend_file(trial: Trial, results: Sequence[Result]) -> None:
     if content == before:
         return
     trial.init_local_path()
-    write_whole(local, [content])
+    atomic_write(local, content)
     _store_log(trial, content)
 
 

@@ -26,7 +26,7 @@ from risingsearch.plotting.words import (
     shown_metric,
     spendable,
 )
-from risingsearch.storage.files import write_whole
+from risingsearch.storage.files import atomic_write
 
 Row = tuple[str, Sequence[Any]]
 
@@ -72,7 +72,7 @@ def write_comparison(
         raise InvalidParameterError(msg)
     page = comparison_page(results, title=title, settings=settings)
     path = Path(path)
-    write_whole(path, [page.encode("utf-8", "replace")])
+    atomic_write(path, page.encode("utf-8", "replace"))
     return path
 
 

@@ -36,7 +36,7 @@ from risingsearch.plotting.words import (
     shown_metric,
     spendable,
 )
-from risingsearch.storage.files import write_whole
+from risingsearch.storage.files import atomic_write
 
 PROGRAM = (
     "data.js",
@@ -107,7 +107,7 @@ def write_report(
         settings=settings or {},
         space=space,
     )
-    write_whole(path, [page.encode("utf-8", "replace")])
+    atomic_write(path, page.encode("utf-8", "replace"))
     return path
 
 

@@ -6,26 +6,20 @@ lost is written anew by the next ``run`` with the sweep's file.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import RunDirError
-from risingsearch.scripts.plain_files import open_plain
-from risingsearch.storage.files import PRIVATE, make_folder, write_whole
-
-LARGEST = 1 << 22  # bytes of a file
+from risingsearch.storage.files import make_folder, read_digested, write_digested
 
 
 def save(path: Path, values: Any) -> None:
     """Write values, with what tells whether they are damaged."""
     content = json.dumps(values).encode()
-    checksum = hashlib.sha256(content).hexdigest().encode()
     try:
-        make_folder(path.parent, parents=True)
-        write_whole(path, (checksum + b"\n", content), PRIVATE)
+        make_folder(path.parent)
+        write_digested(path, content)
     except OSError as error:
         msg = (
             f"{path} cannot be written ({error.strerror}): make room or change the "
@@ -37,15 +31,10 @@ def save(path: Path, values: Any) -> None:
 def load(path: Path, what: str) -> Any:
     """Return what ``save`` wrote; a file that is anything else is a ``RunDirError``."""
     try:
-        with open(open_plain(path, os.O_RDONLY), "rb") as file:
-            checksum, _, content = file.read(LARGEST).partition(b"\n")
+        return json.loads(read_digested(path))
     except OSError as error:
         raise lost(path, what, f"cannot be read ({error.strerror})") from error
-    if hashlib.sha256(content).hexdigest().encode() != checksum:
-        raise lost(path, what, "is damaged")
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise lost(path, what, "is damaged") from error
 
 

@@ -33,8 +33,8 @@ from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.files import check_owner
-from risingsearch.storage.objects import OBJECTS
 from risingsearch.storage.run_directory import (
+    URL,
     RunDirectory,
     holds_search,
     saved_header,
@@ -212,14 +212,12 @@ def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
 def _check_place(run_dir: Path, sweep: Sweep) -> None:
     """Raise a StateError where a run has its checkpoints elsewhere than its sweep."""
     if sweep.checkpoints is None and holds_search(run_dir):
-        place = saved_header(run_dir).get(OBJECTS)
-        if place is not None:
-            with understood(run_dir):
-                url = place["url"]
+        url = saved_header(run_dir).get(URL)
+        if url is not None:
             msg = (
-                f"{run_dir} was begun with checkpoints: {url}, which the sweep does "
-                "not have now: put it back to go on, or begin another search with "
-                "--run-dir"
+                f"{run_dir} was begun with checkpoints: {url.rpartition('/')[0]}, "
+                "which the sweep does not have now: put it back to continue, or begin "
+                "another search with --run-dir"
             )
             raise StateError(msg)
 

@@ -62,7 +62,7 @@ from risingsearch.search.gpus import (
     placed,
 )
 from risingsearch.search.trainable import COST
-from risingsearch.storage.bucket import checked_url
+from risingsearch.storage.object_store import checked_url
 
 LONGEST = 1e9  # seconds, some 30 years
 MOST_ALIVE = 10_000

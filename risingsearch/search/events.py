@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from risingsearch.arms import Job, Report
 from risingsearch.errors import EarlierFailureError, InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event, told
 from risingsearch.search.trainable import Outcome
-from risingsearch.storage.objects import OBJECTS
 
 
-def as_event(
-    job: Job,
-    outcome: Outcome,
-    n_asked: int,
-    objects: Sequence[Mapping[str, Any]] = (),
-) -> Event:
+def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
     """Return what a job brought back as JSON values, without its states.
 
-    ``n_asked`` says how many jobs had been asked for by then; ``objects`` where its
-    states are, if that is an object store.
+    ``n_asked`` says how many jobs had been asked for by then.
     """
     report = outcome.report
     try:
@@ -50,8 +40,6 @@ def as_event(
         event["ended"] = True
     if outcome.snapshot is not None:
         event["best"] = outcome.snapshot[0]
-    if objects:
-        event[OBJECTS] = list(objects)
     if report.failure is not None:
         event["failure"] = str(report.failure) or type(report.failure).__name__
         event["failure_type"] = type(report.failure).__name__

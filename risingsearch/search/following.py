@@ -24,7 +24,6 @@ from risingsearch.storage.run_directory import (
     JOURNAL,
     LOCK,
     STATE,
-    TAIL,
     holds_search,
     is_held,
 )
@@ -167,7 +166,7 @@ def _has_just_begun(path: Path) -> bool:
         names = set(os.listdir(path))
     except OSError:  # not there, no folder, or not for this user
         return False
-    return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE, TAIL}))
+    return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE}))
 
 
 def _seconds_per(scheduler: Scheduler, events: Sequence[Event]) -> float:

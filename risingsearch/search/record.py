@@ -153,9 +153,9 @@ class Record:
         """Bring a job's checkpoints and its event to disk, unless they are there."""
         if self._is_written(job):
             return
-        objects = self.retained.save(job, outcome)
+        self.retained.save(job, outcome)
         if self.directory is not None:
-            event = as_event(job, outcome, self.scheduler.n_asked, objects)
+            event = as_event(job, outcome, self.scheduler.n_asked)
             self._writing = job, self.directory.n_events
             self.directory.append(event)
 

@@ -11,7 +11,7 @@ from typing import Any
 from risingsearch.arms import Job
 from risingsearch.errors import CheckpointError, ObjectStoreError, RunDirError
 from risingsearch.search.trainable import Outcome, Task
-from risingsearch.storage.checkpoints import Key, Store
+from risingsearch.storage.checkpoints import Key, MemoryStore, Store
 
 PER_ARM = 2
 """Checkpoints of an arm that may train on: the last, and one in case it is damaged."""
@@ -28,7 +28,7 @@ class RetainedCheckpoints:
 
     def __init__(
         self,
-        store: Store,
+        store: Store | MemoryStore,
         restore: Callable[[bytes], Any],
         sign: float,
         at_hand: Callable[..., bytes | None] | None = None,
@@ -58,25 +58,18 @@ class RetainedCheckpoints:
         self.release_live(arm)
         self._perhaps_unneeded.update(self._latest.pop(arm, ()))
 
-    def save(self, job: Job, outcome: Outcome) -> list[Mapping[str, Any]]:
-        """Save the checkpoints that a job has brought back.
-
-        What comes back has to be in the job's event, as the store wants it.
-        """
+    def save(self, job: Job, outcome: Outcome) -> None:
+        """Save the checkpoints that a job has brought back."""
         states: dict[Key, bytes] = {}
         if outcome.snapshot is not None:
             epoch, state = outcome.snapshot
             states[Key(job.arm, epoch)] = state
         if outcome.checkpoint is not None:
             states[_last(job, outcome)] = outcome.checkpoint
-        references = []
         for key, state in states.items():
             self._make_room(key, state)
             self._perhaps_unneeded.add(key)
-            reference = self.store.save(key, state)
-            if reference is not None:
-                references.append(reference)
-        return references
+            self.store.save(key, state)
 
     def record(self, job: Job, outcome: Outcome) -> None:
         """Record which checkpoints of a job are in the store."""

@@ -1,94 +1,39 @@
-"""Where checkpoints are kept: in memory, or as files of a folder."""
+"""Checkpoints by arm and epoch: in memory, in a folder, or in an object store."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Set
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-from risingsearch.errors import CheckpointError, StateError
+from risingsearch.errors import CheckpointError
 from risingsearch.storage.files import (
+    DIGEST_BYTES,
     PRIVATE,
-    left_beside,
+    atomic_write,
+    digest_line,
     make_folder,
-    open_plain,
-    write_whole,
+    open_regular_file,
+    temp_files_of,
+    undigested,
 )
-
-VERSION = 1
+from risingsearch.storage.object_store import ObjectStore
 
 
 class Key(NamedTuple):
-    """Which state: the arm's, after so many of its epochs."""
+    """Identifies a state: its arm, and how many epochs that was trained."""
 
     arm: int
     epoch: int
 
-
-class Store(Protocol):
-    """Where checkpoints are kept."""
-
-    def keys(self) -> Set[Key]:
-        """Return what is kept."""
-        ...
-
-    def has_room(self, key: Key, state: bytes) -> bool:
-        """Return whether a state can be kept."""
-        ...
-
-    def save(self, key: Key, state: bytes) -> Mapping[str, Any] | None:
-        """Keep a state; what comes back has to be in the event of its job."""
-        ...
-
-    def load(self, key: Key) -> bytes:
-        """Return a state that was saved, or raise a CheckpointError."""
-        ...
-
-    def drop(self, key: Key) -> None:
-        """Remove a state."""
-        ...
+    @property
+    def file_name(self) -> str:
+        """Name of its file or object."""
+        return f"arm-{self.arm:06d}-epoch-{self.epoch:06d}.ckpt"
 
 
-class Room:
-    """How large each checkpoint is, and how large all may be."""
-
-    def __init__(self, sizes: Mapping[Key, int], max_bytes: int | None) -> None:
-        self._sizes = dict(sizes)
-        self._max_bytes = max_bytes
-        self.n_bytes = sum(self._sizes.values())
-
-    def keys(self) -> Set[Key]:
-        """Return which there are."""
-        return self._sizes.keys()
-
-    def has(self, key: Key, n_bytes: int) -> bool:
-        """Return whether one can be kept within ``max_bytes``, with all others."""
-        return self._max_bytes is None or self._with(key, n_bytes) <= self._max_bytes
-
-    def check(self, where: str, key: Key, n_bytes: int) -> None:
-        """Raise a CheckpointError where it cannot be kept."""
-        if not self.has(key, n_bytes):
-            msg = (
-                f"{where} would bring the checkpoints to {self._with(key, n_bytes):,} "
-                f"bytes, and max_checkpoint_bytes is {self._max_bytes:,}: allow more, "
-                "and resume"
-            )
-            raise CheckpointError(msg)
-
-    def take(self, key: Key, n_bytes: int) -> None:
-        """Count one, or count it anew."""
-        self.n_bytes = self._with(key, n_bytes)
-        self._sizes[key] = n_bytes
-
-    def free(self, key: Key) -> None:
-        """Count one no longer."""
-        self.n_bytes -= self._sizes.pop(key)
-
-    def _with(self, key: Key, n_bytes: int) -> int:
-        return self.n_bytes - self._sizes.get(key, 0) + n_bytes
+_NAME = re.compile(r"arm-(\d{6,})-epoch-(\d{6,})\.ckpt")
 
 
 class MemoryStore:
@@ -106,159 +51,148 @@ class MemoryStore:
         self._states: dict[Key, bytes] = {}
 
     def keys(self) -> Set[Key]:
-        """Return what is kept."""
+        """Keys of all checkpoints."""
         return self._states.keys()
 
-    def save(self, key: Key, state: bytes) -> None:
-        """Keep a state."""
-        self._states[key] = state
-
-    def drop(self, key: Key) -> None:
-        """Forget a state."""
-        del self._states[key]
-
     def has_room(self, key: Key, state: bytes) -> bool:
-        """Return whether a state can be kept: memory has no limit here."""
+        """Whether a state fits: there is no limit in memory."""
         return True
 
+    def save(self, key: Key, state: bytes) -> None:
+        """Store a state."""
+        self._states[key] = state
+
     def load(self, key: Key) -> bytes:
-        """Return a state that was saved, or raise a CheckpointError."""
+        """State that was saved; a missing one is a CheckpointError."""
         if key not in self._states:
-            msg = f"there is no state of arm {key.arm} at epoch {key.epoch} in memory"
+            msg = f"no state of arm {key.arm} at epoch {key.epoch} is in memory"
             raise CheckpointError(msg)
         return self._states[key]
 
+    def drop(self, key: Key) -> None:
+        """Remove a state."""
+        del self._states[key]
 
-class DirectoryStore:
-    """Checkpoints as files of a folder, whole or not there at all.
 
-    A file is written beside its name, brought to disk and then renamed, so a crash
-    leaves the old files. Its first line says what it holds, with a checksum. Folder and
-    files are for their owner alone; nobody else writes there meanwhile.
+class Store:
+    """Checkpoints as files with a digest, whole or absent.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     DirectoryStore(Path(folder)).save(Key(arm=3, epoch=1), b"weights")
-    ...     again = DirectoryStore(Path(folder))
+    ...     Store(Folder(Path(folder))).save(Key(arm=3, epoch=1), b"weights")
+    ...     again = Store(Folder(Path(folder)))
     ...     list(again.keys()), again.load(Key(3, 1))
     ([Key(arm=3, epoch=1)], b'weights')
     """
 
-    def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
-        self.folder = folder
-        try:
-            make_folder(folder)
-            for path in left_beside(folder / "arm-*.ckpt"):
-                path.unlink()
-            self._room = Room(dict(_found(folder)), max_bytes)
-        except OSError as error:
-            msg = f"{folder} cannot be used for checkpoints ({error.strerror})"
-            raise CheckpointError(msg) from error
+    def __init__(
+        self, files: Folder | ObjectStore, max_bytes: int | None = None
+    ) -> None:
+        self.files = files
+        self._max_bytes = max_bytes
+        self._sizes = {
+            Key(int(match[1]), int(match[2])): n_bytes
+            for name, n_bytes in files.sizes().items()
+            if (match := _NAME.fullmatch(name))
+        }
 
     @property
     def n_bytes(self) -> int:
-        """How large all files are together."""
-        return self._room.n_bytes
-
-    def path(self, key: Key) -> Path:
-        """Return the file of a checkpoint."""
-        return self.folder / f"arm-{key.arm:06d}-epoch-{key.epoch:06d}.ckpt"
-
-    def has_room(self, key: Key, state: bytes) -> bool:
-        """Return whether a state can be kept within ``max_bytes``."""
-        return self._room.has(key, _n_bytes(key, state))
-
-    def save(self, key: Key, state: bytes) -> None:
-        """Keep a state; once this returns, it is on disk.
-
-        If it cannot be written, or would take more than ``max_bytes`` with all others,
-        that is a CheckpointError, and what was there before is as it was.
-        """
-        path = self.path(key)
-        n_bytes = _n_bytes(key, state)
-        self._room.check(str(path), key, n_bytes)
-        try:
-            write_whole(path, (_head(key, state), state), PRIVATE)
-        except OSError as error:
-            msg = (
-                f"{path} cannot be written ({error.strerror}); all older checkpoints "
-                "are safe: make room or change the permissions, and resume"
-            )
-            raise CheckpointError(msg) from error
-        self._room.take(key, n_bytes)
-
-    def load(self, key: Key) -> bytes:
-        """Return a state that was saved.
-
-        A file that is missing or damaged is a CheckpointError; one of another version
-        is a StateError.
-        """
-        path = self.path(key)
-        try:
-            with open_plain(path) as file:
-                content = file.read()
-        except OSError as error:
-            msg = f"{path} cannot be read ({error.strerror})"
-            raise CheckpointError(msg) from error
-        head, _, state = content.partition(b"\n")
-        version = _version(head)
-        if version is not None and version != VERSION:
-            msg = (
-                f"{path} is a checkpoint of version {version}, this release reads "
-                f"version {VERSION}: use the release that wrote it"
-            )
-            raise StateError(msg)
-        if head + b"\n" != _head(key, state):
-            msg = f"{path} is damaged: it does not fit its checksum"
-            raise CheckpointError(msg)
-        return state
+        """Size of all files together."""
+        return sum(self._sizes.values())
 
     def keys(self) -> Set[Key]:
-        """Return what is kept."""
-        return self._room.keys()
+        """Keys of all checkpoints."""
+        return self._sizes.keys()
+
+    def has_room(self, key: Key, state: bytes) -> bool:
+        """Whether a state can be saved within ``max_bytes``."""
+        return self._max_bytes is None or self._n_bytes_with(key, state) <= (
+            self._max_bytes
+        )
+
+    def save(self, key: Key, state: bytes) -> None:
+        """Store a state; once this returns, it is safe.
+
+        If it cannot be written, or exceeds ``max_bytes``, that is a CheckpointError,
+        and all others are as before.
+        """
+        if not self.has_room(key, state):
+            msg = (
+                f"{self.files}/{key.file_name} would bring the checkpoints to "
+                f"{self._n_bytes_with(key, state):,} bytes, and max_checkpoint_bytes "
+                f"is {self._max_bytes:,}: allow more, and resume"
+            )
+            raise CheckpointError(msg)
+        self.files.put(key.file_name, digest_line(state), state)
+        self._sizes[key] = DIGEST_BYTES + len(state)
+
+    def load(self, key: Key) -> bytes:
+        """State that was saved; a missing or damaged one is a CheckpointError."""
+        content = self.files.get(key.file_name)
+        try:
+            return undigested(content)
+        except ValueError as error:
+            msg = f"{self.files}/{key.file_name} is damaged: {error}"
+            raise CheckpointError(msg) from error
 
     def drop(self, key: Key) -> None:
-        """Remove a file."""
+        """Remove a state."""
+        self.files.remove([key.file_name])
+        del self._sizes[key]
+
+    def _n_bytes_with(self, key: Key, state: bytes) -> int:
+        replaced = self._sizes.get(key, 0)
+        return self.n_bytes - replaced + DIGEST_BYTES + len(state)
+
+
+class Folder:
+    """Local files of a folder, for their owner alone; no other process writes there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
         try:
-            self.path(key).unlink(missing_ok=True)
+            make_folder(path)
+            for left in temp_files_of(path / "arm-*.ckpt"):
+                left.unlink()
         except OSError as error:
-            msg = f"{self.path(key)} cannot be removed ({error.strerror})"
+            msg = f"{path} cannot be used for checkpoints ({error.strerror})"
             raise CheckpointError(msg) from error
-        self._room.free(key)
 
+    def __str__(self) -> str:
+        return str(self.path)
 
-_NAME = re.compile(r"arm-(\d+)-epoch-(\d+)\.ckpt")
+    def put(self, name: str, *parts: bytes) -> None:
+        """Write a file; once this returns, it is on disk."""
+        try:
+            atomic_write(self.path / name, *parts, mode=PRIVATE)
+        except OSError as error:
+            msg = (
+                f"{self.path / name} cannot be written ({error.strerror}); all older "
+                "checkpoints are safe: make room or change the permissions, and resume"
+            )
+            raise CheckpointError(msg) from error
 
+    def get(self, name: str) -> bytes:
+        """Content of a file; one that cannot be read is a CheckpointError."""
+        try:
+            with open_regular_file(self.path / name) as file:
+                return file.read()
+        except OSError as error:
+            msg = f"{self.path / name} cannot be read ({error.strerror})"
+            raise CheckpointError(msg) from error
 
-def _found(folder: Path) -> Iterator[tuple[Key, int]]:
-    for path in folder.iterdir():
-        if match := _NAME.fullmatch(path.name):
-            yield Key(int(match[1]), int(match[2])), path.lstat().st_size
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files; those that are gone already are ignored."""
+        for name in names:
+            try:
+                (self.path / name).unlink(missing_ok=True)
+            except OSError as error:
+                msg = f"{self.path / name} cannot be removed ({error.strerror})"
+                raise CheckpointError(msg) from error
 
-
-def _head(key: Key, state: bytes) -> bytes:
-    return _first_line(key, state, hashlib.sha256(state).hexdigest())
-
-
-def _n_bytes(key: Key, state: bytes) -> int:
-    return len(_first_line(key, state, digest="0" * 64)) + len(state)
-
-
-def _first_line(key: Key, state: bytes, digest: str) -> bytes:
-    facts = {
-        "checkpoint": VERSION,
-        **key._asdict(),
-        "bytes": len(state),
-        "sha256": digest,
-    }
-    return json.dumps(facts).encode() + b"\n"
-
-
-def _version(head: bytes) -> int | None:
-    """Return the version that a first line names, None where it names none."""
-    try:
-        return int(json.loads(head)["checkpoint"])
-    except (ValueError, KeyError, TypeError):
-        return None
+    def sizes(self) -> dict[str, int]:
+        """Sizes in bytes of all files."""
+        return {path.name: path.lstat().st_size for path in self.path.iterdir()}

@@ -1,8 +1,9 @@
-"""Files that are whole or not there, whenever the process or the machine stops."""
+"""Files that are whole or absent, whenever the process or the machine stops."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 import shlex
@@ -18,13 +19,12 @@ PRIVATE = 0o600
 """The mode of files that only their owner may read."""
 
 
-def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o666) -> None:
-    """Write a file, or replace it, so that a crash leaves the old one or the new one.
+def atomic_write(path: Path, *parts: bytes, mode: int = 0o666) -> None:
+    """Write or replace a file, so that a crash leaves the old one or the new one.
 
-    It is written beside its name, brought to disk, and then renamed. After an OSError
-    the old one is there, or the new one if only its name could not be brought to disk.
-    A file that is replaced keeps its mode. What a crash has left beside is found by
-    ``left_beside``.
+    The parts are written to a temporary file, brought to disk, and renamed. After an
+    OSError the old file is there, or the new one if only its name could not be brought
+    to disk. A file that is replaced keeps its mode.
     """
     beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -41,12 +41,40 @@ def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o666) -> None:
     sync_folder(path.parent)
 
 
-def left_beside(path: Path) -> Iterable[Path]:
-    """Return what ``write_whole`` has beside a file; ``*`` in its name is any text.
+def temp_files_of(path: Path) -> Iterable[Path]:
+    """List what a crash in ``atomic_write`` has left; ``*`` in the name is any text.
 
-    Remove it only where nobody else can be writing.
+    Remove these files only if no other process can be writing.
     """
     return path.parent.glob(f"{path.name}*.tmp")
+
+
+def digest_line(content: bytes) -> bytes:
+    """SHA-256 of a content as the line that precedes it in a file."""
+    return hashlib.sha256(content).hexdigest().encode() + b"\n"
+
+
+DIGEST_BYTES = len(digest_line(b""))
+
+
+def write_digested(path: Path, content: bytes) -> None:
+    """Write a private file atomically, with a digest that reveals damage."""
+    atomic_write(path, digest_line(content), content, mode=PRIVATE)
+
+
+def read_digested(path: Path) -> bytes:
+    """Content that ``write_digested`` wrote; a ValueError if it is damaged."""
+    with open_regular_file(path) as file:
+        return undigested(file.read())
+
+
+def undigested(content: bytes) -> bytes:
+    """Content without its digest line; a ValueError if the digest does not fit."""
+    head, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    if head != digest_line(body):
+        msg = "its digest does not fit"
+        raise ValueError(msg)
+    return body
 
 
 def check_owner(folder: Path) -> None:
@@ -80,21 +108,21 @@ _KINDS = {
 }
 
 
-def check_plain(path: Path) -> None:
-    """Raise an OSError where a name is not that of a file; it says what is there."""
+def check_regular_file(path: Path) -> None:
+    """Raise an OSError that names what is in the place of a file."""
     kind = stat.S_IFMT(path.lstat().st_mode)
     if kind != stat.S_IFREG:
         found = _KINDS.get(kind, "a special file")
         raise OSError(errno.EINVAL, f"it is {found} and must be a file")
 
 
-# Should a link or a pipe come after the check, neither follow nor wait.
+# If a link or a pipe comes after the check, neither follow nor wait.
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def open_plain(path: Path) -> IO[bytes]:
+def open_regular_file(path: Path) -> IO[bytes]:
     """Open a file to read; a folder, link or pipe in its place is an OSError."""
-    check_plain(path)
+    check_regular_file(path)
     return open(path, "rb", opener=_opened_carefully)
 
 
@@ -102,35 +130,16 @@ def _opened_carefully(path: str, flags: int) -> int:
     return os.open(path, flags | _CAREFULLY)
 
 
-def size_now(path: Path) -> int:
-    """Return the size of a file as it is, and not as a network file system knew it.
-
-    NFS remembers sizes and names for a while, and asks its server where something is
-    opened.
-    """
-    with open_plain(path) as file:
-        return os.fstat(file.fileno()).st_size
-
-
-def look_anew(folder: Path) -> None:
-    """Have a network file system ask which names there are in a folder."""
+def refresh_nfs(folder: Path) -> None:
+    """Have a network file system ask its server for the names in a folder."""
     if os.name == "posix":
         os.close(os.open(folder, os.O_RDONLY))
 
 
-def overwrite(path: Path, content: bytes) -> None:
-    """Write to the start of a file for its owner alone, and wait for no disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | _CAREFULLY, PRIVATE)
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, for its owner alone, unless it exists."""
     try:
-        os.write(descriptor, content)
-    finally:
-        os.close(descriptor)
-
-
-def make_folder(folder: Path, *, parents: bool = False) -> None:
-    """Make a folder that only its owner may enter, unless there is one."""
-    try:
-        folder.mkdir(0o700, parents, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
     except FileExistsError:
         raise OSError(errno.ENOTDIR, "it must be a folder") from None
     except ValueError:
@@ -144,12 +153,12 @@ def sync_tree(folder: Path) -> None:
             sync_folder(path)
         elif path.is_file() and not path.is_symlink():
             with path.open("rb" if os.name == "posix" else "r+b") as file:
-                os.fsync(file.fileno())  # Windows takes it from those who may write
+                os.fsync(file.fileno())  # Windows requires permission to write
     sync_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on disk, where the system can do that."""
+    """Wait until the names in a folder are on disk, if the system can do that."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

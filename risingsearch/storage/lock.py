@@ -1,12 +1,10 @@
-"""Who searches in a directory keeps others out, and lets them look.
+"""Exclusive lock on a run directory that readers can inspect without taking it.
 
-The lock is that of ``filelock``, which the kernel drops with the process, however it
-ends, and which forked workers do not keep. It cannot be seen without being taken, and
-whoever looked would then keep others out. So its holder puts a second lock of the
-kernel, of another kind, on the same open file: that one can be asked for, by any
-process on any side of a container's wall, and the asking takes nothing. Only Linux has
-it. Elsewhere a look takes the lock for an instant, and who wants to hold it waits for a
-second.
+The lock is that of ``filelock``: the kernel releases it with the process, and forked
+workers do not inherit it. To look at such a lock is to take it for a moment, which
+would keep a search out. So on Linux its holder puts a second lock of another kind (an
+open file description lock) on the same file, and readers query that one, also across
+containers. Elsewhere a look takes the lock briefly, and a search waits for a second.
 """
 
 from __future__ import annotations
@@ -19,30 +17,32 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from risingsearch.errors import RunDirError
-from risingsearch.storage.files import PRIVATE, check_plain, open_plain
+from risingsearch.storage.files import PRIVATE, check_regular_file, open_regular_file
 
 VISIBLE = sys.platform == "linux"
-"""Whether a lock can be seen without taking it."""
-PATIENCE = 0.2 if VISIBLE else 1.0
-"""Seconds to wait for those who look, where that takes the lock; or else for a worker
-that a killed process was about to fork, which has the lock for some milliseconds."""
+"""Whether a lock can be inspected without taking it."""
+TIMEOUT = 0.2 if VISIBLE else 1.0
+"""Seconds to wait for readers, if they take the lock, or for a worker that a killed
+process was about to fork, which has the lock for some milliseconds."""
 
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
     """Hold the lock in a file, which is made if it is missing.
 
-    If another process holds it, that is a RunDirError; a file that cannot be used is an
-    OSError.
+    If another process holds it, that is a RunDirError; an unusable file is an OSError.
     """
     from filelock import FileLock, Timeout
 
-    _make(path)
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
+    except FileExistsError:
+        check_regular_file(path)
     descriptors: list[int] = []
     lock = FileLock(path, on_acquired=descriptors.append)
     try:
         try:
-            lock.acquire(timeout=PATIENCE)
+            lock.acquire(timeout=TIMEOUT)
             for descriptor in descriptors:
                 _show(descriptor, held=True)
             yield
@@ -62,16 +62,13 @@ def held(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds the lock in a file; a strange file is an OSError.
-
-    Nobody who wants to hold it is kept out meanwhile.
-    """
+    """Whether a process holds the lock in a file; an unusable file is an OSError."""
     try:
-        check_plain(path)
+        check_regular_file(path)
     except FileNotFoundError:
         return False
     if VISIBLE:
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             return _is_shown(file.fileno())
     try:
         with held(path):
@@ -80,24 +77,17 @@ def is_held(path: Path) -> bool:
         return True
 
 
-def _make(path: Path) -> None:
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
-    except FileExistsError:
-        check_plain(path)
-
-
 _FLOCK = "hhqqi"  # of fcntl.h: kind, whence, start, length (0: all), process
 
 
 def _show(descriptor: int, *, held: bool) -> None:
-    """Let others see that this open file is locked, or is not any more."""
+    """Let readers see that this open file is locked, or is not any more."""
     if sys.platform == "linux":
         import fcntl
 
         kind = fcntl.F_WRLCK if held else fcntl.F_UNLCK
         asked = struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
-        # On a file system that has no such locks nobody sees it: it still holds.
+        # A file system without such locks shows nothing; the lock itself holds.
         with contextlib.suppress(OSError):
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, asked)
 

@@ -1,68 +1,64 @@
-"""The directory of a search: what survives when its process does not.
+"""Directory of a search: what remains after its process has ended.
 
 ``journal.jsonl``
-    The settings of the search, then one line per job that came back.
+    The settings of the search, then one line per event.
 ``checkpoints/``
-    The states of the arms that may train on, and of the best one. They may be in an
-    object store instead, which the journal names.
-``journal.tail``
-    How far the journal has come, so that lines which go missing at its end are missed.
-    It may be missing itself.
+    The states of the arms that may train on, and of the best one; or the journal's
+    header names an object store that holds them.
 ``state.json``
-    The scheduler some events ago, so that not all decisions are made again. It may be
-    missing.
+    The scheduler some events ago, a cache that may be deleted.
 ``lock``
     Held by the process that searches.
 
-All of them, and the directory where it is made here, are for their owner alone.
+All of them, and the directory if it is made here, are for their owner alone.
 
 A job's checkpoint is written first, then its line in the journal, and then the
-scheduler is told: what the scheduler knows is on disk.
+scheduler is told: the scheduler knows nothing that is not on disk.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import hashlib
 import json
+import os
+import secrets
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.errors import (
     JournalError,
+    ObjectStoreError,
     RisingSearchError,
     RunDirError,
     StateError,
 )
-from risingsearch.storage import lock, tail
-from risingsearch.storage.bucket import checked_url
-from risingsearch.storage.checkpoints import DirectoryStore, Store
+from risingsearch.storage import lock
+from risingsearch.storage.checkpoints import Folder, Store
 from risingsearch.storage.files import (
-    PRIVATE,
-    left_beside,
-    look_anew,
     make_folder,
-    open_plain,
-    size_now,
-    write_whole,
+    open_regular_file,
+    read_digested,
+    refresh_nfs,
+    temp_files_of,
+    write_digested,
 )
 from risingsearch.storage.journal import Event, Journal, Recorded, create, read
-from risingsearch.storage.objects import OBJECTS, ObjectStore, bucket_at, new_place
-from risingsearch.storage.tail import Known
+from risingsearch.storage.object_store import ObjectStore, checked_url
 
 JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
-TAIL = "journal.tail"
+URL = "checkpoints"
+"""In a header: the folder of an object store that holds the checkpoints."""
 
 
 class Saved(NamedTuple):
     """The search in a directory: its journal, and the scheduler some events ago."""
 
     recorded: Recorded
-    n_known: int
-    state: dict[str, Any] | None  # that knows the first events, None for 0
+    n_known: int  # events that the state knows
+    state: dict[str, Any] | None  # None if it knows none
 
     @property
     def header(self) -> Event:
@@ -95,13 +91,13 @@ class RunDirectory:
         self._n_events_saved = 0
         self._is_held = False
         try:
-            make_folder(path, parents=True)
+            make_folder(path)
         except OSError as error:
             raise _unusable(path, error) from error
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes out; one that is in, or was meanwhile, is an error."""
+        """Keep other processes out; one that searches, or has searched, is an error."""
         if self._is_held:
             yield
             return
@@ -120,88 +116,99 @@ class RunDirectory:
             path = self.path / LOCK
             try:
                 stack.enter_context(lock.held(path))
-                look_anew(self.path)
+                refresh_nfs(self.path)
                 if journal := self._journal:
                     path = journal.path
-                    n_bytes = size_now(path)
+                    with open_regular_file(path) as file:  # NFS refreshes its size
+                        n_bytes = os.fstat(file.fileno()).st_size
             except OSError as error:
                 raise _unusable(path, error) from error
             if journal and n_bytes != journal.n_bytes:
-                msg = f"another process went on in {self.path}: resume it anew"
+                msg = (
+                    f"another process has continued the search in {self.path}: make "
+                    "this search again, and it continues from there"
+                )
                 raise RunDirError(msg)
             yield
 
     def open(self, header: Event) -> Saved:
-        """Return the search; with this header, make it if there is none.
+        """Return the search, which begins with this header if there is none yet.
 
         A journal that is damaged, lacks events, or cannot be written is a JournalError.
         """
         path = self.path / JOURNAL
-        n_known, state, known = _known(self.path)
+        n_known, state = _saved_state(self.path / STATE)
         if not holds_search(self.path):
-            _check_complete(path, [], known)
-            place = {} if self._url is None else {OBJECTS: new_place(self._url)}
-            create(path, {**header, **place})
+            _check_complete(path, 0, n_known)
+            create(path, header if self._url is None else self._with_url(header))
         recorded = read(path)
-        _check_complete(path, recorded.checksums, known)
+        _check_complete(path, len(recorded.events), n_known)
         self._journal = Journal(path, recorded)
         self._n_events_saved = n_known
         try:
-            for left in (*left_beside(path), *left_beside(self.path / STATE)):
+            for left in (*temp_files_of(path), *temp_files_of(self.path / STATE)):
                 left.unlink()
         except OSError as error:
             raise _unusable(left, error) from error
-        self.checkpoints = self._store(recorded, self._journal)
+        self.checkpoints = self._store(recorded)
         return Saved(recorded, n_known, state)
 
-    def _store(self, recorded: Recorded, journal: Journal) -> Store:
-        """Return where the checkpoints of the search are."""
-        place = recorded.header.get(OBJECTS)
-        if place is not None:
-            with understood(self.path):
-                return ObjectStore(
-                    bucket_at(place, self._url),
-                    recorded,
-                    lambda: Known(journal.n_events, journal.checksum),
-                    self._max_checkpoint_bytes,
-                )
-        if self._url is not None:
+    def _with_url(self, header: Event) -> Event:
+        """Header of a new search that names a new folder of the object store."""
+        url = f"{self._url}/{secrets.token_hex(8)}"
+        ObjectStore(url).check()
+        return {**header, URL: url}
+
+    def _store(self, recorded: Recorded) -> Store:
+        """Where the checkpoints of the search are."""
+        url = recorded.header.get(URL)
+        if url is None:
+            if self._url is None:
+                files = Folder(self.path / CHECKPOINTS)
+                return Store(files, self._max_checkpoint_bytes)
             msg = (
                 f"{self.path} holds a search with its checkpoints, and it was opened "
-                f"with checkpoints={self._url!r}: leave that out to go on, or give "
+                f"with checkpoints={self._url!r}: leave that out to resume it, or give "
                 "another run_dir"
             )
             raise StateError(msg)
-        return DirectoryStore(self.path / CHECKPOINTS, self._max_checkpoint_bytes)
+        with understood(self.path):
+            if self._url is not None:  # they may have been moved there
+                url = f"{self._url}/{url.rpartition('/')[2]}"
+            objects = ObjectStore(url)
+        objects.check()
+        store = Store(objects, self._max_checkpoint_bytes)
+        if not store.keys() and any("best" in event for event in recorded.events):
+            msg = (
+                f"{objects} holds no checkpoints of the search in {self.path}: restore "
+                "them, or give the URL where they are as checkpoints; "
+                "RisingSearch.saved_result shows what was found so far"
+            )
+            raise ObjectStoreError(msg)
+        return store
 
     def append(self, event: Event) -> None:
         """Write an event; once this returns, it is on disk."""
-        journal = self._journal
-        assert journal is not None
-        journal.append(event)
-        tail.write(self.path / TAIL, Known(journal.n_events, journal.checksum))
+        assert self._journal is not None
+        self._journal.append(event)
 
     @property
     def events_since_state(self) -> int:
-        """How many events have come since the state was saved."""
-        assert self._journal is not None
-        return self._journal.n_events - self._n_events_saved
+        """Number of events since the state was saved."""
+        return self.n_events - self._n_events_saved
 
     @property
     def n_events(self) -> int:
-        """How many events there are."""
+        """Number of events."""
         assert self._journal is not None
         return self._journal.n_events
 
     def save_state(self, state: Mapping[str, Any]) -> None:
         """Save the scheduler's state, as of the events so far."""
-        assert self._journal is not None
-        known = Known(self.n_events, self._journal.checksum)
-        content = json.dumps({**known._asdict(), "scheduler": state}).encode()
-        head = hashlib.sha256(content).hexdigest().encode() + b"\n"
         path = self.path / STATE
+        content = json.dumps({"events": self.n_events, "scheduler": state})
         try:
-            write_whole(path, (head, content), PRIVATE)
+            write_digested(path, content.encode())
         except OSError as error:
             raise _unusable(path, error) from error
         self._n_events_saved = self.n_events
@@ -209,7 +216,7 @@ class RunDirectory:
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
-    """Keep the garbage collector from going through many new events over and over."""
+    """Pause garbage collection while many events are loaded."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -221,7 +228,7 @@ def no_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def understood(path: Path) -> Iterator[None]:
-    """Blame what a directory holds for errors of all other kinds than our own."""
+    """Convert unexpected errors while reading a run directory into a JournalError."""
     try:
         yield
     except (RisingSearchError, Warning):
@@ -235,7 +242,7 @@ def understood(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process searches in a directory; none is kept out by it."""
+    """Whether a process searches in a directory; none is kept out meanwhile."""
     try:
         return lock.is_held(path / LOCK)
     except OSError as error:
@@ -243,7 +250,7 @@ def is_held(path: Path) -> bool:
 
 
 def holds_search(path: Path) -> bool:
-    """Return whether there is a search in a directory."""
+    """Whether there is a search in a directory."""
     try:
         (path / JOURNAL).lstat()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the name
@@ -254,7 +261,7 @@ def holds_search(path: Path) -> bool:
 
 
 def saved_header(path: Path) -> Event:
-    """Return the header of the search in a directory; none is a JournalError."""
+    """Header of the search in a directory; a JournalError if there is none."""
     if not holds_search(path):
         msg = f"{path} holds no search: it has no {JOURNAL}"
         raise JournalError(msg)
@@ -262,32 +269,25 @@ def saved_header(path: Path) -> Event:
 
 
 def saved_metric(header: Event) -> str | None:
-    """Return what a saved search calls its score, None where it does not say.
-
-    Earlier releases say so in what describes a sweep only.
-    """
-    sweep = (header["settings"].get("fingerprint") or {}).get("sweep", {})
-    called = header.get("metric") or sweep.get("metric")
-    if isinstance(called, dict):
-        called = called["regex"]  # as sweeps write a pattern
-    return None if called is None else str(called)
+    """Name of the score in a saved search, None if it has none."""
+    metric = header.get("metric")
+    return None if metric is None else str(metric)
 
 
 def saved_search(path: Path) -> Saved:
-    """Return the search in a directory, and touch nothing.
+    """Read the search in a directory, also while another process searches there.
 
-    Also while another process searches there. A journal that is missing, damaged, or
-    lacks events is a JournalError.
+    A journal that is missing, damaged, or lacks events is a JournalError.
     """
     saved_header(path)
-    n_known, state, known = _known(path)
+    n_known, state = _saved_state(path / STATE)  # first: it is never ahead then
     recorded = read(path / JOURNAL)
-    _check_complete(path / JOURNAL, recorded.checksums, known)
+    _check_complete(path / JOURNAL, len(recorded.events), n_known)
     return Saved(recorded, n_known, state)
 
 
 def saved_entropy(path: Path) -> int | None:
-    """Return what the seeds of the search in a directory come from, if there is one."""
+    """Entropy of the seeds of the search in a directory, None if there is none."""
     if not holds_search(path):
         return None
     header = saved_header(path)
@@ -295,67 +295,34 @@ def saved_entropy(path: Path) -> int | None:
         return int(header["entropy"])
 
 
-def _known(path: Path) -> tuple[int, dict[str, Any] | None, dict[str, Known]]:
-    """Return the saved state with its number of events, and what each file knows.
-
-    To be read before the journal, which is then never behind it.
-    """
-    state_of, state = _saved_state(path / STATE)
+def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
+    """Read a saved state and how many events it knows; warn if it is damaged."""
     try:
-        known = {STATE: state_of, TAIL: tail.read(path / TAIL)}
-    except OSError as error:
-        raise _unusable(path / TAIL, error) from error
-    return state_of.events, state, known
-
-
-def _saved_state(file: Path) -> tuple[Known, dict[str, Any] | None]:
-    """Return a saved state and what it knows; a warning and nothing if damaged."""
-    try:
-        with open_plain(file) as opened:
-            head, _, content = opened.read().partition(b"\n")
+        saved = json.loads(read_digested(file))
+        return saved["events"], saved["scheduler"]
     except FileNotFoundError:
-        return Known(0), None
+        pass
     except OSError as error:
         raise _unusable(file, error) from error
-    if hashlib.sha256(content).hexdigest().encode() == head:
-        with contextlib.suppress(ValueError, RecursionError):  # not as it was written
-            match json.loads(content):
-                case {"events": int(n_events), "scheduler": dict(state)} as saved:
-                    if n_events >= 0:
-                        return Known(n_events, saved.get("checksum")), state
-    warnings.warn(
-        f"{file} is damaged: all decisions are made again from the journal, which "
-        "takes longer and ends the same",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    return Known(0), None
+    except (ValueError, LookupError, TypeError):
+        warnings.warn(
+            f"{file} is damaged: the journal is replayed from its beginning, which "
+            "takes longer and ends the same",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return 0, None
 
 
-def _check_complete(
-    path: Path, checksums: Sequence[str], known: Mapping[str, Known]
-) -> None:
-    """Raise a JournalError where a journal is not what other files know of it."""
-    n_events = max(0, len(checksums) - 1)
-    knowing = [name for name, one in known.items() if one.events > n_events]
-    if knowing:
-        n_missing = max(one.events for one in known.values()) - n_events
-        what = f"lacks its last {n_missing} events, of which {' and '.join(knowing)} "
-        rest = "what they brought is lost and trained again"
-    elif knowing := [
-        name
-        for name, one in known.items()
-        if one.checksum is not None and one.checksum != checksums[one.events]
-    ]:
-        what = f"is another one than {' and '.join(knowing)} "
-        rest = "what is not in it is lost"
-    else:
-        return
-    msg = (
-        f"{path} {what}knows: restore it from a backup, or go on with what it holds by "
-        f"deleting {' and '.join(known)}, and {rest}"
-    )
-    raise JournalError(msg)
+def _check_complete(path: Path, n_events: int, n_known: int) -> None:
+    """Raise a JournalError if a journal has fewer events than the saved state knows."""
+    if n_known > n_events:
+        msg = (
+            f"{path} lacks its last {n_known - n_events} events, which {STATE} knows: "
+            f"restore it from a backup, or delete {STATE} to continue with the rest, "
+            "and the others are trained again"
+        )
+        raise JournalError(msg)
 
 
 def _unusable(path: Path, error: OSError) -> RunDirError:

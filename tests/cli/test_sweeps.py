@@ -615,7 +615,7 @@ def test_what_a_run_goes_on_with_is_written_anew(folder, capsys):
     assert main(["resume", "runs/sweep"]) == 0
 
 
-@pytest.mark.parametrize("content", ["hello", "[" * 100_000, "[1]", '{"sweep": []}'])
+@pytest.mark.parametrize("content", ["hello", "[1]", '{"sweep": []}'])
 def test_forged_facts_of_a_run_are_written_anew(folder, capsys, content):
     assert main(["run", "sweep.yaml"]) == 0
     checksum = hashlib.sha256(content.encode()).hexdigest()

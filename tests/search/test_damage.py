@@ -28,11 +28,9 @@ from risingsearch.errors import (
     CheckpointError,
     JournalError,
     RunDirError,
-    StateError,
 )
 from risingsearch.search import record
 from risingsearch.search.search import RisingSearch
-from risingsearch.storage import checkpoints
 
 ENOSPC, EROFS = errno.ENOSPC, errno.EROFS
 
@@ -124,23 +122,11 @@ class TestDamagedCheckpoints:
         with pytest.raises(CheckpointError, match="damaged"):
             result.best_state()
 
-    def test_one_of_another_version_is_not_trained_over(self, stopped, monkeypatch):
-        arm, (_, last) = self.latest(stopped)
-        monkeypatch.setattr(checkpoints, "VERSION", 2)
-        store = checkpoints.DirectoryStore(stopped / "checkpoints")
-        key = checkpoints.Key(arm, last)
-        store.save(key, b"weights of the future")
-        monkeypatch.undo()
-        with pytest.raises(StateError, match="version 2, this release reads version 1"):
-            RisingSearch.resume(stopped, Rising()).run()
-        assert b"weights of the future" in store.path(key).read_bytes()
-
 
 class TestDamagedJournal:
     def test_a_last_line_torn_at_any_byte_is_trained_again(self, tmp_path, folder):
         crashed(folder, at=13)
         expected = facts(whole(tmp_path))
-        (folder / "journal.tail").unlink()  # written after the line, never before
         journal = folder / "journal.jsonl"
         content = journal.read_bytes()
         before = files(folder)
@@ -188,21 +174,19 @@ class TestDamagedJournal:
         with pytest.raises(JournalError, match=r"lacks its last \d+ events"):
             RisingSearch.resume(folder, Rising())
         (folder / "state.json").unlink()
-        (folder / "journal.tail").unlink()
         with pytest.warns(RuntimeWarning, match="trains again"):  # dropped when over
             result = RisingSearch.resume(folder, Rising()).run()
         assert facts(result) == facts(expected)
         assert result.best_state() == expected.best_state()
 
-    @pytest.mark.parametrize("alone", [None, "state.json", "journal.tail"])
-    def test_lines_that_are_missing_at_its_end_stop_everything(self, folder, alone):
+    def test_fewer_events_than_the_saved_state_knows_stop_everything(
+        self, folder, monkeypatch
+    ):
+        monkeypatch.setattr(record, "FEWEST_EVENTS", 1)
         a_search(folder).run()
         journal = folder / "journal.jsonl"
         lines = journal.read_bytes().splitlines(keepends=True)
         journal.write_bytes(b"".join(lines[:-3]))
-        if alone is not None:
-            (other,) = {"state.json", "journal.tail"} - {alone}
-            (folder / other).unlink()
         before = files(folder)
         for again in (
             lambda: a_search(folder),
@@ -226,9 +210,7 @@ class TestStrangeFiles:
     """A folder, a pipe or a link where there should be a file: one sentence."""
 
     @pytest.mark.parametrize("make", [folder_at, os.mkfifo, link_at])
-    @pytest.mark.parametrize(
-        "name", ["journal.jsonl", "state.json", "journal.tail", "lock"]
-    )
+    @pytest.mark.parametrize("name", ["journal.jsonl", "state.json", "lock"])
     def test_nothing_goes_on(self, folder, name, make):
         crashed(folder)
         (folder / name).unlink(missing_ok=True)
@@ -298,7 +280,7 @@ class TestSavedState:
         crashed(folder)
         path = folder / "state.json"
         path.write_bytes(damaged(path.read_bytes()))
-        with pytest.warns(RuntimeWarning, match="decisions are made again"):
+        with pytest.warns(RuntimeWarning, match="replayed from its beginning"):
             search = a_search(folder)
         assert facts(search.run()) == facts(expected)
 

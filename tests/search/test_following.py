@@ -14,7 +14,7 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, JournalError
 from risingsearch.search.following import Follower
 from risingsearch.search.search import RisingSearch
-from risingsearch.storage.run_directory import JOURNAL, LOCK, TAIL
+from risingsearch.storage.run_directory import JOURNAL, LOCK, STATE
 
 
 def seen_while_it_runs(folder, trainable=None, **options):
@@ -105,7 +105,7 @@ def test_a_folder_in_which_a_search_is_about_to_begin_is_waited_for(tmp_path):
     assert Follower(tmp_path).look() is None
 
 
-@pytest.mark.parametrize("name", ["notes.txt", TAIL])
+@pytest.mark.parametrize("name", ["notes.txt", STATE])
 def test_another_folder_is_refused(tmp_path, name):
     (tmp_path / name).touch()
     with pytest.raises(InvalidParameterError, match="holds no search: name the run"):

@@ -18,7 +18,7 @@ from risingsearch.arms import Job, Report
 from risingsearch.errors import CheckpointError
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.trainable import Outcome, Task
-from risingsearch.storage.checkpoints import DirectoryStore, Key
+from risingsearch.storage.checkpoints import Folder, Key, Store
 
 STATE = b"x" * 1000
 
@@ -63,7 +63,7 @@ def make(tmp_path):
 
     def states(room):
         most = None if room == math.inf else int(1200 * room)
-        store = DirectoryStore(tmp_path / "checkpoints", most)
+        store = Store(Folder(tmp_path / "checkpoints"), most)
         return RetainedCheckpoints(store, lambda state: state, 1.0)
 
     return states
@@ -157,11 +157,11 @@ def test_an_arm_goes_on_from_its_last_checkpoint_that_is_whole(make):
         trained(states, 0, epoch, score=0.1)
     task = states.resumed(task_of(0, 2))
     assert (task.state, task.epochs_missing) == (STATE, 0)
-    states.store.path(Key(0, 2)).write_bytes(b"damaged")
+    states.store.files.path.joinpath(Key(0, 2).file_name).write_bytes(b"damaged")
     with pytest.warns(RuntimeWarning, match="arm 0 trains again from epoch 1 to 2"):
         task = states.resumed(task_of(0, 2))
     assert (task.state, task.epochs_missing) == (STATE, 1)
-    states.store.path(Key(0, 1)).unlink()
+    states.store.files.path.joinpath(Key(0, 1).file_name).unlink()
     with pytest.warns(RuntimeWarning, match="from epoch 0 to 2, which is not charged"):
         task = states.resumed(task_of(0, 2))
     assert (task.state, task.epochs_missing) == (None, 2)

@@ -10,7 +10,7 @@ from kept_search import Rising, a_search, crashed, facts, whole
 
 from risingsearch.errors import RunDirError
 from risingsearch.search.search import RisingSearch
-from risingsearch.storage.checkpoints import DirectoryStore
+from risingsearch.storage.checkpoints import Folder, Store
 from risingsearch.storage.journal import create, read
 from risingsearch.storage.run_directory import CHECKPOINTS, JOURNAL
 
@@ -64,7 +64,7 @@ def test_nothing_is_unpickled_before_it_is_refused(folder, tmp_path, way):
     header = read(folder / JOURNAL).header
     forged = {"candidates": base64.b64encode(pickled).decode()}
     create(folder / JOURNAL, header | forged)
-    store = DirectoryStore(folder / CHECKPOINTS)
+    store = Store(Folder(folder / CHECKPOINTS))
     for key in sorted(store.keys()):
         store.save(key, pickled)
     folder.chmod(0o777)

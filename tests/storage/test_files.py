@@ -8,10 +8,11 @@ import pytest
 
 from risingsearch.storage.files import (
     PRIVATE,
-    left_beside,
+    atomic_write,
     make_folder,
-    sync_folder,
-    write_whole,
+    read_digested,
+    temp_files_of,
+    write_digested,
 )
 
 
@@ -20,15 +21,15 @@ def names(folder):
 
 
 def test_a_file_is_written_in_parts(tmp_path):
-    write_whole(tmp_path / "file", [b"one ", b"", b"two"])
+    atomic_write(tmp_path / "file", b"one ", b"", b"two")
     assert (tmp_path / "file").read_bytes() == b"one two"
     assert names(tmp_path) == ["file"]
 
 
 def test_a_file_is_replaced_though_the_new_one_is_shorter(tmp_path):
     path = tmp_path / "file"
-    write_whole(path, [b"a long content"])
-    write_whole(path, [b"short"])
+    atomic_write(path, b"a long content")
+    atomic_write(path, b"short")
     assert path.read_bytes() == b"short"
 
 
@@ -41,28 +42,14 @@ def test_what_a_crash_has_left_beside_is_found(tmp_path, monkeypatch):
     for _ in range(2):
         if (pid := os.fork()) == 0:
             monkeypatch.setattr(os, "replace", crash)
-            write_whole(path, [b"half of somet"])
+            atomic_write(path, b"half of somet")
         os.waitpid(pid, 0)
-    write_whole(path, [b"whole"])
-    write_whole(tmp_path / "other", [b"whole"])
+    atomic_write(path, b"whole")
+    atomic_write(tmp_path / "other", b"whole")
     assert path.read_bytes() == b"whole"
-    left = sorted(left_beside(path))
+    left = sorted(temp_files_of(path))
     assert len(left) == 2
     assert names(tmp_path) == sorted(["file", "other", *(one.name for one in left)])
-
-
-def test_two_who_write_at_once_do_not_meet(tmp_path):
-    path = tmp_path / "file"
-
-    def parts():
-        yield b"the first, "
-        write_whole(path, [b"the second"])
-        assert path.read_bytes() == b"the second"
-        yield b"which ends later"
-
-    write_whole(path, parts())
-    assert path.read_bytes() == b"the first, which ends later"
-    assert names(tmp_path) == ["file"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere files have no modes")
@@ -73,25 +60,27 @@ class TestModes:
         yield
         os.umask(usual)
 
-    @pytest.mark.parametrize(("given", "mode"), [([], 0o644), ([PRIVATE], 0o600)])
+    @pytest.mark.parametrize(
+        ("given", "mode"), [({}, 0o644), ({"mode": PRIVATE}, 0o600)]
+    )
     def test_a_new_file_is_for_all_to_read_or_for_its_owner(
         self, tmp_path, given, mode
     ):
-        write_whole(tmp_path / "file", [b"new"], *given)
+        atomic_write(tmp_path / "file", b"new", **given)
         assert mode_of(tmp_path / "file") == mode
 
-    @pytest.mark.parametrize("given", [[], [PRIVATE]])
+    @pytest.mark.parametrize("given", [{}, {"mode": PRIVATE}])
     @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
     def test_a_file_that_is_replaced_keeps_its_own(self, tmp_path, given, mode):
         (tmp_path / "file").touch()
         (tmp_path / "file").chmod(mode)
-        write_whole(tmp_path / "file", [b"new"], *given)
+        atomic_write(tmp_path / "file", b"new", **given)
         assert mode_of(tmp_path / "file") == mode
 
     def test_a_folder_is_for_its_owner_unless_it_was_there(self, tmp_path):
-        make_folder(tmp_path / "above" / "folder", parents=True)
+        make_folder(tmp_path / "above" / "folder")
         assert mode_of(tmp_path / "above" / "folder") == 0o700
-        assert mode_of(tmp_path / "above") == 0o755
+        (tmp_path / "above").chmod(0o755)
         make_folder(tmp_path / "above")
         assert mode_of(tmp_path / "above") == 0o755
 
@@ -106,35 +95,21 @@ def test_when_it_fails_the_old_file_stays_and_nothing_else(
     tmp_path, monkeypatch, call, code
 ):
     path = tmp_path / "file"
-    write_whole(path, [b"old"])
+    atomic_write(path, b"old")
 
     def fail(*args):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(OSError, match=os.strerror(code)):
-        write_whole(path, [b"new"])
-    assert path.read_bytes() == b"old"
-    assert names(tmp_path) == ["file"]
-
-
-def test_parts_that_cannot_be_made_leave_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    write_whole(path, [b"old"])
-
-    def parts():
-        yield b"new"
-        raise OSError(errno.EIO, "the source broke")
-
-    with pytest.raises(OSError, match="broke"):
-        write_whole(path, parts())
+        atomic_write(path, b"new")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
 
 
 def test_a_folder_that_is_missing_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "missing" / "file", [b"new"])
+        atomic_write(tmp_path / "missing" / "file", b"new")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere folders cannot be synced")
@@ -155,9 +130,18 @@ def test_the_content_is_on_disk_before_the_name_and_the_name_before_it_returns(
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    write_whole(tmp_path / "file", [b"new"])
+    atomic_write(tmp_path / "file", b"new")
     assert calls == ["content", "name", "folder"]
 
 
-def test_a_folder_is_synced(tmp_path):
-    sync_folder(tmp_path)
+@pytest.mark.parametrize(
+    "damage", [lambda c: c[:-1], lambda c: b"0" + c[1:], lambda c: b""]
+)
+def test_a_file_that_does_not_fit_its_digest_is_an_error(tmp_path, damage):
+    path = tmp_path / "file"
+    write_digested(path, b"content\nof two lines")
+    assert read_digested(path) == b"content\nof two lines"
+    assert mode_of(path) == PRIVATE
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match="digest does not fit"):
+        read_digested(path)

@@ -3,7 +3,6 @@
 import errno
 import os
 import resource
-import zlib
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from risingsearch.errors import JournalError
 from risingsearch.storage import journal
 from risingsearch.storage.journal import Journal, create, read, read_on
-from risingsearch.storage.lines import encoded
 
 HEADER = {"budget": 9, "name": "naïve"}
 EVENTS = [
@@ -33,10 +31,8 @@ def written(path):
     return write(path, EVENTS)
 
 
-def write(path, events, version=journal.VERSION):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal, "VERSION", version)
-        create(path, HEADER)
+def write(path, events):
+    create(path, HEADER)
     opened = Journal(path, read(path))
     for event in events:
         opened.append(event)
@@ -54,11 +50,6 @@ def largest_file(n_bytes):
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
 
 
-def resealed(body):
-    """Return a line whose checksum fits, whatever is in it."""
-    return b'%s, "crc": "%08x"}\n' % (body, zlib.crc32(body))
-
-
 def begins(content):
     """Where every line begins."""
     return [0] + [i + 1 for i, byte in enumerate(content[:-1]) if byte == 10]
@@ -74,7 +65,7 @@ def test_what_was_written_is_read(written):
 def test_one_line_per_event_and_the_first_names_the_version(written):
     lines = written.read_bytes().splitlines()
     assert len(lines) == 1 + len(EVENTS)
-    assert lines[0].startswith(b'{"n": 0, "journal": 2, "budget": 9')
+    assert lines[0].startswith(b'{"n": 0, "journal": 3, "budget": 9')
 
 
 def test_the_header_can_be_read_alone(written):
@@ -160,26 +151,16 @@ class TestDamage:
         Journal(written, read(written))
         assert written.read_bytes() == content[: begins(content)[-1]]
 
-    def test_a_bit_flipped_anywhere_before_the_last_line_is_named(self, written):
+    def test_a_bit_flipped_anywhere_is_named(self, written):
         content = written.read_bytes()
         lines = begins(content)
-        for at in range(lines[-1]):
+        for at in range(len(content) - 1):
             damaged = bytearray(content)
             damaged[at] ^= 1 << at % 8
             written.write_bytes(damaged)
             line = sum(begin <= at for begin in lines)
             named = rf"line {line}, which begins at byte {lines[line - 1]}:"
             with pytest.raises(JournalError, match=named):
-                read(written)
-
-    def test_a_bit_flipped_in_the_last_line_is_named_too(self, written):
-        content = written.read_bytes()
-        last = begins(content)[-1]
-        for at in range(last, len(content) - 1):
-            damaged = bytearray(content)
-            damaged[at] ^= 1
-            written.write_bytes(damaged)
-            with pytest.raises(JournalError, match=f"begins at byte {last}:"):
                 read(written)
 
     def test_a_line_that_is_missing_is_named(self, written):
@@ -202,19 +183,6 @@ class TestDamage:
         path.write_bytes(content)
         with pytest.raises(JournalError, match="line 1, which begins at byte 0"):
             read(path, header_only=header_only)
-
-    def test_a_line_of_another_journal_is_named(self, written, tmp_path):
-        events = [{"event": "told", "score": 0.75} for _ in EVENTS]
-        other = write(tmp_path / "other.jsonl", events)
-        for number in range(1, 1 + len(EVENTS)):
-            lines = written.read_bytes().splitlines(keepends=True)
-            lines[number] = other.read_bytes().splitlines(keepends=True)[number]
-            damaged = tmp_path / "damaged.jsonl"
-            damaged.write_bytes(b"".join(lines))
-            # The first one follows the same header; then the next does not follow it.
-            line = max(3, number + 1)
-            with pytest.raises(JournalError, match=f"line {line}, .*exchanged"):
-                read(damaged)
 
     def test_the_advice_helps(self, written):
         lines = written.read_bytes().splitlines(keepends=True)
@@ -261,10 +229,9 @@ def damaged(content, rng):
     return b"".join(parts)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_whatever_happens_to_it_no_other_events_are_read(path, version):
-    content = write(path, EVENTS, version).read_bytes()
-    rng = np.random.default_rng(version)
+def test_no_other_events_are_read_after_random_damage(path):
+    content = write(path, EVENTS).read_bytes()
+    rng = np.random.default_rng(2)
     n_read = 0
     for _ in range(3000):
         left = damaged(content, rng)
@@ -283,29 +250,11 @@ def test_whatever_happens_to_it_no_other_events_are_read(path, version):
     assert 100 < n_read < 2000
 
 
-class TestVersionOne:
-    @pytest.fixture
-    def old(self, path):
-        return write(path, EVENTS, version=1)
-
-    def test_it_is_read(self, old):
-        assert read(old).header == HEADER
-        assert read(old).events == EVENTS
-
-    def test_it_goes_on_as_such(self, old):
-        before = old.read_bytes()
-        Journal(old, read(old)).append({"event": "more"})
-        assert read(old).events == [*EVENTS, {"event": "more"}]
-        assert old.read_bytes().startswith(before)
-        last = old.read_bytes().splitlines()[-1]
-        assert last.startswith(b'{"n": 5, "event": "more", "crc": "')
-
-
 def test_another_version_is_told_from_damage(path, monkeypatch):
-    monkeypatch.setattr(journal, "VERSION", 3)
+    monkeypatch.setattr(journal, "VERSION", 4)
     create(path, HEADER)
     monkeypatch.undo()
-    with pytest.raises(JournalError, match="version 3, this release reads versions up"):
+    with pytest.raises(JournalError, match="version 4, and this release reads version"):
         read(path)
 
 
@@ -322,18 +271,12 @@ def link_to_nothing(path):
     path.symlink_to("nothing")
 
 
-def link_to_a_copy(path):
-    write(path.with_name("copy"), EVENTS)
-    path.symlink_to("copy")
-
-
 @pytest.mark.parametrize(
     ("make", "found"),
     [
         (folder, "a folder"),
         (os.mkfifo, "a named pipe"),
         (link_to_nothing, "a symbolic link"),
-        (link_to_a_copy, "a symbolic link"),
     ],
 )
 @pytest.mark.parametrize("header_only", [True, False])
@@ -343,23 +286,10 @@ def test_what_is_no_file_is_an_error(path, make, found, header_only):
         read(path, header_only=header_only)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\0" * 300,
-        b"\0\n" * 3,
-        b"\xff\xfe\n" * 3,
-        b"\n",
-        encoded({"n": 0, "journal": {}}),
-        encoded({"n": 0, "journal": 2}).replace(b"2", b"[" * 9000),
-        resealed(b'{"n": 0, "journal": "\xff"'),
-        resealed(b'{"n": 0, "journal": ' + b"[" * 99999),
-        resealed(b"[0"),
-    ],
-)
+@pytest.mark.parametrize("content", [b"\0" * 300, b"\xff\xfe\n" * 3, b"\n", b"[]\n"])
 def test_what_is_no_journal_is_an_error(path, content):
     path.write_bytes(content)
-    with pytest.raises(JournalError):
+    with pytest.raises(JournalError, match="line 1, which begins at byte 0"):
         read(path)
 
 

@@ -1,4 +1,4 @@
-"""What the directory of a search keeps, and whom it lets in."""
+"""What the directory of a search keeps, and which process may change it."""
 
 import errno
 import os
@@ -10,14 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from risingsearch.errors import CheckpointError, JournalError, RunDirError
+from risingsearch.errors import (
+    CheckpointError,
+    JournalError,
+    ObjectStoreError,
+    RunDirError,
+    StateError,
+)
 from risingsearch.storage.checkpoints import Key
 from risingsearch.storage.run_directory import (
     CHECKPOINTS,
     JOURNAL,
     LOCK,
     STATE,
-    TAIL,
     RunDirectory,
     is_held,
     saved_entropy,
@@ -69,7 +74,7 @@ class TestOpening:
             ),
         )
         with (
-            pytest.raises(RunDirError, match="another process went on"),
+            pytest.raises(RunDirError, match="another process has continued"),
             directory.held(),
         ):
             pass
@@ -139,7 +144,7 @@ class TestLock:
         directory, other = opened(tmp_path), opened(tmp_path)
         with other.held():
             other.append({"event": "flushed"})
-        with pytest.raises(RunDirError, match="another process went on"):
+        with pytest.raises(RunDirError, match="another process has continued"):
             directory.held().__enter__()
         with other.held():
             pass
@@ -180,14 +185,9 @@ class TestState:
         directory.save_state({"pulls": [1, 2]})
         path = tmp_path / STATE
         content = path.read_bytes()
-        damaged = [content[:end] for end in range(0, len(content), 9)]
-        for at in range(len(content)):
-            flipped = bytearray(content)
-            flipped[at] ^= 1
-            damaged.append(bytes(flipped))
-        for content in damaged:
-            path.write_bytes(content)
-            with pytest.warns(RuntimeWarning, match="decisions are made again"):
+        for damaged in (b"", content[:-1], content.replace(b"1", b"3")):
+            path.write_bytes(damaged)
+            with pytest.warns(RuntimeWarning, match="replayed from its beginning"):
                 assert RunDirectory(tmp_path).open(HEADER)[1:] == (0, None)
 
     def test_when_it_cannot_be_written_the_old_one_stays(self, tmp_path, monkeypatch):
@@ -218,102 +218,78 @@ def after(folder, n_events, n_known=0, header=HEADER):
     return directory
 
 
+@pytest.mark.parametrize(
+    "look",
+    [saved_search, lambda path: RunDirectory(path).open(HEADER)],
+    ids=["look", "open"],
+)
 class TestEventsThatAreMissing:
-    """The journal was cut at the end of a line, or somebody put an older one there."""
+    """The journal lost its end, or was replaced by an older one."""
 
-    both = pytest.mark.parametrize(
-        "look",
-        [saved_search, lambda path: RunDirectory(path).open(HEADER)],
-        ids=["look", "open"],
-    )
-
-    @both
-    @pytest.mark.parametrize("n_known", [0, 3, 5])
-    @pytest.mark.parametrize("without", ["", STATE, TAIL])
-    def test_how_many_is_said_and_nothing_is_changed(
-        self, tmp_path, look, n_known, without
-    ):
-        after(tmp_path, 5, n_known)
-        if without:
-            (tmp_path / without).unlink(missing_ok=True)
-        last = max(n_known if without != STATE else 0, 5 if without != TAIL else 0)
+    def test_a_journal_behind_the_saved_state_is_an_error(self, tmp_path, look):
+        after(tmp_path, 5, 4)
         lines = (tmp_path / JOURNAL).read_bytes().splitlines(keepends=True)
-        for n_left in range(6):
-            # A torn line after it makes no difference.
-            for torn in (b"", lines[-1][:-1]):
-                (tmp_path / JOURNAL).write_bytes(b"".join(lines[: n_left + 1]) + torn)
-                before = contents(tmp_path)
-                if n_left < last:
-                    missing = f"lacks its last {last - n_left} events"
-                    with pytest.raises(JournalError, match=missing):
-                        look(tmp_path)
-                    assert contents(tmp_path) == before
-                else:
-                    assert len(look(tmp_path).events) == n_left
+        for n_left, torn in [(4, b""), (3, b""), (3, lines[-1][:-1]), (0, b"")]:
+            (tmp_path / JOURNAL).write_bytes(b"".join(lines[: n_left + 1]) + torn)
+            before = contents(tmp_path)
+            if n_left >= 4:
+                assert len(look(tmp_path).events) == n_left
+                continue
+            with pytest.raises(JournalError, match=f"lacks its last {4 - n_left} even"):
+                look(tmp_path)
+            assert contents(tmp_path) == before
 
-    @both
-    def test_the_advice_leads_on(self, tmp_path, look):
+    def test_the_advice_helps(self, tmp_path, look):
         after(tmp_path, 5, 4)
         lines = (tmp_path / JOURNAL).read_bytes().splitlines(keepends=True)
         (tmp_path / JOURNAL).write_bytes(b"".join(lines[:3]))
-        with pytest.raises(JournalError, match=f"by deleting {STATE} and {TAIL}"):
+        with pytest.raises(JournalError, match=f"delete {STATE} to continue"):
             look(tmp_path)
         (tmp_path / STATE).unlink()
-        (tmp_path / TAIL).unlink()
         assert len(look(tmp_path).events) == 2
 
-    @pytest.mark.parametrize("n_known", [0, 5])
-    def test_a_search_whose_journal_is_gone_is_not_begun_anew(self, tmp_path, n_known):
-        after(tmp_path, 5, n_known)
-        (tmp_path / JOURNAL).unlink()
-        before = contents(tmp_path)
-        with pytest.raises(JournalError, match="lacks its last 5 events"):
-            RunDirectory(tmp_path).open(HEADER)
-        assert contents(tmp_path) == before
 
-    @both
-    @pytest.mark.parametrize("known_by", [STATE, TAIL])
-    def test_the_journal_of_another_search_is_told(self, tmp_path, look, known_by):
-        after(tmp_path / "this", 3, 3)
-        after(tmp_path / "other", 5, header=HEADER | {"entropy": 1})
-        os.replace(tmp_path / "other" / JOURNAL, tmp_path / "this" / JOURNAL)
-        (tmp_path / "this" / (STATE if known_by == TAIL else TAIL)).unlink()
-        with pytest.raises(JournalError, match=f"is another one than {known_by} knows"):
-            look(tmp_path / "this")
+def test_a_search_whose_journal_is_gone_is_not_begun_again(tmp_path):
+    after(tmp_path, 5, 5)
+    (tmp_path / JOURNAL).unlink()
+    before = contents(tmp_path)
+    with pytest.raises(JournalError, match="lacks its last 5 events"):
+        RunDirectory(tmp_path).open(HEADER)
+    assert contents(tmp_path) == before
 
-    @both
-    def test_a_tail_that_is_behind_or_damaged_says_nothing(self, tmp_path, look):
-        directory = after(tmp_path, 9)
-        behind = (tmp_path / TAIL).read_bytes()
-        directory.append({"event": "told"})
-        content = (tmp_path / TAIL).read_bytes()
-        assert len(content) > len(behind)
-        tails = [b"", behind, behind + content[len(behind) :], b"\xff\0\n" * 9]
-        tails += [content[:end] for end in range(len(content))]
-        tails += [content[:end] + behind[end:] for end in range(len(behind))]
-        for at in range(len(content)):
-            flipped = bytearray(content)
-            flipped[at] ^= 1
-            tails.append(bytes(flipped))
-        for tail in tails:
-            (tmp_path / TAIL).write_bytes(tail)
-            assert len(look(tmp_path).events) == 10
 
-    def test_a_journal_that_an_older_release_went_on_with(self, tmp_path):
-        """It does not know the tail, and left it behind."""
-        after(tmp_path, 3)
-        before = (tmp_path / TAIL).read_bytes()
-        after(tmp_path, 2)
-        (tmp_path / TAIL).write_bytes(before)
-        assert len(saved_search(tmp_path).events) == 5
+class TestObjectStore:
+    @pytest.fixture
+    def url(self):
+        pytest.importorskip("fsspec")
+        import fsspec
 
-    def test_a_tail_that_cannot_be_written_is_behind(self, tmp_path):
-        directory = after(tmp_path, 3)
-        (tmp_path / TAIL).unlink()
-        (tmp_path / TAIL).mkdir()
-        directory.append({"event": "told"})
-        (tmp_path / TAIL).rmdir()
-        assert len(saved_search(tmp_path).events) == 4
+        yield "memory://runs"
+        fsspec.filesystem("memory").store.clear()
+
+    def test_each_search_has_its_own_folder_in_it(self, tmp_path, url):
+        for name in ("one", "two"):
+            directory = RunDirectory(tmp_path / name, checkpoints=url)
+            directory.open(HEADER)
+            directory.checkpoints.save(Key(0, 1), name.encode())
+        for name in ("one", "two"):
+            again = RunDirectory(tmp_path / name)  # the journal names it
+            again.open(HEADER)
+            assert again.checkpoints.load(Key(0, 1)) == name.encode()
+            assert not (tmp_path / name / CHECKPOINTS).exists()
+
+    def test_one_without_the_checkpoints_of_the_search_is_refused(self, tmp_path, url):
+        directory = RunDirectory(tmp_path, checkpoints=url)
+        directory.open(HEADER)
+        directory.checkpoints.save(Key(0, 1), b"weights")
+        directory.append({"event": "told", "best": 1})
+        with pytest.raises(ObjectStoreError, match="holds no checkpoints"):
+            RunDirectory(tmp_path, checkpoints="memory://elsewhere").open(HEADER)
+
+    def test_a_search_with_its_checkpoints_on_disk_is_refused(self, tmp_path, url):
+        opened(tmp_path)
+        with pytest.raises(StateError, match="leave that out to resume it"):
+            RunDirectory(tmp_path, checkpoints=url).open(HEADER)
 
 
 def test_who_looks_while_another_writes_sees_all_up_to_some_event(
@@ -409,7 +385,7 @@ NO_FILES += [(link_to_nothing, "a symbolic link")]
 
 class TestWhatIsNoFile:
     @pytest.mark.parametrize(("make", "found"), NO_FILES)
-    @pytest.mark.parametrize("name", [JOURNAL, STATE, TAIL, LOCK])
+    @pytest.mark.parametrize("name", [JOURNAL, STATE, LOCK])
     def test_it_is_said(self, tmp_path, name, make, found):
         after(tmp_path, 3, 2)
         (tmp_path / name).unlink(missing_ok=True)
@@ -467,7 +443,6 @@ class TestWhatOthersMayRead:
         assert self.modes(tmp_path / "run") == {
             "run": 0o700,
             JOURNAL: 0o600,
-            TAIL: 0o600,
             STATE: 0o600,
             LOCK: 0o600,
             CHECKPOINTS: 0o700,
@@ -478,12 +453,12 @@ class TestWhatOthersMayRead:
         tmp_path.chmod(0o755)
         (tmp_path / CHECKPOINTS).mkdir()
         after(tmp_path, 1, 1)
-        for name in (JOURNAL, STATE, TAIL):
+        for name in (JOURNAL, STATE):
             (tmp_path / name).chmod(0o640)
         after(tmp_path, 1, 1)
         modes = self.modes(tmp_path)
         assert modes.pop(CHECKPOINTS) == modes.pop(tmp_path.name) == 0o755
-        assert modes == dict.fromkeys((JOURNAL, STATE, TAIL), 0o640)
+        assert modes == dict.fromkeys((JOURNAL, STATE), 0o640)
 
 
 def test_what_a_crash_has_left_is_removed_but_no_file_of_another_writer(tmp_path):
@@ -495,4 +470,4 @@ def test_what_a_crash_has_left_is_removed_but_no_file_of_another_writer(tmp_path
     saved_search(tmp_path)
     assert set(ours) < contents(tmp_path).keys()
     opened(tmp_path)
-    assert contents(tmp_path).keys() == {JOURNAL, STATE, TAIL, *others}
+    assert contents(tmp_path).keys() == {JOURNAL, STATE, *others}

@@ -25,7 +25,7 @@ from risingsearch.checks import is_cost
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.plain_files import make_folder, open_plain
 from risingsearch.scripts.trainable import unusable
-from risingsearch.storage.files import PRIVATE, sync_folder, write_whole
+from risingsearch.storage.files import PRIVATE, atomic_write, sync_folder
 
 FOLDER = "slurm"
 """In the run directory."""
@@ -121,9 +121,9 @@ class Batch:
         make_folder(batch.folder)
         spec = {"facts": facts, "slices": [each._asdict() for each in slices]}
         for number in range(len(slices)):
-            write_whole(batch.path(number), (), PRIVATE)
-        write_whole(batch.folder / SCRIPT, (CONTENT,), 0o700)
-        write_whole(batch.folder / SPEC, (json.dumps(spec).encode(),), PRIVATE)
+            atomic_write(batch.path(number), mode=PRIVATE)
+        atomic_write(batch.folder / SCRIPT, CONTENT, mode=0o700)
+        atomic_write(batch.folder / SPEC, json.dumps(spec).encode(), mode=PRIVATE)
         sync_folder(home)
         return batch
 
@@ -213,7 +213,7 @@ class Batch:
         return (number for number in range(len(slices)) if self.is_open(number))
 
     def _write(self, number: int, content: Mapping[str, Any]) -> None:
-        write_whole(self.path(number), (json.dumps(content).encode(),), PRIVATE)
+        atomic_write(self.path(number), json.dumps(content).encode(), mode=PRIVATE)
 
     def _content(self, number: int) -> dict[str, Any]:
         try:
@@ -329,7 +329,7 @@ def make_home(run_dir: Path) -> Path:
     try:
         make_folder(home)
         if not (home / BELL).exists():
-            write_whole(home / BELL, (), PRIVATE)
+            atomic_write(home / BELL, mode=PRIVATE)
     except OSError as error:
         raise unusable(home, error) from error
     return home

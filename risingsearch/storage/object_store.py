@@ -1,7 +1,7 @@
-"""Objects under a URL, by their names, as the packages of ``fsspec`` reach them.
+"""Files in an object store, as the packages of ``fsspec`` reach them by URL.
 
-Who may read and write there is told by the environment, as those packages want it:
-nothing of it is taken from a URL, and nothing that may be a secret is shown.
+Credentials come from the environment, as those packages expect: a URL that holds any is
+refused, and errors show none.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from risingsearch.errors import (
 
 EXAMPLE = "s3://bucket/runs/first"
 PROBE = "probe"
-"""An object that is written and removed, to see whether others can be."""
-_LONGEST = 300  # characters of what another package says
+"""An object that is written and removed, to test the permissions."""
+_LONGEST = 300  # characters of another package's message
 
 
-class Bucket:
+class ObjectStore:
     """The objects whose names begin with a URL.
 
     Examples
     --------
-    >>> bucket = Bucket("memory://runs/first")
-    >>> bucket.put("weights", b"0.5")
-    >>> bucket.get("weights"), bucket.names()
-    (b'0.5', {'weights'})
-    >>> bucket.remove(["weights"])
+    >>> objects = ObjectStore("memory://runs/first")
+    >>> objects.put("weights", b"0.5")
+    >>> objects.get("weights"), objects.sizes()
+    (b'0.5', {'weights': 3})
+    >>> objects.remove(["weights"])
     """
 
     def __init__(self, url: str) -> None:
@@ -45,49 +45,49 @@ class Bucket:
     def __str__(self) -> str:
         return self.url
 
-    def put(self, name: str, content: bytes) -> None:
-        """Write an object; once this returns, all of it can be read."""
+    def put(self, name: str, *parts: bytes) -> None:
+        """Write an object; once this returns, it can be read as a whole."""
         with self._reached(f"write {name}"):
-            self._files.pipe_file(self._path(name), content)
+            self._files.pipe_file(f"{self._root}/{name}", b"".join(parts))
 
     def get(self, name: str) -> bytes:
-        """Return an object; one that is missing is a CheckpointError."""
+        """Content of an object; a missing one is a CheckpointError."""
         with self._reached(f"read {name}"):
             try:
-                content: bytes = self._files.cat_file(self._path(name))
+                content: bytes = self._files.cat_file(f"{self._root}/{name}")
             except FileNotFoundError:
                 msg = f"{self.url}/{name} is missing"
                 raise CheckpointError(msg) from None
         return content
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove objects; those that are gone already are fine."""
+        """Remove objects; those that are gone already are ignored."""
         with self._reached("remove objects"):
             for name in names:
                 with contextlib.suppress(FileNotFoundError):
-                    self._files.rm_file(self._path(name))
+                    self._files.rm_file(f"{self._root}/{name}")
 
-    def names(self) -> set[str]:
-        """Return the names of all objects, as of now."""
+    def sizes(self) -> dict[str, int]:
+        """Sizes in bytes of all objects, as of now."""
         with self._reached("list objects"):
             self._files.invalidate_cache()
             try:
-                found = self._files.find(self._root)
-            except FileNotFoundError:  # as some say where nothing is there
-                found = []
-        return {path.removeprefix(f"{self._root}/") for path in found}
+                found = self._files.find(self._root, detail=True)
+            except FileNotFoundError:  # raised by some stores if nothing is there
+                found = {}
+            return {
+                path.removeprefix(f"{self._root}/"): facts["size"]
+                for path, facts in found.items()
+            }
 
     def check(self) -> None:
         """Raise an ObjectStoreError unless objects can be written and removed."""
-        self.put(PROBE, b"")
+        self.put(PROBE)
         self.remove([PROBE])
-
-    def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"
 
     @contextlib.contextmanager
     def _reached(self, what: str) -> Iterator[None]:
-        """Turn what other packages raise into one error, without its secrets."""
+        """Convert errors of other packages into one kind, without their secrets."""
         try:
             yield
         except CheckpointError:
@@ -95,15 +95,15 @@ class Bucket:
         except Exception as error:
             msg = (
                 f"it is not possible to {what} under {self.url} "
-                f"({type(error).__name__}: {redacted(str(error))}); what is there is "
-                "safe: see that the store can be reached, and that the credentials in "
-                "the environment allow to read, write, list and remove, and resume"
+                f"({type(error).__name__}: {redacted(str(error))}): check that the "
+                "store can be reached, and that the credentials in the environment "
+                "allow to read, write, list and remove, and resume"
             )
             raise ObjectStoreError(msg) from None  # its text may hold a secret
 
 
 def checked_url(url: Any) -> str:
-    """Return the URL of an object store without a slash at its end.
+    """URL of an object store without a slash at its end; else an error.
 
     Examples
     --------
@@ -143,7 +143,7 @@ _QUERY = re.compile(r"(?<=\S)([?#])[^\s'\"<>)]+")
 
 
 def redacted(text: str) -> str:
-    """Return a text without the passwords and queries of the URLs in it.
+    """Text without the passwords and queries of the URLs in it.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def redacted(text: str) -> str:
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    """Return what reaches a URL, and the URL as a path there."""
+    """File system of fsspec for a URL, and the path of the URL in it."""
     try:
         import fsspec
     except ModuleNotFoundError as error:
@@ -164,7 +164,7 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
     except ImportError as error:
-        msg = f"{protocol}:// needs a package of its own ({error})"
+        msg = f"{protocol}:// requires another package ({error})"
         raise MissingDependencyError(msg) from error
     except ValueError as error:
         msg = f"fsspec cannot open {url} ({redacted(str(error))})"

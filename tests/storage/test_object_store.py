@@ -15,56 +15,56 @@ from risingsearch.errors import (
     MissingDependencyError,
     ObjectStoreError,
 )
-from risingsearch.storage.bucket import Bucket, checked_url, redacted
+from risingsearch.storage.object_store import ObjectStore, checked_url, redacted
 
 
 @pytest.fixture
-def bucket():
-    yield Bucket("memory://runs/first")
+def objects():
+    yield ObjectStore("memory://runs/first")
     fsspec.filesystem("memory").store.clear()
 
 
 class TestObjects:
-    def test_what_is_put_comes_back(self, bucket):
-        bucket.put("one", b"\x00weights")
-        bucket.put("two", b"")
-        assert bucket.get("one") == b"\x00weights"
-        assert bucket.names() == {"one", "two"}
+    def test_what_is_put_comes_back(self, objects):
+        objects.put("one", b"\x00weights")
+        objects.put("two", b"")
+        assert objects.get("one") == b"\x00weights"
+        assert objects.sizes() == {"one": 8, "two": 0}
 
-    def test_others_are_not_seen(self, bucket):
-        Bucket("memory://runs/second").put("one", b"weights")
-        assert bucket.names() == set()
+    def test_others_are_not_seen(self, objects):
+        ObjectStore("memory://runs/second").put("one", b"weights")
+        assert objects.sizes() == {}
 
-    def test_what_is_removed_is_gone_and_may_have_been(self, bucket):
-        bucket.put("one", b"weights")
-        bucket.remove(["one", "two"])
-        assert bucket.names() == set()
+    def test_what_is_removed_is_gone_and_may_have_been(self, objects):
+        objects.put("one", b"weights")
+        objects.remove(["one", "two"])
+        assert objects.sizes() == {}
         with pytest.raises(CheckpointError, match="first/one is missing"):
-            bucket.get("one")
+            objects.get("one")
 
-    def test_checking_leaves_nothing(self, bucket):
-        bucket.check()
-        assert bucket.names() == set()
+    def test_checking_leaves_nothing(self, objects):
+        objects.check()
+        assert objects.sizes() == {}
 
     @pytest.mark.parametrize(
         ("name", "call"),
         [
-            ("pipe_file", lambda bucket: bucket.put("one", b"weights")),
-            ("cat_file", lambda bucket: bucket.get("one")),
-            ("rm_file", lambda bucket: bucket.remove(["one"])),
-            ("find", Bucket.names),
-            ("pipe_file", Bucket.check),
+            ("pipe_file", lambda objects: objects.put("one", b"weights")),
+            ("cat_file", lambda objects: objects.get("one")),
+            ("rm_file", lambda objects: objects.remove(["one"])),
+            ("find", ObjectStore.sizes),
+            ("pipe_file", ObjectStore.check),
         ],
     )
     def test_what_another_package_raises_is_one_error(
-        self, bucket, monkeypatch, name, call
+        self, objects, monkeypatch, name, call
     ):
         def refuse(*args, **kwargs):
             raise RuntimeError("403 for https://me:secret@host/one?token=secret")
 
         monkeypatch.setattr(MemoryFileSystem, name, refuse)
         with pytest.raises(ObjectStoreError) as caught:
-            call(bucket)
+            call(objects)
         assert "RuntimeError: 403 for https://***@host/one?***" in str(caught.value)
         assert caught.value.__suppress_context__
 
@@ -117,7 +117,7 @@ class TestURLs:
 
     def test_an_unknown_protocol(self):
         with pytest.raises(InvalidParameterError, match="cannot open nowhere://runs"):
-            Bucket("nowhere://runs")
+            ObjectStore("nowhere://runs")
 
 
 class TestPackages:
@@ -131,7 +131,7 @@ class TestPackages:
 
         monkeypatch.setattr(builtins, "__import__", without)
         with pytest.raises(MissingDependencyError, match=r"risingsearch\[object-store"):
-            Bucket("memory://runs")
+            ObjectStore("memory://runs")
 
     def test_without_the_package_of_a_store_its_name_is_said(self, monkeypatch):
         def absent(protocol):
@@ -139,7 +139,7 @@ class TestPackages:
 
         monkeypatch.setattr(fsspec.core, "get_filesystem_class", absent)
         with pytest.raises(MissingDependencyError, match="Install s3fs to access S3"):
-            Bucket("s3://bucket/runs")
+            ObjectStore("s3://bucket/runs")
 
 
 def test_what_is_long_is_cut():
