@@ -259,9 +259,7 @@ class TestRefused:
 
         search = object_search(folder, URL, trainable := Large())
         search.callbacks = [lambda search, report: setattr(s3, "on_upload", refuse)]
-        with pytest.raises(
-            ObjectStoreError, match="check that the store can be"
-        ):
+        with pytest.raises(ObjectStoreError, match="check that the store can be"):
             search.run()
         s3.on_upload = None
         search.callbacks = []
