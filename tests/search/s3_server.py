@@ -56,7 +56,7 @@ class S3Server:
             return self._app(environ, start_response)
 
         path = environ["PATH_INFO"]
-        is_upload = environ["REQUEST_METHOD"] == "PUT" and "/event-" in path
+        is_upload = environ["REQUEST_METHOD"] == "PUT" and "/arm-" in path
         if self.on_upload is None or not is_upload:
             return receive()
         return self.on_upload(path, receive, environ["wsgi.input"])
