@@ -1,7 +1,7 @@
 """The policy contract, on one page.
 
-A policy is a ``NamedTuple`` of numbers and numpy arrays with two plain methods and
-a factory. No decorator, no inheritance, no hidden state, no numba:
+A policy is a ``NamedTuple`` of numbers and numpy arrays with two or three plain methods
+and a factory. No decorator, no inheritance, no hidden state, no numba:
 
 ``create(n_arms, horizon, max_pulls=None, *, ...) -> policy``
     The policy before its first round, a class method. Every policy has the three
@@ -18,11 +18,12 @@ a factory. No decorator, no inheritance, no hidden state, no numba:
         horizon it does not cut short.
 ``select(self, t, rng) -> int``
     The arm to pull at round ``t`` (from 1), or ``WAIT``. An arm never pulled before
-    is thereby opened. Asking twice gives the same answer (for the same state of
-    ``rng``): bookkeeping may move forward, a decision is never half made. Where the arm
-    is not pulled after all, a scheduler puts the bookkeeping back. It is kept in arrays
-    of one dimension; those with more are only written by ``update``, and where they
-    have a row for every arm, only the row of the arm that was pulled.
+    is thereby opened. It only reads: every array is afterwards as it was before, so
+    asking twice gives the same answer (for the same state of ``rng``).
+``started(self, t, arm) -> None``, optional
+    Records what the decision to pull an arm changes: a look is planned, an arm is
+    promoted. Called once per decision, before the first pull, while the arm is still
+    available; also for an arm that ``select`` did not name, and when a journal is read.
 ``update(self, t, arm, reward, rng) -> None``
     Records the reward of a pull that was decided at round ``t``.
 
@@ -49,7 +50,8 @@ A fourth, ``pulls : (n_arms,) int64``, is the policy's own: rewards recorded so 
 Optional methods, with the defaults that the functions below give:
 
 ``slice_length(self, arm) -> int``
-    Pulls until the next decision (1).
+    Pulls until the next decision, should the arm be started now (1). Asked before
+    ``started``; it only reads.
 ``explain(self, arm) -> dict[str, float]``
     The named parts of the arm's index, for people (empty): as of the rewards recorded;
     rounds in flight are not counted. Never compiled.
@@ -162,6 +164,14 @@ def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
     return arm
 
 
+def first_available(available: Bools) -> int:
+    """Return the available arm of the lowest index, or ``WAIT``."""
+    for i in range(len(available)):
+        if available[i]:
+            return i
+    return WAIT
+
+
 def uniform_arm(available: Bools, rng: np.random.Generator) -> int:
     """Return an available arm, each with the same probability."""
     n_available = 0
@@ -193,6 +203,13 @@ def arm_arrays(
         np.full(n_arms, float(horizon)),
         np.zeros(n_arms, dtype=np.int64),
     )
+
+
+def started(policy: Policy, t: int, arm: int) -> None:
+    """Let the policy record that ``arm`` is pulled next, as was decided at ``t``."""
+    own = getattr(policy, "started", None)
+    if own is not None:
+        own(t, arm)
 
 
 def slice_length(policy: Policy, arm: int) -> int:

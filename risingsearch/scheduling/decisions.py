@@ -135,6 +135,7 @@ class Decider:
         try:
             if arm != selected:
                 self._policy.open_instead(selected, arm)
+            self._policy.started(self._jobs.rounds + 1, arm)
             why = self.why(choice)
             job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
             self._budget.reserve(job)

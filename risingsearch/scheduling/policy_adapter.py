@@ -159,6 +159,11 @@ class PolicyAdapter:
             raise PolicyError(msg)
         return int(self._arm_at[place])
 
+    def started(self, t: int, arm: int) -> None:
+        """Tell that an arm is pulled next, as was decided at round ``t``."""
+        place = int(self._place_of[arm])
+        self._call("started", policy_base.started, self._live, t, place)
+
     def open_instead(self, arm: int, proposed: int) -> None:
         """Let an unopened arm change places with the one that was to be opened."""
         first, second = self._place_of[[arm, proposed]]

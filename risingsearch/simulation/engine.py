@@ -98,6 +98,12 @@ def play(
             arm = select(policy, t, rng)
             if arm != WAIT and not (0 <= arm < len(available) and available[arm]):
                 raise PolicyError(UNAVAILABLE)
+        left = 1
+        if arm != WAIT:
+            left = slice_length(policy, arm)
+            if left < 1:
+                raise PolicyError(NO_SLICE)
+            started(policy, t, arm)
         if arm == WAIT:  # nothing to pull before another arm appears
             t = min(change, rounds + 1)
             while checkpoint < t:
@@ -141,9 +147,6 @@ def play(
                 checkpoint = checkpoints[j]
             t = end + 1
             continue
-        left = slice_length(policy, arm)
-        if left < 1:
-            raise PolicyError(NO_SLICE)
         while left > 0:
             left -= 1
             n_played += 1
@@ -231,6 +234,11 @@ def select(policy: Policy, t: int, rng: np.random.Generator) -> int:
     return policy.select(t, rng)
 
 
+def started(policy: Policy, t: int, arm: int) -> None:
+    """Let the policy record what its decision changes."""
+    _method(policy, "started")(policy, t, arm)
+
+
 def update(policy: Policy, t: int, arm: int, reward: float, rng: Any) -> None:
     """Give the policy a reward."""
     policy.update(t, arm, reward, rng)
@@ -302,6 +310,10 @@ def presence(
     return int(own(environment, t, available, pulls_left))
 
 
+def _nothing_changes(policy: Any, t: int, arm: int) -> None:
+    return
+
+
 def _one_pull(policy: Any, arm: int) -> int:
     return 1
 
@@ -344,6 +356,7 @@ def _always_there(environment: Any, t: int, available: Any, pulls_left: Any) -> 
 
 _STUBS: dict[Any, Any] = {
     select: None,
+    started: _nothing_changes,
     update: None,
     slice_length: _one_pull,
     until: _this_round,

@@ -24,9 +24,9 @@ from risingsearch.policies.base import (
     explain,
     load_state_dict,
     slice_length,
+    started,
     state_dict,
 )
-from risingsearch.testing.in_vain import check_vain_asks
 from risingsearch.testing.require import require
 
 _HORIZON = 48
@@ -55,10 +55,9 @@ def check_policy(
     Short runs on made-up curves: with one arm and with several, with arms that are
     busy, end early or fail, with several pulls in flight, with a budget smaller than
     the number of arms, with rewards that are constant, negative or huge, and with the
-    state saved as JSON and loaded again before every decision. Searches with several
-    jobs in flight are made again from their events alone, without the asks in vain.
-    The source is checked too: whether ``select`` and ``update`` can be compiled and
-    give the same bits.
+    state saved as JSON and loaded again before every decision. ``select`` may change no
+    array. The source is checked too: whether ``select``, ``started`` and ``update`` can
+    be compiled and give the same bits.
 
     Numpy warnings count as failures, but for overflow: infinity is the right answer
     to a sum of huge rewards, and the compiled policy gives it without a warning.
@@ -194,10 +193,6 @@ def _check_endings(subject: _Subject) -> None:
         _Run(subject, seed=seed, n_workers=1 + seed % 3, mishaps=True).play()
 
 
-def _check_asked_twice(subject: _Subject) -> None:
-    _AskedTwice(subject, n_workers=2).play()
-
-
 def _check_short_horizon(subject: _Subject) -> None:
     for horizon in (1, max(1, subject.n_arms - 2)):
         _Run(subject, horizon=horizon).play()
@@ -215,8 +210,22 @@ def _check_saved_state(subject: _Subject) -> None:
     )
 
 
-def _check_in_vain(subject: _Subject) -> None:
-    check_vain_asks(subject.build, subject.n_arms, _MAX_PULLS)
+def _check_constants(subject: _Subject) -> None:
+    run = _Run(subject, n_workers=2)
+    before = _constants(run.policy)
+    now = _constants(run.play().policy)
+    changed = [name for name in now if now[name] != before.get(name)]
+    require(not changed, f"{changed} changed, which no state holds")
+
+
+def _constants(policy: Any) -> dict[str, Any]:
+    """Return what a policy holds besides its arrays."""
+    held = getattr(policy, "__dict__", {}) | policy._asdict()
+    return {
+        name: repr(value)
+        for name, value in held.items()
+        if not isinstance(value, np.ndarray)
+    }
 
 
 class _Subject(NamedTuple):
@@ -302,7 +311,9 @@ class _Run:
 
     def select(self) -> int:
         """Ask for an arm."""
+        before = self.policy_arrays()
         arm = _called(self.policy.select, self.t, self.rng)
+        self.require_same_arrays("select", before)
         require(
             isinstance(arm, Integral) and int(arm) in (WAIT, *self.choice()),
             f"select returned {arm!r} at round {self.t}; available are {self.choice()}",
@@ -319,13 +330,31 @@ class _Run:
 
     def start(self, arm: int) -> None:
         """Start the pulls that the policy wants, as far as arm and budget allow."""
+        before = self.policy_arrays()
         wanted = _called(slice_length, self.policy, arm)
+        self.require_same_arrays("slice_length", before)
+        _called(started, self.policy, self.t, arm)
         left = min(int(self.policy.pulls_left[arm]), self.horizon - self.t + 1)
         pulls = _Pulls(self.t, arm, max(1, min(wanted, left)))
         self.policy.available[arm] = False
         self.t += pulls.n
         self.chosen.append(pulls)
         self.in_flight.append(pulls)
+
+    def policy_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return copies of all arrays of the policy."""
+        named = self.policy._asdict().items()
+        return {
+            name: value.copy() for name, value in named if isinstance(value, np.ndarray)
+        }
+
+    def require_same_arrays(self, method: str, before: dict[str, NDArray[Any]]) -> None:
+        """Raise where an array is not what it was before a method that only reads."""
+        for name, array in before.items():
+            require(
+                np.array_equal(array, getattr(self.policy, name), equal_nan=True),
+                f"{method} changed array {name} at round {self.t}",
+            )
 
     def bring_back(self, pulls: _Pulls) -> None:
         """Tell the rewards of pulls in flight, or what is left of them."""
@@ -351,24 +380,6 @@ class _Run:
             arm = idle[int(self.fate.random() * len(idle))]
             self.policy.available[arm] = False
             self.policy.pulls_left[arm] = 0
-
-
-class _AskedTwice(_Run):
-    def select(self) -> int:
-        before = self.rng.bit_generator.state
-        first = super().select()
-        state = state_dict(self.policy)
-        self.rng.bit_generator.state = before
-        second = super().select()
-        require(
-            first == second,
-            f"select returned {first} at round {self.t}, and {second} when asked again",
-        )
-        require(
-            state == state_dict(self.policy),
-            f"asking again at round {self.t} has changed the state",
-        )
-        return second
 
 
 class _WatchedSlices(_Run):
@@ -439,23 +450,32 @@ class _Questioned(_Run):
                 all(isinstance(name, str) for name in parts),
                 f"explain({i}) returned the names {list(parts)}",
             )
+        require(
+            state == state_dict(self.policy),
+            f"explain has changed the state at round {self.t}",
+        )
+        return arm
+
+    def start(self, arm: int) -> None:
+        t = self.t
+        super().start(arm)
+        state = state_dict(self.policy)
         if hasattr(self.policy, "until"):
             self.fixed_arm = arm
-            self.fixed_until = _called(self.policy.until, self.t)
+            self.fixed_until = _called(self.policy.until, t)
             require(
-                self.fixed_until >= self.t,
-                f"until({self.t}) is {self.fixed_until}, which is in the past",
+                self.fixed_until >= t,
+                f"until({t}) is {self.fixed_until}, which is in the past",
             )
         if hasattr(self.policy, "stop_loss"):
             self.kept_arm = arm
             self.kept_until, self.par, self.loss_left = _called(
-                self.policy.stop_loss, self.t, arm
+                self.policy.stop_loss, t, arm
             )
         require(
             state == state_dict(self.policy),
-            f"explain, until or stop_loss has changed the state at round {self.t}",
+            f"until or stop_loss has changed the state at round {t}",
         )
-        return arm
 
     def update(self, t: int, arm: int, reward: float) -> None:
         super().update(t, arm, reward)
@@ -477,7 +497,7 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
     "what is compiled has no powers, numpy functions, sums or own methods": (
         _check_kernel_source
     ),
-    "only available arms are chosen, and WAIT has a reason": _played(_Run),
+    "select only reads, chooses available arms, and WAIT has a reason": _played(_Run),
     "a slice has at least one pull": _played(_WatchedSlices),
     "the arrays of the caller are never written": _played(_WatchedArrays),
     "randomness comes from the generator passed in": _check_global_random,
@@ -486,14 +506,11 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
     "the same seed gives the same run": _check_seed,
     "several pulls may be in flight and come back in any order": _check_in_flight,
     "arms may end or fail at any time": _check_endings,
-    "asking select twice gives the same arm and the same state": _check_asked_twice,
     "the horizon may be shorter than the first round": _check_short_horizon,
     "rewards may be constant, negative or huge": _check_extreme_rewards,
     "a run continues from its state, saved as JSON": _check_saved_state,
+    "what changes is kept in arrays": _check_constants,
     "explain, until, stop_loss are true and change nothing": _played(_Questioned),
-    "an ask in vain leaves no trace, and the events alone make the same search": (
-        _check_in_vain
-    ),
 }
 
 
@@ -534,7 +551,7 @@ def _global_random() -> tuple[Any, ...]:
 
 def _compiled_functions(policy_class: type) -> Iterator[FunctionType]:
     """Yield what is compiled: the kernels, and all functions that they call."""
-    kernels = ("select", "update", "slice_length", "until")
+    kernels = ("select", "started", "update", "slice_length", "until")
     waiting = [
         getattr(policy_class, name) for name in kernels if hasattr(policy_class, name)
     ]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from risingsearch.policies import WAIT, slice_length
+from risingsearch.policies.base import started
 
 
 def play_alone(policy, rewards, horizon, seed=0):
@@ -21,7 +22,9 @@ def play_alone(policy, rewards, horizon, seed=0):
         if arm == WAIT:
             break
         left = min(int(policy.pulls_left[arm]), horizon - t + 1)
-        for _ in range(min(slice_length(policy, arm), left)):
+        n_pulls = min(slice_length(policy, arm), left)
+        started(policy, t, arm)
+        for _ in range(n_pulls):
             policy.pulls_left[arm] -= 1
             policy.available[arm] = policy.pulls_left[arm] > 0
             policy.update(t, arm, rewards[arm][taken[arm]], rng)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from risingsearch.policies import WAIT, list_policies, make_policy, slice_length
+from risingsearch.policies.base import started
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 N_ARMS, HORIZON, MAX_PULLS = 4, 60, 20
@@ -35,7 +36,9 @@ def trajectory(name):
         if arm == WAIT:
             break
         left = min(int(policy.pulls_left[arm]), HORIZON - len(rows))
-        for _ in range(min(slice_length(policy, arm), left)):
+        n_pulls = min(slice_length(policy, arm), left)
+        started(policy, len(rows) + 1, arm)
+        for _ in range(n_pulls):
             t, reward = len(rows) + 1, float(rewards[arm, policy.pulls[arm]])
             policy.pulls_left[arm] -= 1
             policy.available[arm] = policy.pulls_left[arm] > 0

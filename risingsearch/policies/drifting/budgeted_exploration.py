@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays
+from risingsearch.policies.base import WAIT, arm_arrays, first_available
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
 CHANGING_ARM = 1
@@ -65,6 +65,7 @@ class BudgetedExploration(NamedTuple):
     >>> rng = np.random.default_rng(0)
     >>> for t in range(1, 16):
     ...     arm = policy.select(t, rng)
+    ...     policy.started(t, arm)
     ...     policy.update(t, arm, [0.5, 0.1, 0.7][arm], rng)
     ...     print(arm, end=" ")
     0 1 2 0 2 2 2 0 1 2 0 2 2 2 0
@@ -156,16 +157,21 @@ class BudgetedExploration(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
-        if epoch_begins(self.epoch_end, self.epoch_length, t):
-            forget(self.total, self.epoch_pulls, self.alive, self.last_alive)
+        if t > self.epoch_end[0]:
+            return first_available(self.available)
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.epoch_pulls, self.total
         )
 
+    def started(self, t: int, arm: int) -> None:
+        """Begin the epoch of round ``t``, unless it has begun."""
+        if epoch_begins(self.epoch_end, self.epoch_length, t):
+            forget(self.total, self.epoch_pulls, self.alive, self.last_alive)
+
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
-        if epoch_begins(self.epoch_end, self.epoch_length, t):
+        if epoch_begins(self.epoch_end, self.epoch_length, t):  # within a slice
             forget(self.total, self.epoch_pulls, self.alive, self.last_alive)
         if t > self.epoch_end[0] - self.epoch_length:
             self.total[arm] += reward
@@ -215,6 +221,7 @@ class OneArmedExploration(NamedTuple):
     >>> rng = np.random.default_rng(0)
     >>> for t in range(1, 13):
     ...     arm = policy.select(t, rng)
+    ...     policy.started(t, arm)
     ...     policy.update(t, arm, [0.5, 0.1][arm], rng)
     ...     print(arm, end=" ")
     1 1 1 0 0 0 0 0 0 1 1 1
@@ -233,11 +240,15 @@ class OneArmedExploration(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return arm 1, or arm 0 once the budget of the epoch is lost."""
+        stopped = self.stopped[0] and t <= self.epoch_end[0]
+        arm = 0 if stopped else CHANGING_ARM
+        return arm if self.available[arm] else 1 - arm
+
+    def started(self, t: int, arm: int) -> None:
+        """Begin the epoch of round ``t``, unless it has begun."""
         if epoch_begins(self.epoch_end, self.epoch_length, t):
             self.gain[0] = 0.0
             self.stopped[0] = False
-        arm = 0 if self.stopped[0] else CHANGING_ARM
-        return arm if self.available[arm] else 1 - arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""

@@ -54,6 +54,7 @@ class Rexp3(NamedTuple):
     >>> rng = np.random.default_rng(0)
     >>> for t in range(1, 72):
     ...     arm = policy.select(t, rng)
+    ...     policy.started(t, arm)
     ...     policy.update(t, arm, [0.0, 1.0][arm], rng)
     >>> policy.pulls.tolist()
     [12, 59]
@@ -120,31 +121,24 @@ class Rexp3(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an arm drawn by the weights, and sometimes any."""
-        start_batch(self, t)
-        n_available = 0
-        total = 0.0
-        for i in range(len(self.weight)):
-            if self.available[i]:
-                n_available += 1
-                total += self.weight[i]
-        floor = self.gamma / n_available
-        share = 0.0
-        if total > 0.0:
-            share = (1.0 - self.gamma) / total
-        else:  # the weights are too small for numbers: all the same
-            floor = 1.0 / n_available
+        begins = t > self.batch_end[0]
+        floor, share = shares(self, begins)
         left = rng.random()
         arm = WAIT
-        p = 1.0
         for i in range(len(self.weight)):
             if self.available[i]:
                 arm = i
-                p = floor + share * self.weight[i]
+                p = floor + share * (1.0 if begins else self.weight[i])
                 if left < p:
                     break
                 left -= p
-        self.probability[arm] = p
         return arm
+
+    def started(self, t: int, arm: int) -> None:
+        """Begin the batch of round ``t``, and note how probable the arm was."""
+        start_batch(self, t)
+        floor, share = shares(self, False)
+        self.probability[arm] = floor + share * self.weight[arm]
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Raise the weight of the arm, unless the batch of round ``t`` is over."""
@@ -157,6 +151,22 @@ class Rexp3(NamedTuple):
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's share of all weights."""
         return {"weight_share": self.weight[arm] / self.weight.sum()}
+
+
+def shares(policy: Rexp3, begins: bool) -> tuple[float, float]:
+    """Return what every available arm has of the probability, and a weight of 1 more.
+
+    In a batch that begins, all weights are 1.
+    """
+    n_available = 0
+    total = 0.0
+    for i in range(len(policy.weight)):
+        if policy.available[i]:
+            n_available += 1
+            total += 1.0 if begins else policy.weight[i]
+    if total > 0.0:
+        return policy.gamma / n_available, (1.0 - policy.gamma) / total
+    return 1.0 / n_available, 0.0  # the weights are too small for numbers: all the same
 
 
 def start_batch(policy: Rexp3, t: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better
-from risingsearch.policies.shared.race import next_below, next_in_turn
+from risingsearch.policies.shared.race import best_in_race, next_below, next_in_turn
 from risingsearch.policies.shared.sums import (
     append_reward,
     checked_eps,
@@ -54,6 +54,7 @@ class RSR(NamedTuple):
     >>> rng = np.random.default_rng(0)
     >>> for t in range(1, 16):
     ...     arm = policy.select(t, rng)
+    ...     policy.started(t, arm)
     ...     policy.update(t, arm, [0.1, 0.4, 0.3][arm], rng)
     ...     print(arm, end=" ")
     0 0 0 1 1 1 2 2 2 1 1 2 2 1 1
@@ -99,7 +100,7 @@ class RSR(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the phase; ``WAIT`` for the phase's last results."""
-        while self.phase[0] < len(self.target):
+        if self.phase[0] < len(self.target):
             arm, busy = next_below(
                 self.available,
                 self.pulls_left,
@@ -109,17 +110,26 @@ class RSR(NamedTuple):
             )
             if arm != WAIT or busy:
                 return arm
-            reject_worst(self)
-            self.phase[0] += 1
+            # The phase's last result will not come: its best goes on in any case.
+            arm = best_in_race(
+                self.available, self.pulls_left, self.alive, self.value, self.pulls
+            )
+            if arm != WAIT:
+                return arm
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.pulls, self.value
         )
 
+    def started(self, t: int, arm: int) -> None:
+        """End a phase whose last result did not come."""
+        end_phases(self)
+
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Append the reward to the prefix sums and refresh the average."""
+        """Append the reward, and end the phase if it was the last there."""
         n = append_reward(self.P, self.pulls, arm, reward)
         h = window_length(self.eps, n)
         self.value[arm] = (self.P[arm, n] - self.P[arm, n - h]) / h
+        end_phases(self)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the phase."""
@@ -150,6 +160,22 @@ def phase_targets(n_arms: int, horizon: int) -> Ints:
         for j in range(1, n_arms)
     ]
     return np.array(targets, dtype=np.int64)
+
+
+def end_phases(policy: RSR) -> None:
+    """End the phases whose results are in: the worst arm goes."""
+    while policy.phase[0] < len(policy.target):
+        arm, busy = next_below(
+            policy.available,
+            policy.pulls_left,
+            policy.alive,
+            policy.pulls,
+            policy.target[policy.phase[0]],
+        )
+        if arm != WAIT or busy:
+            return
+        reject_worst(policy)
+        policy.phase[0] += 1
 
 
 def reject_worst(policy: RSR) -> None:

@@ -71,7 +71,7 @@ class FEWA(NamedTuple):
     sigma: float  # NaN: estimated
     last_two: Floats  # (n_arms, 2)
     residual: Floats  # (2,), sum of squared second differences, count
-    kept: Ints  # (n_arms,), scratch: arms that passed the last filter
+    kept: Ints  # (n_arms,), room for the arms that pass; zero outside of select
 
     @classmethod
     def create(
@@ -122,6 +122,8 @@ class FEWA(NamedTuple):
             n_kept, arm = keep_best(self, n_kept, j, width * self.spread[j])
             if arm != WAIT:
                 break
+        for i in range(len(self.kept)):
+            self.kept[i] = 0
         return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
@@ -209,7 +211,7 @@ class RAWUCB(NamedTuple):
     sigma: float  # NaN: estimated
     last_two: Floats  # (n_arms, 2)
     residual: Floats  # (2,), sum of squared second differences, count
-    tightest: Ints  # (n_arms,), window of the lowest bound, last sought
+    tightest: Ints  # (n_arms,), window of the lowest bound at the last update
 
     @classmethod
     def create(
@@ -244,24 +246,29 @@ class RAWUCB(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm of highest index, after one pull of each.
 
-        The bound of any window is at least the index. So all arms are compared by the
-        window that was tightest when last sought, and only the winner is
-        computed anew, until it stays the winner.
+        The bound of any window is at least the index. So only arms whose bound from the
+        window that was tightest last reaches an index known need theirs worked out.
         """
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
             return arm
         width = confidence_width(self, t)
-        while True:
-            arm = highest_bound(self, width)
-            window = tightest_window(self, arm, width)
-            if window == self.tightest[arm]:
-                return arm
-            self.tightest[arm] = window
+        promising = highest_bound(self, width)
+        reached = lowest_bound(self, promising, width)
+        best = -math.inf
+        for i in range(len(self.pulls)):
+            if self.available[i]:
+                window = self.tightest[i]
+                bound = self.mean[i, window] + width * self.spread[window]
+                if not (bound < best or bound < reached):
+                    index = lowest_bound(self, i, width)
+                    arm, best = leader(arm, best, i, index, self.pulls)
+        return arm
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Add the reward to all windows of the arm."""
+        """Add the reward to all windows of the arm, and seek the tightest bound."""
         extend_windows(self, arm, reward)
+        self.tightest[arm] = tightest_window(self, arm, confidence_width(self, t))
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return recent average and bonus of the tightest bound at the coming round."""
@@ -284,6 +291,12 @@ def highest_bound(policy: RAWUCB, width: float) -> int:
             bound = policy.mean[i, window] + width * policy.spread[window]
             arm, best = leader(arm, best, i, bound, policy.pulls)
     return arm
+
+
+def lowest_bound(policy: RAWUCB, arm: int, width: float) -> float:
+    """Return the arm's index."""
+    window = tightest_window(policy, arm, width)
+    return float(policy.mean[arm, window] + width * policy.spread[window])
 
 
 def tightest_window(policy: RAWUCB, arm: int, width: float) -> int:

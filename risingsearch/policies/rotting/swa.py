@@ -12,7 +12,13 @@ import numpy as np
 
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, best_available, least_pulled
+from risingsearch.policies.base import (
+    WAIT,
+    arm_arrays,
+    best_available,
+    first_available,
+    least_pulled,
+)
 from risingsearch.policies.shared.sums import append_reward, prefix_sums
 
 N_EPOCHS = 62  # of wSWA: more rounds than anyone can play, and still an int64
@@ -140,6 +146,7 @@ class WSWA(NamedTuple):
     >>> rng = np.random.default_rng(0)
     >>> for t in range(1, 16):
     ...     arm = policy.select(t, rng)
+    ...     policy.started(t, arm)
     ...     policy.update(t, arm, [0.5, 0.9][arm], rng)
     ...     print(arm, end=" ")
     0 0 1 0 1 1 1 0 1 0 1 1 1 1 1
@@ -191,12 +198,17 @@ class WSWA(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return what SWA would, knowing this epoch alone."""
-        start_epoch(self, t)
+        if t >= 2 << self.epoch[0]:  # nothing is known in an epoch that begins
+            return first_available(self.available)
         window = self.windows[self.epoch[0]]
         arm = least_pulled(self.available, self.epoch_pulls, window)
         if arm != WAIT:
             return arm
         return best_available(self.available, self.average, self.epoch_pulls)
+
+    def started(self, t: int, arm: int) -> None:
+        """Begin the epoch of round ``t``, unless it has begun."""
+        start_epoch(self, t)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Move the arm's window; rewards decided in an epoch that is over are late."""

@@ -6,8 +6,10 @@ compiler does not inline a call.
 
 from __future__ import annotations
 
+import math
+
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, best_available
+from risingsearch.policies.base import WAIT, best_available, leader
 
 
 def in_race(alive: Bools, pulls_left: Ints, arm: int) -> bool:
@@ -49,6 +51,17 @@ def next_below(
                 return i, True
             busy = True
     return WAIT, busy
+
+
+def best_in_race(
+    available: Bools, pulls_left: Ints, alive: Bools, value: Floats, pulls: Ints
+) -> int:
+    """Return the best available arm in the race by ``value``, or ``WAIT``."""
+    arm, best = WAIT, -math.inf
+    for i in range(len(pulls)):
+        if available[i] and in_race(alive, pulls_left, i):
+            arm, best = leader(arm, best, i, value[i], pulls)
+    return arm
 
 
 def all_have(pulls_left: Ints, alive: Bools, pulls: Ints, n_pulls: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays
+from risingsearch.policies.base import WAIT, arm_arrays, leader
 from risingsearch.policies.shared.race import next_below
 from risingsearch.policies.tuning.successive_halving import keep_best
 
@@ -111,23 +111,28 @@ class Hyperband(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        while most_pulls_left(self.pulls_left) > 0:
-            level = self.level[self.bracket[0], self.rung[0]]
-            arm, busy = next_below(
-                self.available, self.pulls_left, self.member, self.pulls, level
-            )
-            if arm != WAIT or busy:
-                return arm
-            climb(self, level)
-        return WAIT
+        level = self.level[self.bracket[0], self.rung[0]]
+        arm, busy = next_below(
+            self.available, self.pulls_left, self.member, self.pulls, level
+        )
+        if arm != WAIT or busy:
+            return arm
+        return promised(self, level)
+
+    def started(self, t: int, arm: int) -> None:
+        """Leave a rung whose last result did not come."""
+        climb(self)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Remember the reward by its pull: a later bracket may ask for it."""
         self.pulls[arm] += 1
         self.rewards[arm, self.pulls[arm]] = reward
+        climb(self)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
+        if not self.member[arm]:
+            return 1
         level = self.level[self.bracket[0], self.rung[0]]
         return int(max(1, level - self.pulls[arm]))
 
@@ -163,7 +168,40 @@ def start_bracket(policy: Hyperband) -> None:
             missing -= 1
 
 
-def climb(policy: Hyperband, level: int) -> None:
+def promised(policy: Hyperband, level: int) -> int:
+    """Return an arm that trains next in any case, where the last result will not come.
+
+    That is the best on the rung or, after the last rung, the first of the next bracket.
+    """
+    arm, best = WAIT, -math.inf
+    if policy.rung[0] + 1 < len(policy.size) - policy.bracket[0]:
+        for i in range(len(policy.pulls)):
+            if policy.available[i] and policy.member[i]:
+                score = policy.rewards[i, min(level, policy.pulls[i])]
+                arm, best = leader(arm, best, i, score, policy.pulls)
+    if arm != WAIT:
+        return arm
+    n_arms = len(policy.pulls)
+    for i in range(n_arms):
+        arm = int((policy.next_arm[0] + i) % n_arms)
+        if policy.available[arm]:
+            return arm
+    return WAIT
+
+
+def climb(policy: Hyperband) -> None:
+    """Leave the rungs and brackets whose results are in."""
+    while most_pulls_left(policy.pulls_left) > 0:
+        level = policy.level[policy.bracket[0], policy.rung[0]]
+        arm, busy = next_below(
+            policy.available, policy.pulls_left, policy.member, policy.pulls, level
+        )
+        if arm != WAIT or busy:
+            return
+        leave_rung(policy, level)
+
+
+def leave_rung(policy: Hyperband, level: int) -> None:
     """Leave a rung whose results are in: for the next rung, or the next bracket."""
     bracket, rung = policy.bracket, policy.rung
     n_rungs = len(policy.size) - bracket[0]

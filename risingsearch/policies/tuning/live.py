@@ -34,9 +34,11 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
     TrustedDampedSlope,
     becomes_control,
     corrected,
-    next_look,
+    look_again,
+    look_at_new,
+    looks_are_over,
     normal_score,
-    opened,
+    plan_look,
     promote,
     record,
     takes_turns,
@@ -46,8 +48,8 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
 def live(policy: Policy) -> Any:
     """Return an object that chooses as the policy does, and shares its arrays.
 
-    It has the policy's ``select``, ``update`` and ``slice_length``. A policy that has
-    no vectorized form is returned as it is.
+    It has the policy's ``select``, ``update`` and ``slice_length``, and ``started``
+    where the policy has it. A policy that has no vectorized form is returned as it is.
 
     Examples
     --------
@@ -168,18 +170,10 @@ class _Trusted:
 
     def __init__(self, policy: TrustedDampedSlope) -> None:
         self._policy = policy
-        self.slice_length = policy.slice_length
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         policy = self._policy
-        n, look, free = policy.pulls, policy.look, policy.available
-        arm = _first(free & (n < look))
-        if arm != WAIT:
-            return arm
-        unopened = _first(free & (n == 0))
-        ended = free & (n > 0) & (n == look) & ~policy.promoted
-        seen = _highest(policy.average, ended) if unopened == WAIT else WAIT
-        arm = next_look(policy, unopened, seen, _sum(policy.horizon) / len(n))
+        arm = self._arm_to_look_at()
         if arm != WAIT:
             return arm
         if _is_claimed(policy):
@@ -188,13 +182,32 @@ class _Trusted:
         if arm != WAIT:
             return arm
         arm = _highest_end(policy, policy.slope, t)
-        if arm == WAIT or n[arm] == 0:
-            return arm if arm == WAIT else opened(policy, arm, policy.first_rung)
+        if arm == WAIT or policy.pulls[arm] == 0:
+            return arm
         if takes_turns(policy, arm, t):
             others = self._on_least_funded_rung(besides=arm)
             if others.any():
                 return _highest_end(policy, policy.slope, t, others)
         return arm
+
+    def started(self, t: int, arm: int) -> None:
+        policy = self._policy
+        if policy.look[arm] == 0:
+            plan_look(policy, arm, self._horizon())
+        elif policy.pulls[arm] == policy.look[arm]:
+            if not policy.promoted[arm] and self._arm_to_look_at() == arm:
+                look_again(policy, arm)
+            elif self._control(t) == arm:
+                policy.control[arm] = True
+
+    def slice_length(self, arm: int) -> int:
+        policy = self._policy
+        n, look = policy.pulls[arm], policy.look[arm]
+        if look == 0:
+            return look_at_new(policy, self._horizon())
+        if n == look and not policy.promoted[arm] and self._arm_to_look_at() == arm:
+            return int(look)
+        return int(look - n if n < look else 1 + n // 4)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         policy = self._policy
@@ -203,6 +216,21 @@ class _Trusted:
             return
         promote(policy, arm, *self.enter_rung(arm, rung))
         policy.step_correlation[0] = self.pooled_correlation()
+
+    def _arm_to_look_at(self) -> int:
+        policy = self._policy
+        n, look, free = policy.pulls, policy.look, policy.available
+        arm = _first(free & (n < look))
+        if arm != WAIT:
+            return arm
+        if looks_are_over(policy, self._horizon()):
+            return WAIT
+        unopened = _first(free & (n == 0))
+        ended = free & (n > 0) & (n == look) & ~policy.promoted
+        return _highest(policy.average, ended) if unopened == WAIT else unopened
+
+    def _horizon(self) -> float:
+        return _sum(self._policy.horizon) / len(self._policy.horizon)
 
     def _control(self, t: int) -> int:
         policy = self._policy

@@ -14,7 +14,7 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays
-from risingsearch.policies.shared.race import next_below
+from risingsearch.policies.shared.race import best_in_race, next_below
 
 
 class SuccessiveHalving(NamedTuple):
@@ -44,6 +44,7 @@ class SuccessiveHalving(NamedTuple):
     >>> rng = np.random.default_rng(0)
     >>> for t in range(1, 17):
     ...     arm = policy.select(t, rng)
+    ...     policy.started(t, arm)
     ...     policy.update(t, arm, [0.1, 0.4, 0.3, 0.2][arm], rng)
     ...     print(arm, end=" ")
     0 0 1 1 2 2 3 3 1 1 1 1 2 2 2 2
@@ -98,30 +99,28 @@ class SuccessiveHalving(NamedTuple):
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the rung; ``WAIT`` for the rung's last results."""
-        while self.rung[0] < len(self.target):
+        target = NO_LIMIT
+        if self.rung[0] < len(self.target):
             target = self.target[self.rung[0]]
-            arm, busy = next_below(
-                self.available, self.pulls_left, self.member, self.pulls, target
-            )
-            if arm != WAIT or busy:
-                return arm
-            keep_best(
-                self.member,
-                self.pulls_left,
-                self.score,
-                self.heap,
-                self.keep[self.rung[0]],
-            )
-            self.rung[0] += 1
-        arm, _ = next_below(
-            self.available, self.pulls_left, self.member, self.pulls, NO_LIMIT
+        arm, busy = next_below(
+            self.available, self.pulls_left, self.member, self.pulls, target
         )
-        return arm
+        if arm != WAIT or busy:
+            return arm
+        # The last result of the rung will not come: its best goes on in any case.
+        return best_in_race(
+            self.available, self.pulls_left, self.member, self.score, self.pulls
+        )
+
+    def started(self, t: int, arm: int) -> None:
+        """Leave a rung whose last result did not come."""
+        climb(self)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Remember the last reward."""
+        """Remember the last reward, and leave the rung if it was the last there."""
         self.pulls[arm] += 1
         self.score[arm] = reward
+        climb(self)
 
     def slice_length(self, arm: int) -> int:
         """Return the pulls that are missing to the end of the rung."""
@@ -150,6 +149,28 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
     while sizes[-1] > 1:
         sizes.append(math.ceil(sizes[-1] / eta))
     return sizes
+
+
+def climb(policy: SuccessiveHalving) -> None:
+    """Leave the rungs whose results are in: the better arms go on."""
+    while policy.rung[0] < len(policy.target):
+        arm, busy = next_below(
+            policy.available,
+            policy.pulls_left,
+            policy.member,
+            policy.pulls,
+            policy.target[policy.rung[0]],
+        )
+        if arm != WAIT or busy:
+            return
+        keep_best(
+            policy.member,
+            policy.pulls_left,
+            policy.score,
+            policy.heap,
+            policy.keep[policy.rung[0]],
+        )
+        policy.rung[0] += 1
 
 
 # These take arrays: a NamedTuple is copied where the compiler does not inline the call.

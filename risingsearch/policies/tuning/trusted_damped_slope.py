@@ -84,6 +84,7 @@ class TrustedDampedSlope(NamedTuple):
     >>> chosen = []
     >>> for t in range(1, 25):
     ...     arm = policy.select(t, rng)
+    ...     policy.started(t, arm)
     ...     chosen.append(arm)
     ...     n = policy.pulls[arm] + 1
     ...     policy.update(t, arm, (arm + 1) / 10 * (1 - 1 / (n + 1)), rng)
@@ -220,12 +221,21 @@ class TrustedDampedSlope(NamedTuple):
             return arm
         arm = highest_end(self, t)
         if arm == WAIT:
-            arm = least_pulled(self.available, self.pulls, 1)
-            return arm if arm == WAIT else opened(self, arm, self.first_rung)
+            return least_pulled(self.available, self.pulls, 1)
         if takes_turns(self, arm, t):
             rung = least_funded_rung(self, arm)
             return arm if rung == WAIT else highest_end(self, t, rung, arm)
         return arm
+
+    def started(self, t: int, arm: int) -> None:
+        """Plan the look of a new arm; after it, double it or make the arm a control."""
+        if self.look[arm] == 0:
+            plan_look(self, arm, mean_horizon(self.horizon))
+        elif self.pulls[arm] == self.look[arm]:
+            if not self.promoted[arm] and arm_to_look_at(self) == arm:
+                look_again(self, arm)
+            elif control_arm(self, t) == arm:
+                self.control[arm] = True
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Record the reward; on a rung, learn from it and decide on a longer look."""
@@ -237,10 +247,12 @@ class TrustedDampedSlope(NamedTuple):
 
     def slice_length(self, arm: int) -> int:
         """Return what is missing of the arm's look, then a quarter of its pulls."""
-        n = self.pulls[arm]
-        if n < self.look[arm]:
-            return int(self.look[arm] - n)
-        return int(1 + n // 4)
+        n, look = self.pulls[arm], self.look[arm]
+        if look == 0:
+            return look_at_new(self, mean_horizon(self.horizon))
+        if n == look and not self.promoted[arm] and arm_to_look_at(self) == arm:
+            return int(look)
+        return int(look - n if n < look else 1 + n // 4)
 
     def proposing(self) -> bool:
         """Return whether an arm opened now is worth a proposal: every second one is."""
@@ -304,11 +316,9 @@ def arm_to_look_at(policy: TrustedDampedSlope) -> int:
     Arms in flight have their looks planned, so several workers open arms without
     waiting for each other.
     """
-    horizon = 0.0
     unopened = WAIT
     seen = WAIT
     for i in range(len(policy.pulls)):
-        horizon += policy.horizon[i]
         if policy.available[i]:
             n = policy.pulls[i]
             if n < policy.look[i]:
@@ -321,42 +331,50 @@ def arm_to_look_at(policy: TrustedDampedSlope) -> int:
                 and (seen == WAIT or policy.average[i] > policy.average[seen])
             ):
                 seen = i
-    return next_look(policy, unopened, seen, horizon / len(policy.pulls))
-
-
-def next_look(
-    policy: TrustedDampedSlope, unopened: int, seen: int, horizon: float
-) -> int:
-    """Return the arm that is looked at next, its look planned, or ``WAIT``.
-
-    That is the unopened arm. Where there is none, what is left for looks doubles those
-    that are over, from the best arm on, which is ``seen``.
-    """
-    r1 = policy.first_rung
-    share = policy.opening_share * horizon
-    spent = policy.n_look_pulls[0]
-    if spent >= max(2.0 * r1, share):
+    if looks_are_over(policy, mean_horizon(policy.horizon)):
         return WAIT
-    if unopened == WAIT:
-        if seen != WAIT:
-            policy.n_look_pulls[0] += policy.look[seen]
-            double_look(policy, seen)
-        return seen
-    n = r1
-    if policy.step_correlation[0] < policy.trust:
+    # Where no arm is unopened, what is left for looks doubles those that are over.
+    return seen if unopened == WAIT else unopened
+
+
+def mean_horizon(horizon: Floats) -> float:
+    """Return the mean over the arms."""
+    total = 0.0
+    for i in range(len(horizon)):
+        total += horizon[i]
+    return total / len(horizon)
+
+
+def looks_are_over(policy: TrustedDampedSlope, horizon: float) -> bool:
+    """Return whether their share of the budget is planned."""
+    least = max(2.0 * policy.first_rung, policy.opening_share * horizon)
+    return bool(policy.n_look_pulls[0] >= least)
+
+
+def look_at_new(policy: TrustedDampedSlope, horizon: float) -> int:
+    """Return how many pulls the look at a new arm has."""
+    r1 = policy.first_rung
+    if looks_are_over(policy, horizon) or policy.step_correlation[0] >= policy.trust:
+        return r1
+    n = min(r1 * luby(policy.n_long_looks[0] + 1), len(policy.P[0]) - 1)
+    spent = policy.n_look_pulls[0]
+    return r1 if spent > 0 and spent + 0.5 * n > policy.opening_share * horizon else n
+
+
+def plan_look(policy: TrustedDampedSlope, arm: int, horizon: float) -> None:
+    """Plan the look at a new arm."""
+    n = look_at_new(policy, horizon)
+    trusts = policy.step_correlation[0] >= policy.trust
+    if not (looks_are_over(policy, horizon) or trusts):
         policy.n_long_looks[0] += 1
-        n = r1 * luby(policy.n_long_looks[0])
-    n = min(n, len(policy.P[0]) - 1)
-    if spent > 0 and spent + 0.5 * n > share:
-        n = r1
-    return opened(policy, unopened, n)
-
-
-def opened(policy: TrustedDampedSlope, arm: int, n: int) -> int:
-    """Plan a look of ``n`` pulls, and return the arm."""
     policy.look[arm] = n
     policy.n_look_pulls[0] += n
-    return arm
+
+
+def look_again(policy: TrustedDampedSlope, arm: int) -> None:
+    """Double the look of an arm, at the cost of further looks."""
+    policy.n_look_pulls[0] += policy.look[arm]
+    double_look(policy, arm)
 
 
 def luby(j: int) -> int:
@@ -391,15 +409,13 @@ def was_left_behind(policy: TrustedDampedSlope, arm: int) -> bool:
 def becomes_control(
     policy: TrustedDampedSlope, arm: int, n_controls: int, t: int
 ) -> bool:
-    """Make an arm a control, after so many others, if the budget allows."""
+    """Return whether the budget allows another control after so many."""
     last = len(policy.P[0]) - 1
     left = epochs_left(policy.pulls_left, policy.horizon, arm, t)
-    if policy.pulls[arm] + left < last:
-        return False
-    if (n_controls + 1) * last > policy.control_share * policy.horizon[arm]:
-        return False
-    policy.control[arm] = True
-    return True
+    affordable = policy.control_share * policy.horizon[arm]
+    return bool(
+        policy.pulls[arm] + left >= last and (n_controls + 1) * last <= affordable
+    )
 
 
 def highest_end(
@@ -471,8 +487,6 @@ def record(policy: TrustedDampedSlope, arm: int, reward: float) -> int:
     policy.best[0] = max(policy.best[0], reward)
     policy.last_arm[0] = arm
     r1 = policy.first_rung
-    if policy.look[arm] == 0:  # opened by somebody else's decision
-        opened(policy, arm, r1)
     if n > r1:
         policy.rung_pulls[rung_of(n - 1, r1)] += 1
     rung = rung_of(n, r1)

@@ -181,9 +181,9 @@ def two_epochs():
 
 def test_late_results_of_an_earlier_epoch_count_no_more(two_epochs):
     policy = two_epochs
-    policy.select(10, None)
+    policy.started(9, 0)
     policy.update(9, 0, 1.0, None)
-    policy.select(11, None)
+    policy.started(11, 0)
     policy.update(10, 1, -5.0, None)
     assert policy.pulls.tolist() == [1, 1]
     assert explain(policy, 1)["epoch_total"] == 0.0
@@ -205,7 +205,7 @@ def test_the_choice_is_fixed_to_the_end_of_the_epoch_once_one_arm_is_left(two_ep
     policy.update(2, 1, 0.0, None)
     assert policy.until(3) == 10
     assert [policy.select(t, None) for t in (3, 10)] == [0, 0]
-    policy.select(11, None)
+    policy.started(11, 0)
     assert policy.until(11) == 11
 
 
@@ -254,6 +254,7 @@ def test_one_armed_runs_fall_back_on_the_arm_that_is_free():
 def test_a_single_arm_is_played_from_the_start_to_the_end():
     policy = make_policy("be", n_arms=1, horizon=100)
     assert policy.select(1, None) == 0
+    policy.started(1, 0)
     assert policy.until(1) == policy.epoch_length
 
 

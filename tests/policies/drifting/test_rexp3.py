@@ -88,7 +88,8 @@ def test_arms_of_no_weight_share_what_is_left_when_the_others_are_busy():
     rng = np.random.default_rng(0)
     chosen = [policy.select(1, rng) for _ in range(2000)]
     assert np.bincount(chosen, minlength=4)[[1, 3]] == pytest.approx(1000, abs=90)
-    assert policy.probability[[1, 3]].tolist() == [0.5, 0.5]
+    policy.started(1, 3)
+    assert policy.probability[3] == 0.5
 
 
 def test_a_busy_arm_leaves_its_chance_to_the_others():
@@ -99,15 +100,18 @@ def test_a_busy_arm_leaves_its_chance_to_the_others():
     chosen = np.array([policy.select(1, rng) for _ in range(4000)])
     p = (1 - policy.gamma) * 3 / 4 + policy.gamma / 2
     assert np.mean(chosen == 1) == pytest.approx(p, abs=0.025)
-    assert policy.probability[1:] == pytest.approx([p, 1 - p])
+    policy.started(1, 1)
+    assert policy.probability[1] == pytest.approx(p)
 
 
 def test_the_chance_at_the_decision_counts_whatever_came_back_since():
     rng = np.random.default_rng(0)
     policy = Rexp3.create(2, 1000)
     first = policy.select(1, rng)
+    policy.started(1, first)
     policy.available[first] = False
     second = policy.select(2, rng)
+    policy.started(2, second)
     policy.update(2, second, 1.0, rng)
     policy.update(1, first, 1.0, rng)
     gains = policy.log_weight[[first, second]]
@@ -118,7 +122,8 @@ def test_a_reward_of_a_batch_that_is_over_does_not_count():
     rng = np.random.default_rng(0)
     policy = Rexp3.create(2, 1000)
     late = policy.select(policy.batch_length, rng)
-    policy.select(policy.batch_length + 1, rng)
+    policy.started(policy.batch_length, late)
+    policy.started(policy.batch_length + 1, 1 - late)
     policy.update(policy.batch_length, late, 1.0, rng)
     assert policy.log_weight.tolist() == [0.0, 0.0]
     assert policy.pulls[late] == 1
@@ -131,6 +136,7 @@ def test_a_change_of_the_best_arm_is_found_in_the_next_batch(play):
     arms = []
     for t in range(1, n_rounds + 1):
         arm = policy.select(t, rng)
+        policy.started(t, arm)
         best = 0 if t <= n_rounds // 2 else 1
         policy.update(t, arm, 0.9 if arm == best else 0.1, rng)
         arms.append(arm)

@@ -116,6 +116,7 @@ def test_halving_drops_arms_without_a_single_reward_first():
         policy.available[arm] = False
         policy.pulls_left[arm] = 0
     assert policy.select(5, None) == 1
+    policy.started(5, 1)
     assert policy.member.tolist() == [False, True, False, True]
 
 
@@ -124,14 +125,14 @@ def test_halving_keeps_the_best_of_many_arms():
     for n_arms in (2, 3, 10, 101):
         policy = SuccessiveHalving.create(n_arms, 10_000, eta=3)
         score = rng.integers(0, n_arms // 2 + 1, n_arms) / 8.0  # with ties
-        for arm in rng.permutation(n_arms):
-            for _ in range(policy.slice_length(arm)):
-                policy.update(1, arm, score[arm], None)
         failed = rng.random(n_arms) < 0.3
+        failed[-1] = False
         policy.pulls_left[failed] = 0
         policy.available[failed] = False
+        for arm in np.argsort(~failed, kind="stable"):
+            for _ in range(policy.slice_length(arm)):
+                policy.update(1, arm, score[arm], None)
         ranked = sorted(range(n_arms), key=lambda i: (failed[i], -score[i], i))
-        policy.select(2, None)
         kept = math.ceil(n_arms / 3)
         assert np.flatnonzero(policy.member).tolist() == sorted(ranked[:kept])
 
@@ -139,7 +140,7 @@ def test_halving_keeps_the_best_of_many_arms():
 def test_halving_explains_rung_and_last_reward(play):
     policy = SuccessiveHalving.create(2, 8)
     play(policy, flat([0.1, 0.3], 8), 8)
-    assert explain(policy, 1) == {"rung": 0.0, "on_rung": 1.0, "last_reward": 0.3}
+    assert explain(policy, 1) == {"rung": 1.0, "on_rung": 1.0, "last_reward": 0.3}
 
 
 def test_halving_is_recommended_as_many_arms_as_all_rungs_can_pay():

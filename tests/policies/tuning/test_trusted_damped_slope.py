@@ -293,6 +293,7 @@ def test_a_control_in_flight_is_left_alone():
     rewards = late_blooms()
     for t in range(1, 201):
         arm = policy.select(t, rng)
+        policy.started(t, arm)
         if policy.control.any():
             break
         policy.update(t, arm, rewards[arm, policy.pulls[arm]], rng)
