@@ -12,12 +12,13 @@ import optuna
 from risingsearch.errors import CheckpointError, InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import Checkpoints
 from risingsearch.integrations.optuna.sampler import NOTHING_TO_TRAIN, RisingSampler
-from risingsearch.integrations.optuna.trial_attributes import (
+from risingsearch.integrations.optuna.trials import (
     AGAIN,
     ARM,
     CHECKPOINT,
     N_EPOCHS,
     Slice,
+    is_given_up,
 )
 
 
@@ -114,6 +115,9 @@ class Arm:
                 "an artifact_store"
             )
             raise InvalidParameterError(msg)
+        if is_given_up(self._trial.study, self._trial._trial_id):
+            msg = "other processes gave this trial up: its arm continues elsewhere"
+            raise optuna.TrialPruned(msg)
         epoch = len(self._trial._cached_frozen_trial.intermediate_values)
         with self._checkpoints.folder() as folder:
             inside = Path(folder) / "checkpoint"

@@ -14,8 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import JobError
-from risingsearch.integrations.optuna.trial_attributes import Slice, curve
-from risingsearch.integrations.optuna.trial_storage import sign_of
+from risingsearch.integrations.optuna.trials import Slice, curve, is_given_up, sign_of
 from risingsearch.policies.tuning.screened_damped_slope import highest_end
 
 
@@ -115,6 +114,8 @@ class RisingPruner(BasePruner):
         n_reports = len(trial.intermediate_values)
         if slice_.asked:
             self._check_report(trial, slice_, n_reports)
+            if is_given_up(study, trial._trial_id):
+                return True
         if n_reports < slice_.from_epoch + slice_.n_epochs:
             limit = getattr(study.sampler, "max_epochs", self.max_epochs)
             return not slice_.asked and self._is_hopeless(study, trial, limit)
@@ -167,7 +168,7 @@ class RisingPruner(BasePruner):
         finished = self._follow(study)
         if finished.n_complete < self.n_startup_trials:
             return False
-        if not math.isfinite(curve(trial)[-1]):
+        if not math.isfinite([*curve(trial).values()][-1]):
             return True
         rewards = _rewards(trial, sign_of(study))
         limit = max_epochs or finished.longest
@@ -225,4 +226,4 @@ class _Finished:
 
 def _rewards(trial: FrozenTrial, sign: float) -> list[float]:
     """Return the finite scores of a trial, as higher is better."""
-    return [sign * score for score in curve(trial) if math.isfinite(score)]
+    return [sign * score for score in curve(trial).values() if math.isfinite(score)]

@@ -12,13 +12,15 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.errors import SearchFailedError
-from risingsearch.integrations.optuna.trial_attributes import (
+from risingsearch.integrations.optuna.trials import (
     ARM,
     BY_PRIOR,
     FINAL,
+    GIVEN_UP,
     N_EPOCHS,
+    curve,
+    sign_of,
 )
-from risingsearch.integrations.optuna.trial_storage import sign_of
 from risingsearch.search.results import History
 
 
@@ -221,17 +223,17 @@ def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:
 
 
 def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
-    curve: dict[int, float] = {}
+    found: dict[int, float] = {}
     for trial in trials:
         if trial.state != TrialState.FAIL:
-            curve |= trial.intermediate_values
-    curve = dict(sorted(curve.items()))
+            found |= curve(trial)
+    found = dict(sorted(found.items()))
     last = trials[-1]
-    if not curve and last.state == TrialState.COMPLETE:
+    if not found and last.state == TrialState.COMPLETE:
         assert last.value is not None
-        curve = {0: last.value}
+        found = {0: last.value}
     sign = sign_of(study)
-    scores = list(curve.values())
+    scores = list(found.values())
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
     best = max(finite, key=lambda i: sign * scores[i], default=None)
     return ArmResult(
@@ -241,8 +243,10 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         best_score=math.nan if best is None else scores[best],
         best_epoch=0 if best is None else best + 1,
         last_score=scores[-1] if scores else math.nan,
-        state=STATES.get(last.state, "running"),
+        state="paused"
+        if GIVEN_UP in last.user_attrs
+        else STATES.get(last.state, "running"),
         n_trials=len(trials),
-        curve=curve,
+        curve=found,
         opened_by_prior=BY_PRIOR in last.user_attrs,
     )

@@ -22,27 +22,25 @@ from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.errors import PriorError
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
-from risingsearch.integrations.optuna.enqueued import EnqueuedArms
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.sqlite_lock import claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
 from risingsearch.integrations.optuna.telling import StudyTeller
-from risingsearch.integrations.optuna.trial_attributes import (
+from risingsearch.integrations.optuna.trials import (
     ARM,
     BY_PRIOR,
     FIXED,
     GIVEN_UP,
     LAST,
     N_EPOCHS,
+    EnqueuedArms,
     Slice,
-    curve,
-)
-from risingsearch.integrations.optuna.trial_storage import (
     all_trials,
     check_objective,
     complete_curve,
     fail_stale_trials,
+    n_kept,
     pauses,
     set_n_epochs,
 )
@@ -99,7 +97,7 @@ class RisingSampler(BaseSampler):
         Parameters of the policy.
     base : BaseSampler, optional
         Proposes new arms; by default ``TPESampler``. It sees one trial per arm.
-    n_arms : int, optional
+    n_candidates : int, optional
         Arms at most, at least 1: as many as there are configurations, or as you have
         room for checkpoints. Workers that open one at the same moment can exceed it.
         By default the policy decides over how many the budget is best spread.
@@ -109,8 +107,6 @@ class RisingSampler(BaseSampler):
         What a failed epoch counts as; by default the worst score so far.
     max_failures : int, default 0
         Failures after which an arm is still retried.
-    score_range : (float, float), optional
-        Lowest and highest score possible. Where given, no projection exceeds it.
     seed : int, optional
         Seed of all draws, at least 0. With one worker it decides the whole search.
     checkpoint_dir : path, optional
@@ -190,11 +186,10 @@ class RisingSampler(BaseSampler):
         policy: str = "auto",
         policy_params: dict[str, Any] | None = None,
         base: BaseSampler | None = None,
-        n_arms: int | None = None,
+        n_candidates: int | None = None,
         epochs_per_job: int | None = None,
         error_score: float | None = None,
         max_failures: int = 0,
-        score_range: tuple[float, float] | None = None,
         seed: int | None = None,
         checkpoint_dir: str | PathLike[str] | None = None,
         artifact_store: Any = None,
@@ -221,7 +216,9 @@ class RisingSampler(BaseSampler):
             parameters=policy_params,
             min_epochs=checked_int("min_epochs", min_epochs, 1),
         )
-        self._most_arms = None if n_arms is None else checked_int("n_arms", n_arms, 1)
+        self._most_arms = None
+        if n_candidates is not None:
+            self._most_arms = checked_int("n_candidates", n_candidates, 1)
         n_arms = max(chosen.n_opened, len(self._enqueued))
         self._n_arms = min(n_arms, self._most_arms or n_arms)
         self._enqueued.check_fits(self._n_arms)
@@ -230,7 +227,6 @@ class RisingSampler(BaseSampler):
             "epochs_per_job": epochs_per_job,
             "error_score": error_score,
             "max_failures": max_failures,
-            "score_range": score_range,
             "seed": seed,
             "min_epochs": min_epochs,
             "patience": patience,
@@ -358,7 +354,8 @@ class RisingSampler(BaseSampler):
             self._mine.discard(trial.number)
             if replica.unasked:
                 self._warn(UNASKED)
-            if values and trial.intermediate_values and values[0] not in curve(trial):
+            reports = trial.intermediate_values.values()
+            if values and reports and values[0] not in reports:
                 self._warn(NOT_REPORTED)
             if not replica.opens_next:
                 self._prepare_next(study, replica)
@@ -402,10 +399,12 @@ class RisingSampler(BaseSampler):
             time.sleep(pause)
 
     def _give_up(self, study: Study, replica: StudyReplica) -> None:
-        for silent in replica.give_up(self.give_up_after, self._mine):
+        for silent in replica.silent(self.give_up_after, self._mine):
             with suppress(UpdateFinishedTrialError):
-                # Not ended: should it be alive, Optuna would raise where it is told.
-                study._storage.set_trial_user_attr(silent._trial_id, GIVEN_UP, True)
+                # Not ended: should it be alive, Optuna would raise when it is told.
+                study._storage.set_trial_user_attr(
+                    silent._trial_id, GIVEN_UP, n_kept(silent)
+                )
 
     def _prepare_next(self, study: Study, replica: StudyReplica) -> bool:
         """Queue what is due, or stop where nothing ever will be; return if either."""

@@ -7,7 +7,7 @@ from optuna.trial import TrialState
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.sampler import RisingSampler
-from risingsearch.integrations.optuna.trial_attributes import N_EPOCHS
+from risingsearch.integrations.optuna.trials import N_EPOCHS
 
 
 class RisingStudy:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +14,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.arms import Job
 from risingsearch.errors import JobError
-from risingsearch.integrations.optuna.open_trials import OpenTrial, OpenTrials
 from risingsearch.integrations.optuna.prior import OpenedArms
-from risingsearch.integrations.optuna.trial_attributes import (
+from risingsearch.integrations.optuna.trials import (
     ARM,
     FIXED,
     FROM_EPOCH,
+    GIVEN_UP,
     LAST,
     N_EPOCHS,
     Slice,
@@ -28,6 +29,69 @@ from risingsearch.integrations.optuna.view import arm_trial
 from risingsearch.scheduling.scheduler import Scheduler
 
 SILENT_EPOCHS = 10.0  # the time of so many epochs without a report: it may be dead
+
+
+@dataclass
+class OpenTrial:
+    """A trial that has not finished."""
+
+    trial: FrozenTrial
+    slice: Slice
+    job: Job | None = None  # None where it waits for epochs, or for its arm
+    reserved: int = 0  # epochs it can be charged at most
+    n_reports: int = 0
+    heard: float = 0.0  # when it last reported, on this process's clock
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it is not known yet what it trains."""
+        return self.slice.n_epochs is None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits in the study's queue."""
+        return self.trial.state == TrialState.WAITING
+
+    def hear(self) -> None:
+        """Note the time if the trial has reported since it was last heard."""
+        n_reports = len(self.trial.intermediate_values)
+        if not self.heard or n_reports > self.n_reports:
+            self.heard, self.n_reports = time.monotonic(), n_reports
+
+
+class OpenTrials(dict[int, OpenTrial]):
+    """All trials that have not finished, by number."""
+
+    def read(self, trials: Sequence[FrozenTrial]) -> None:
+        """Replace each trial by what the storage says of it now."""
+        for number, opened in self.items():
+            opened.trial = trials[number]
+
+    def is_taken(self, number: int, slice_: Slice) -> bool:
+        """Whether a trial that came first may train the same epochs of the arm."""
+        return any(
+            i < number and o.reserved and o.slice[:2] == slice_[:2]
+            for i, o in self.items()
+        )
+
+    def reserved_before(self, number: int) -> int:
+        """Return what trials that came first can still be charged."""
+        return sum(o.reserved for i, o in self.items() if i < number)
+
+    def undecided_before(self, number: int) -> bool:
+        """Whether a trial that came first may still give back what it has reserved."""
+        return any(
+            i < number and o.is_undecided and o.trial.state == TrialState.RUNNING
+            for i, o in self.items()
+        )
+
+    def silent(self, seconds: float, mine: Collection[int]) -> Iterator[OpenTrial]:
+        """Iterate over running trials of other processes that are silent for longer."""
+        now = time.monotonic()
+        for number, opened in self.items():
+            runs = opened.trial.state == TrialState.RUNNING and number not in mine
+            if runs and opened.reserved and now - opened.heard > seconds:
+                yield opened
 
 
 class StudyReplica:
@@ -79,15 +143,19 @@ class StudyReplica:
         self._unplaced: set[int] = set()  # opened elsewhere: the scheduler is too small
         self._ended: set[int] = set()  # arms that have ended by themselves
         self._holder: dict[int, int] = {}  # number of the trial that trains an arm
+        self._told: set[int] = set()  # trials told before the storage knows their end
 
     # --------------------------------------------------------------- following a study
 
     def sync(self, trials: Sequence[FrozenTrial]) -> None:
         """Record what has happened since; ``trials`` are all, by number."""
         self._open.read(trials)
-        if any(opened.lost and opened.has_progressed for opened in self._open.values()):
-            self._begin(self.scheduler.n_arms)  # it was not lost after all
         self._trials = trials
+        ended = {i for i in self._told if trials[i].state.is_finished()}
+        self._told -= ended
+        if any(GIVEN_UP in trials[i].user_attrs for i in ended):
+            self._begin(self.scheduler.n_arms)  # just before it ended
+            self._trials = trials
         for number in list(self._open):
             if number in self._open:
                 self._follow(trials[number])
@@ -117,46 +185,56 @@ class StudyReplica:
     ) -> None:
         """Record the end of a trial that the storage may not know of yet."""
         opened = self._open.pop(trial.number, None)
-        if opened is None or not opened.reserved or opened.lost:
+        if opened is None or not opened.reserved:
             return
+        if not self._trials[trial.number].state.is_finished():
+            self._told.add(trial.number)
         if opened.job is None:
             self._release_undecided()
             opened.job = self._start(opened.slice, opened.reserved)
             if opened.job is None:
                 return
-        arm = opened.slice.arm
+        arm, is_lost = opened.slice.arm, GIVEN_UP in trial.user_attrs
+        if is_lost and arm == trial.number and not trial.params:
+            self._open[trial.number] = opened
+            self._release(trial.number)  # the arm is proposed anew
+            del self._open[trial.number]
+            return
         self._holder.pop(arm, None)
         if state != TrialState.FAIL or arm not in self.newest:
             self.newest[arm] = trial
+        scores = list(curve(trial).values())[opened.slice.from_epoch :]
+        if is_lost:
+            self._tell_lost(opened, scores)
+            return
         seconds = None
         if trial.datetime_start is not None:
             now = trial.datetime_complete or datetime.now()
             seconds = max(0.0, (now - trial.datetime_start).total_seconds())
             self._seconds += seconds
             self._n_epochs += opened.job.n_epochs
-        scores = curve(trial)[opened.slice.from_epoch :]
         self._tell(opened, scores, state, values, seconds)
         self.scheduler.peek()  # the policy decides as it goes, also in a replay
 
-    def give_up(self, seconds: float, mine: set[int]) -> list[FrozenTrial]:
-        """Count trials as failed that are silent for too long: they may be dead.
-
-        Their epochs stay charged, and nobody else trains their arms, so a trial that is
-        alive after all can go on. Those returned had not begun to train, and can be
-        kept from it.
-        """
+    def silent(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
+        """Return running trials of other processes without a report for too long."""
         usual = self._seconds / max(1, self._n_epochs)
-        undecided = []
-        for opened in self._open.silent(max(seconds, SILENT_EPOCHS * usual), mine):
-            if opened.is_undecided:
-                undecided.append(opened.trial)
-                continue
-            opened.lost = True
-            if opened.job is not None:
-                reason = f"trial {opened.trial.number} is silent"
-                self.scheduler.fail(opened.job, reason)
-                self.scheduler.end(opened.job.arm)
-        return undecided
+        limit = max(seconds, SILENT_EPOCHS * usual)
+        return [opened.trial for opened in self._open.silent(limit, mine)]
+
+    def _tell_lost(self, opened: OpenTrial, scores: list[float]) -> None:
+        """Record that a trial was given up: its arm continues from its checkpoint.
+
+        The rest of its slice returns to the budget. An arm that was not asked for has
+        no checkpoint to continue from, and ends.
+        """
+        job = opened.job
+        assert job is not None
+        if opened.slice.asked or self.asks:
+            self.scheduler.tell(job, scores, ended=False)
+        else:
+            self.scheduler.fail(job, f"trial {opened.trial.number} is silent")
+            self.scheduler.end(job.arm)
 
     def _follow(self, trial: FrozenTrial) -> None:
         slice_ = Slice.of(trial)
@@ -168,7 +246,7 @@ class StudyReplica:
         self.asks |= slice_.asked
         self._no_more |= LAST in trial.user_attrs
         self._reserve(trial, slice_)
-        if trial.state.is_finished():
+        if trial.state.is_finished() or GIVEN_UP in trial.user_attrs:
             self.finish(trial, trial.state, trial.values)
 
     def _reserve(self, trial: FrozenTrial, slice_: Slice) -> None:
@@ -176,8 +254,6 @@ class StudyReplica:
         opened.hear()
         if opened.job is not None and opened.slice.n_epochs == slice_.n_epochs:
             opened.slice = slice_
-            return
-        if opened.lost:
             return
         self._release(trial.number)
         opened.slice = slice_
@@ -235,7 +311,7 @@ class StudyReplica:
     def _release(self, number: int) -> None:
         """Return what a trial has reserved, and the index of an arm not opened."""
         opened = self._open.get(number)
-        if opened is None or opened.lost:
+        if opened is None:
             return
         if opened.job is not None:
             self.scheduler.tell(opened.job, [], ended=False)
@@ -317,9 +393,7 @@ class StudyReplica:
     @property
     def done(self) -> bool:
         """Whether nothing will ever start again."""
-        waited_for = any(
-            o.reserved and o.job is None and not o.lost for o in self._open.values()
-        )
+        waited_for = any(o.reserved and o.job is None for o in self._open.values())
         return not waited_for and self.scheduler.done and not self._exhausted()
 
     @property
@@ -345,12 +419,13 @@ class StudyReplica:
                 state=TrialState.WAITING, user_attrs={N_EPOCHS: n_epochs}
             )
         last = self.newest[arm]
+        attrs = {k: v for k, v in last.user_attrs.items() if k != GIVEN_UP}
         given = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
         return optuna.trial.create_trial(
             state=TrialState.WAITING,
             params=last.params,
             distributions=_Unchanging(last.distributions),
-            user_attrs=last.user_attrs | given,
+            user_attrs=attrs | given,
             intermediate_values=self._curve(arm, job.from_epoch),
         )
 
@@ -362,8 +437,7 @@ class StudyReplica:
         return self._curve(slice_.arm, slice_.from_epoch)
 
     def _curve(self, arm: int, n_epochs: int) -> dict[int, float]:
-        reports = self.newest[arm].intermediate_values
-        return _Unchanging(sorted(reports.items())[:n_epochs])
+        return _Unchanging(list(curve(self.newest[arm]).items())[:n_epochs])
 
     def grant(self, trial: FrozenTrial, *, enqueued: bool) -> int:
         """Return how many epochs the trial may train; 0 where it must not."""

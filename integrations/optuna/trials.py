@@ -1,10 +1,21 @@
-"""What a trial of a study says of itself: which epochs of which arm it trains."""
+"""Trials of a study: the attributes they carry, and reading and writing them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import random
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import optuna
+from optuna.exceptions import ExperimentalWarning
+from optuna.study import Study
 from optuna.trial import FrozenTrial
+
+from risingsearch.arms import sign_of as direction_sign
+from risingsearch.errors import InvalidParameterError, StorageError
+from risingsearch.search.enqueued import checked_enqueue
 
 # User attributes, so that they are seen on the dashboard, and copied by whatever
 # retries a trial. A trial that opens an arm gets ARM when the objective asks for it.
@@ -17,7 +28,10 @@ FINAL = "rising:final"
 LAST = "rising:last"  # the sampler that proposes arms has said that there are no more
 BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
 FIXED = "fixed_params"  # Optuna's system attribute for what was enqueued
-GIVEN_UP = "rising:given_up"  # by others, who took it for dead before it was decided
+GIVEN_UP = "rising:given_up"  # epochs of its arm that it leaves; others gave it up
+
+SHORTEST, LONGEST = 0.01, 0.5  # seconds between two readings of the storage
+READS = 100
 
 
 class Slice(NamedTuple):
@@ -46,6 +60,124 @@ class Slice(NamedTuple):
         )
 
 
-def curve(trial: FrozenTrial) -> list[float]:
-    """Return what the trial and the slices before it have reported, by step."""
-    return [value for _, value in sorted(trial.intermediate_values.items())]
+def curve(trial: FrozenTrial) -> dict[int, float]:
+    """Return the reports of the trial and of the slices before it, by step.
+
+    Reports after the last checkpoint of a trial that was given up are left out: they
+    are trained again.
+    """
+    reports = sorted(trial.intermediate_values.items())
+    return dict(reports[: trial.user_attrs.get(GIVEN_UP)])
+
+
+def n_kept(trial: FrozenTrial) -> int:
+    """Return how many epochs of its arm a trial leaves if its process is dead."""
+    slice_ = Slice.of(trial)
+    if slice_ is None or slice_.n_epochs is None:
+        return 0
+    saved = [int(epoch) for epoch, _ in trial.user_attrs.get(CHECKPOINT, [])]
+    told = [epoch for epoch in saved if epoch <= len(trial.intermediate_values)]
+    return max([slice_.from_epoch, *told])
+
+
+def is_given_up(study: Study, trial_id: int) -> bool:
+    """Return whether another process has given up a trial of this one by now."""
+    return GIVEN_UP in study._storage.get_trial(trial_id).user_attrs
+
+
+def check_objective(study: Study) -> None:
+    """Raise if a study has more than one objective."""
+    if len(study.directions) > 1:
+        msg = (
+            f"RisingSampler has one objective; got a study with "
+            f"{len(study.directions)}: give create_study one direction"
+        )
+        raise InvalidParameterError(msg)
+
+
+def sign_of(study: Study) -> float:
+    """Return what scores are multiplied with, so that higher is better."""
+    return direction_sign(study.direction.name.lower())
+
+
+def fail_stale_trials(study: Study) -> None:
+    """Do what Optuna does before each trial, where the storage has heartbeats."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+
+
+def all_trials(study: Study) -> list[FrozenTrial]:
+    """Return the trials by number, none left out.
+
+    Optuna's cache of a database knows a trial of this process at once, and for a moment
+    none of those that others have created just before.
+    """
+    for _ in range(READS):
+        trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+        if not trials or trials[-1].number + 1 == len(trials):
+            return trials
+        time.sleep(SHORTEST)
+    msg = f"the storage of study {study.study_name!r} has lost some of its trials"
+    raise StorageError(msg)
+
+
+def set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:
+    """Let all know what a trial trains; return 0 if they have given it up before."""
+    before = trial.user_attrs.get(N_EPOCHS)
+    if n_epochs == before:
+        return n_epochs
+    study._storage.set_trial_user_attr(trial._trial_id, N_EPOCHS, n_epochs)
+    trial.user_attrs[N_EPOCHS] = n_epochs  # what the objective's trial reads
+    # Read after it was written: so either they have seen it, or it is seen here.
+    if before is None and n_epochs and is_given_up(study, trial._trial_id):
+        return set_n_epochs(study, trial, 0)
+    return n_epochs
+
+
+def complete_curve(
+    study: Study, trial: FrozenTrial, curve: Mapping[int, float]
+) -> None:
+    """Add what a slice that was retried lacks of its arm's reports."""
+    for step, value in curve.items():
+        if step not in trial.intermediate_values:
+            study._storage.set_trial_intermediate_value(trial._trial_id, step, value)
+            trial.intermediate_values[step] = value
+
+
+def pauses() -> Iterator[float]:
+    """Return how long to wait before each next reading of the storage."""
+    pause = SHORTEST
+    while True:
+        yield pause * random.uniform(0.5, 1.5)  # so that not all read at once
+        pause = min(1.5 * pause, LONGEST)
+
+
+class EnqueuedArms:
+    """Gives trials that open arms the parameters of what was enqueued, in order."""
+
+    def __init__(self, enqueue: Sequence[Mapping[str, Any]]) -> None:
+        self._params = [dict(params) for params in checked_enqueue(enqueue)]
+
+    def __len__(self) -> int:
+        return len(self._params)
+
+    def check_fits(self, n_arms: int) -> None:
+        """Raise where there are more than a study has arms."""
+        if len(self) > n_arms:
+            msg = (
+                f"enqueue has {len(self)} configurations, more than n_candidates, which "
+                f"is {n_arms}: raise n_candidates, or enqueue fewer"
+            )
+            raise InvalidParameterError(msg)
+
+    def fix(self, study: Study, trial: FrozenTrial) -> None:
+        """Fix the parameters of a new trial, if some are enqueued that none has."""
+        is_given = FIXED in trial.system_attrs or ARM in trial.user_attrs
+        if is_given or not self._params:
+            return
+        known = [other.system_attrs.get(FIXED) for other in all_trials(study)]
+        due = next((params for params in self._params if params not in known), None)
+        if due is not None:
+            study._storage.set_trial_system_attr(trial._trial_id, FIXED, due)
+            trial.system_attrs = trial.system_attrs | {FIXED: due}

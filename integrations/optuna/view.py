@@ -10,7 +10,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from risingsearch.integrations.optuna.trial_attributes import N_EPOCHS
+from risingsearch.integrations.optuna.trials import N_EPOCHS, curve
 
 
 def arm_trial(
@@ -27,7 +27,7 @@ def arm_trial(
         distributions=last.distributions,
         user_attrs=last.user_attrs,
         system_attrs=opening.system_attrs,
-        intermediate_values=last.intermediate_values,
+        intermediate_values=curve(last),
         trial_id=opening._trial_id,
     )
 

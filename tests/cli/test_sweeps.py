@@ -520,7 +520,10 @@ def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
         ("30", "budget is 30 in the sweep, and runs/sweep was begun with 24"),
         ("30", "add to it with risingsearch resume runs/sweep --budget +6"),
         ("12", "--budget +N"),
-        ("{hours: 1}\ncandidates: 24", "in the sweep, and runs/sweep was begun with 24"),
+        (
+            "{hours: 1}\ncandidates: 24",
+            "in the sweep, and runs/sweep was begun with 24",
+        ),
     ],
 )
 def test_a_budget_is_not_changed_in_the_file(folder, capsys, budget, message):

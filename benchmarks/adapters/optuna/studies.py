@@ -39,7 +39,7 @@ def _tpe(task: Task, budget: int, seed: int) -> Any:
 
 def _rising(task: Task, budget: int, seed: int) -> Any:
     return rising.RisingSampler(
-        budget, task.max_epochs, n_arms=len(task.curves), seed=seed
+        budget, task.max_epochs, n_candidates=len(task.curves), seed=seed
     )
 
 

@@ -185,7 +185,7 @@ def test_every_kind_of_parameter_is_suggested(make_study, suggest):
                 raise optuna.TrialPruned
         return score
 
-    study = make_study(budget=60, prior=earlier(), n_arms=8)
+    study = make_study(budget=60, prior=earlier(), n_candidates=8)
     study.optimize(objective)
     assert by_prior(study)
     assert sum(result.epochs for result in rising.arm_results(study)) <= 60

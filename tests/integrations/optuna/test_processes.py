@@ -11,13 +11,13 @@ from pathlib import Path
 
 import optuna
 import pytest
-from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
 
 WORKER = Path(__file__).with_name("worker.py")
 POSTGRES = os.environ.get("RISINGSEARCH_TEST_POSTGRES")
 BUDGET = 120
+FROM = "rising:from_epoch"
 
 
 @pytest.fixture(params=["journal", *(["postgres"] if POSTGRES else [])])
@@ -95,22 +95,23 @@ def start(place, study, tmp_path):
         worker.process.wait()
 
 
-def check(study, workers):
-    """Check that each epoch was trained once; return those of trials that hang."""
-    begun = Counter(line for worker in workers for line in worker.epochs())
-    assert set(begun.values()) == {1}
-    told = blocked = 0
+def check(study, workers, n_dead=0):
+    """Check that each epoch of the budget was told, and trained once.
+
+    Of ``n_dead`` threads that have ended, an epoch each is trained once more.
+    """
+    told = Counter()
     for trial in study.get_trials(deepcopy=False):
-        n_epochs = trial.user_attrs.get("rising:n_epochs", 0)
-        if trial.state == TrialState.RUNNING:
-            blocked += n_epochs
-        elif n_epochs:
-            assert trial.state in (TrialState.PRUNED, TrialState.COMPLETE)
-            told += len(trial.intermediate_values)
-            told -= trial.user_attrs.get("rising:from_epoch", 0)
-    assert told + blocked == BUDGET
-    assert told <= begun.total() <= BUDGET
-    return blocked
+        attrs = trial.user_attrs
+        n_epochs = attrs.get("rising:given_up", len(trial.intermediate_values))
+        if attrs.get("rising:n_epochs"):
+            arm = attrs.get("rising:arm", trial.number)
+            told.update((arm, k) for k in range(attrs.get(FROM, 0), n_epochs))
+    assert told.total() == BUDGET
+    assert set(told.values()) == {1}
+    begun = Counter(line for worker in workers for line in worker.epochs())
+    assert set(begun) >= {f"{arm} {epoch}" for arm, epoch in told}
+    assert begun.total() <= BUDGET + n_dead
 
 
 def check_opened_by(prior, study):
@@ -123,10 +124,12 @@ def test_processes_share_the_budget(start, study):
     workers = [start(), start(), start()]
     for worker in workers:
         worker.finish()
-    assert check(study, workers) == 0
+    check(study, workers)
 
 
-def test_a_killed_process_costs_no_more_than_its_slices(start, study, prior):
+def test_the_slices_of_a_killed_process_continue_from_their_checkpoints(
+    start, study, prior
+):
     first, killed, last = workers = [start(), start(), start()]
     while sum(len(worker.epochs()) for worker in workers) < BUDGET // 4:
         assert killed.process.poll() is None
@@ -135,12 +138,14 @@ def test_a_killed_process_costs_no_more_than_its_slices(start, study, prior):
     killed.finish(-signal.SIGKILL)
     first.finish()
     last.finish()
-    check(study, workers)
+    check(study, workers, n_dead=2)
     check_opened_by(prior, study)
 
 
 @pytest.mark.parametrize("stop", ["in a slice", "before one"])
-def test_who_was_taken_for_dead_overruns_nothing(start, study, stop, prior):
+def test_a_process_that_was_taken_for_dead_counts_for_nothing(
+    start, study, stop, prior
+):
     slow = start(stop)
     slow.wait_for_its_suspension()
     first, last = start(), start()
@@ -148,5 +153,5 @@ def test_who_was_taken_for_dead_overruns_nothing(start, study, stop, prior):
     last.finish()
     slow.process.send_signal(signal.SIGCONT)
     slow.finish()
-    assert check(study, [slow, first, last]) == 0
+    check(study, [slow, first, last], n_dead=1)
     check_opened_by(prior, study)

@@ -104,7 +104,7 @@ def test_slices_are_as_long_as_asked_for(objective, make_study):
 
 @pytest.mark.parametrize("n_arms", [1, 5, 1000])
 def test_no_more_arms_are_opened_than_asked_for(objective, make_study, n_arms):
-    study = make_study(budget=150, n_arms=n_arms)
+    study = make_study(budget=150, n_candidates=n_arms)
     study.optimize(objective)
     arms = rising.arm_results(study)
     assert len(arms) == n_arms if n_arms < 1000 else 5 < len(arms) < 150
@@ -418,15 +418,49 @@ def test_a_retried_slice_stays_the_same(objective, make_study, inherit):
     assert objective.trained.total() == 30 - arm.n_epochs
 
 
-def test_a_process_that_died_blocks_nobody(objective, make_study):
+def test_the_slice_of_a_process_that_died_is_given_out_again(objective, make_study):
     study = make_study(budget=60, give_up_after=0.05)
     study.optimize(objective, n_trials=12)
     dead = study.ask()  # and nothing more is heard of it
     arm = rising.arm(dead)
+    dead.report(0.5, arm.from_epoch)  # after which it saved no checkpoint
     study.sampler = rising.RisingSampler(60, 20, seed=1, give_up_after=0.05)
     study.optimize(objective)
-    assert objective.trained.total() == 60 - arm.n_epochs
+    assert objective.trained.total() == 60
     assert set(objective.trained.values()) == {1}
+    assert sum(result.epochs for result in rising.arm_results(study)) == 60
+
+
+def test_what_a_process_that_died_has_saved_is_not_trained_again(
+    objective, make_study, tmp_path
+):
+    options = {"epochs_per_job": 4, "checkpoint_dir": tmp_path, "give_up_after": 0.05}
+    study = make_study(budget=60, **options)
+    study.optimize(objective, n_trials=12)
+    dead = study.ask()
+    params = dict(dead.params)
+    arm = rising.arm(dead)
+    for epoch in range(arm.from_epoch, arm.from_epoch + 2):
+        dead.report(0.99, epoch)  # a score that its arm is chosen for again
+    with arm.save() as folder:
+        (folder / "state").write_text("after two epochs")
+    dead.report(0.1, arm.from_epoch + 2)
+    continued = []
+
+    def resumes(trial):
+        again = rising.arm(trial)
+        if again.id == arm.id:
+            continued.append((again.from_epoch, again.checkpoint, trial.params))
+        return objective(trial)
+
+    study.sampler = rising.RisingSampler(60, 20, seed=1, **options)
+    study.optimize(resumes)
+    from_epoch, checkpoint, again_params = continued[0]
+    assert from_epoch == arm.from_epoch + 2
+    assert (checkpoint / "state").read_text() == "after two epochs"
+    assert again_params == params
+    assert objective.trained.total() == 60 - 2
+    assert sum(result.epochs for result in rising.arm_results(study)) == 60
 
 
 def test_a_process_that_died_before_it_began_costs_nothing(objective, make_study):
@@ -452,22 +486,25 @@ def test_nothing_is_opened_while_the_undecided_hold_all(make_study):
     assert study.ask().user_attrs[N_EPOCHS] == 0
 
 
-def test_who_was_slow_is_taken_back(objective, make_study):
-    study = make_study(budget=60, give_up_after=0.05)
+def test_a_process_that_was_only_slow_ends_its_trial_and_counts_for_nothing(
+    objective, make_study, tmp_path
+):
+    options = {"give_up_after": 0.05, "checkpoint_dir": tmp_path}
+    study = make_study(budget=60, **options)
     study.optimize(objective, n_trials=12)
     slow = study.ask()
     arm = rising.arm(slow)
-    other = rising.RisingSampler(60, 20, seed=1, give_up_after=0.05)
-    study.sampler = other
+    study.sampler = rising.RisingSampler(60, 20, seed=1, **options)
     study.optimize(objective)
-    before = objective.trained.total()
-    for epoch in range(arm.from_epoch, arm.from_epoch + arm.n_epochs):
-        slow.report(0.5, epoch)
+    assert objective.trained.total() == 60
+    slow.report(5.0, arm.from_epoch)
+    assert slow.should_prune()
+    with pytest.raises(optuna.TrialPruned, match="gave this trial up"), arm.save():
+        pass
     study.tell(slow, state=TrialState.PRUNED)
     study.optimize(objective)
-    assert objective.trained.total() + arm.n_epochs == 60
-    assert before == objective.trained.total()
-    assert set(objective.trained.values()) == {1}
+    assert objective.trained.total() == 60
+    assert rising.best_arm(study).best_score < 1.0
 
 
 def test_a_sampler_travels_to_other_processes(objective, make_study):

@@ -16,6 +16,7 @@ from pathlib import Path
 import optuna
 
 import risingsearch.integrations.optuna as rising
+from risingsearch.priors import earlier_searches
 
 BUDGET, MAX_EPOCHS, PATIENCE = 120, 30, 4.0
 STOP_AT = 12  # epochs, or trials
@@ -59,6 +60,8 @@ def main(place, name, seed, folder, stop=""):
             nonlocal n_epochs
             x = trial.suggest_float("x", 0.0, 1.0)
             arm = rising.arm(trial)
+            if arm.from_epoch:
+                assert int((arm.checkpoint / "epochs").read_text()) == arm.from_epoch
             for epoch in range(arm.from_epoch, MAX_EPOCHS):
                 file.write(f"{arm.id} {epoch}\n")
                 n_epochs += 1
@@ -67,15 +70,19 @@ def main(place, name, seed, folder, stop=""):
                 time.sleep(0.001)
                 score = (1.0 - (x - 0.3) ** 2) * (1.0 - 1.0 / (epoch + 2))
                 trial.report(score, epoch)
+                with arm.save() as saved:
+                    (saved / "epochs").write_text(str(epoch + 1))
                 if trial.should_prune():
                     raise optuna.TrialPruned
             return score
 
         prior = Path(folder, PRIOR)
+        read = {"score": "score", "direction": "maximize"}
         options = {
             "seed": int(seed),
             "give_up_after": PATIENCE,
-            "prior": prior if prior.exists() else None,
+            "prior": earlier_searches(prior, **read) if prior.exists() else None,
+            "checkpoint_dir": folder,
         }
         make = Suspending if stop == "before one" else rising.RisingSampler
         study = optuna.load_study(
