@@ -166,7 +166,7 @@ class EnqueuedArms:
         """Raise where there are more than a study has arms."""
         if len(self) > n_arms:
             msg = (
-                f"enqueue has {len(self)} configurations, more than n_candidates, which "
+                f"enqueue has {len(self)} configurations, and n_candidates "
                 f"is {n_arms}: raise n_candidates, or enqueue fewer"
             )
             raise InvalidParameterError(msg)
