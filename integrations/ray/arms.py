@@ -10,12 +10,13 @@ from typing import Any, Protocol
 from ray.tune.result import TIME_THIS_ITER_S
 
 from risingsearch.arms import Job, Report, Status
+from risingsearch.errors import StateError
 from risingsearch.json_values import from_json
 from risingsearch.scheduling.replay import (
+    RESULTS,
     Event,
     ended,
     flushed,
-    not_reproduced,
     replay,
     started,
     told,
@@ -90,6 +91,7 @@ class Arms:
         """Ask for what is due, of an arm that has its trial."""
         job = self.scheduler.ask()
         assert job is not None
+        self._note(started(self.scheduler, job))
         self.slices[self.trial[job.arm]] = Slice(job)
 
     def start(self, trial_id: str, n_epochs: int | None = None) -> Slice:
@@ -97,16 +99,15 @@ class Arms:
 
         If the arm cannot train, or the budget does not pay, that is a JobError.
         """
-        asked = self._asked()
         job = self.scheduler.start(self.arm[trial_id], n_epochs)
-        self._note(started(job, asked))
+        self._note(started(self.scheduler, job))
         self.slices[trial_id] = Slice(job)
         return self.slices[trial_id]
 
     def tell(self, trial_id: str) -> None:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
-        event = told(slice_.job, slice_.scores, self.scheduler.n_asked)
+        event = told(slice_.job, slice_.scores)
         self.reports[slice_.job.id] = _report(slice_.job, slice_.scores, slice_.results)
         self.scheduler.tell(slice_.job, slice_.scores)
         self._note(event | {"results": slice_.results}, trial_id)
@@ -116,23 +117,22 @@ class Arms:
         slice_ = self.slices.pop(trial_id)
         n_kept = slice_.n_kept(checkpoint)
         kept, results = slice_.scores[:n_kept], slice_.results[:n_kept]
-        event = told(slice_.job, kept, self.scheduler.n_asked) | {"failure": reason}
+        event = told(slice_.job, kept, reason)
         self.reports[slice_.job.id] = _report(slice_.job, kept, results)
         self.scheduler.fail(slice_.job, reason, kept)
         self._note(event | {"results": results}, trial_id)
 
     def flush(self) -> None:
         """Have all results recorded that wait for a decision."""
-        self._note(flushed(self.scheduler.n_asked))
+        self._note(flushed())
         self.scheduler.flush()
 
     def end(self, arms: Iterable[int]) -> None:
         """Tell that arms can train no more; none of them is in training."""
         over = list(arms)
-        asked = self._asked()
         for arm in over:
             self.scheduler.end(arm)
-        self._note(ended(over, asked))
+        self._note(ended(over))
 
     @property
     def unopened(self) -> list[int]:
@@ -152,7 +152,7 @@ class Arms:
         for event in events:
             if event["event"] == "opened":
                 self._bind(event["arm"], event["trial"], event.get("params", {}))
-            elif event["event"] == "told" and "results" in event:
+            elif event["event"] in RESULTS and "results" in event:
                 job, scores = Job(*event["job"]), from_json(event["scores"])
                 self.reports[job.id] = _report(job, scores, event["results"])
         # A slice with fewer scores than epochs means that its trial has ended.
@@ -160,13 +160,9 @@ class Arms:
         replay(self.scheduler, decisive)
         for job in self.scheduler.in_flight:
             if job.arm not in self.trial:
-                raise not_reproduced(f"{job} has no trial")
+                msg = f"{job} has no trial in the journal, which is damaged"
+                raise StateError(msg)
             self.slices[self.trial[job.arm]] = Slice(job)
-
-    def _asked(self) -> int:
-        """Return how many jobs were asked for, once all that can be is recorded."""
-        self.scheduler.peek()
-        return self.scheduler.n_asked
 
     def _bind(self, arm: int, trial_id: str, params: Event) -> None:
         self.arm[trial_id] = arm

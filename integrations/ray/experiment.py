@@ -31,7 +31,6 @@ from risingsearch.integrations.ray.reported import (
     store_log,
 )
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.arguments import NOT_SAVED_BY_DEFAULT
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
@@ -375,8 +374,7 @@ def _reason(trial: Trial) -> str:
 
 
 def _check_same(saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    then = {k: v for k, v in NOT_SAVED_BY_DEFAULT.items() if k in given}
-    differs = first_difference(then | dict(saved), given)
+    differs = first_difference(saved, given)
     if differs is not None:
         name, was, now = differs
         msg = (

@@ -21,7 +21,7 @@ from ray.tune.utils.util import SafeFallbackEncoder
 from risingsearch.errors import JournalError
 from risingsearch.integrations.ray.checkpoints import NONE, plain, stamp_of
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.replay import Event
+from risingsearch.scheduling.replay import RESULTS, Event
 from risingsearch.storage.files import atomic_write
 from risingsearch.storage.journal import read
 
@@ -71,7 +71,7 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
     for event in read(_journal_in(Path(path))).events:
         if event["event"] == "opened":
             opened[event["arm"]] = event
-        elif event["event"] == "told":
+        elif event["event"] in RESULTS:
             arm, from_epoch, *_ = event["job"]
             trial = {
                 "trial_id": opened[arm]["trial"],
@@ -127,7 +127,7 @@ def results_by_trial(events: Iterable[Event]) -> dict[str, list[Result]]:
         if event["event"] == "opened":
             trials[event["arm"]] = event["trial"]
             told[event["trial"]] = []
-        elif event["event"] == "told":
+        elif event["event"] in RESULTS:
             trial_id = trials[event["job"][0]]
             if "results" not in event:
                 told.pop(trial_id, None)

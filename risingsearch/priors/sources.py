@@ -274,7 +274,7 @@ def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
             metric = asked.score or SCORE
             arms = _Arms(settings["candidates"], metric, str(path))
             for event in events:
-                if event["event"] == "told":
+                if event["event"] in ("result", "failed"):
                     arms.take(event)
             said = settings["direction"] if metric == SCORE else None
             direction = known_direction(asked, str(path), said)

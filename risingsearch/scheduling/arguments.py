@@ -151,8 +151,7 @@ class Arguments:
     def identity(self) -> dict[str, Any]:
         """Return what has to be the same where a saved state is loaded, as JSON."""
         params = self.policy_params or {}
-        later = {"min_epochs": self.min_epochs, "enqueue": self.enqueue}
-        given = {k: v for k, v in later.items() if v != NOT_SAVED_BY_DEFAULT[k]}
+        given = {"min_epochs": self.min_epochs, "enqueue": self.enqueue}
         if self.epoch_costs:
             given["epoch_costs"] = list(self.epoch_costs)
         return given | {
@@ -168,7 +167,3 @@ class Arguments:
             "score_range": as_json(self.score_range),
             "opening_order": self.opening_order.tolist(),
         }
-
-
-NOT_SAVED_BY_DEFAULT: dict[str, Any] = {"min_epochs": 1, "enqueue": []}
-"""Arguments that states and older run directories may lack, and what they are then."""

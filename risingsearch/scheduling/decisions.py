@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job
-from risingsearch.errors import JobError, ProposalError
+from risingsearch.errors import JobError, ProposalError, RisingSearchError
 from risingsearch.policies import WAIT
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.jobs import Decision, Jobs
@@ -48,6 +49,7 @@ class Decider:
     _slice: int | None
     _openings: Openings
     _undo: Undo
+    _in_order: bool  # results are recorded in the order of the decisions
     waits: bool = False  # the policy wants another result first
     _selected: int | None = None  # by the policy, for now
     _chosen: Choice | None = None  # of it; another arm may have been proposed
@@ -128,15 +130,42 @@ class Decider:
             self.drop()
             msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
             raise JobError(msg)
-        return self._start(arm, Choice(arm, given))
+        return self._start(arm, Choice(arm, given), given=True)
 
-    def _start(self, selected: int, choice: Choice) -> Job:
+    def repeat(self, job: Job, why: Decision) -> Job:
+        """Start a job that was decided before, as far as the policy agrees with that.
+
+        A policy that decides otherwise now has the arm opened, or trained, instead.
+        """
+        with suppress(RisingSearchError):  # it was decided nevertheless
+            self.select() if why.given else self.choose()
+        arm, selected = job.arm, self._selected
+        takes_place = not why.given and selected is not None
+        if takes_place:
+            takes_place = not self._records.charged[[arm, selected]].any()
+        if selected != arm and not takes_place:
+            self.drop()
+            self._undo.begin()
+            self._policy.refresh(self._jobs.rounds)
+            selected = arm
+        assert selected is not None
+        return self._start(selected, Choice(arm, job.n_epochs), why)
+
+    def _start(
+        self,
+        selected: int,
+        choice: Choice,
+        why: Decision | None = None,
+        *,
+        given: bool = False,
+    ) -> Job:
         arm, n_epochs, _ = choice
         try:
             if arm != selected:
                 self._policy.open_instead(selected, arm)
             self._policy.started(self._jobs.rounds + 1, arm)
-            why = self.why(choice)
+            own = (why or self.why(choice))._replace(round=self._jobs.rounds + 1)
+            why = own._replace(given=own.given or given)
             job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
             self._budget.reserve(job)
             self._records.start(arm)
@@ -151,7 +180,9 @@ class Decider:
     def why(self, choice: Choice) -> Decision:
         """Return why this starts."""
         reason = OPENED_BEFOREHAND if choice.beforehand else self._reason(choice.arm)
-        return Decision(self._jobs.rounds + 1, reason, self._index(choice.arm))
+        round_, seen = self._jobs.rounds + 1, self._jobs.n_recorded_in_order
+        parts = self._index(choice.arm)
+        return Decision(round_, reason, parts, seen if self._in_order else None)
 
     def _index(self, arm: int) -> dict[str, float]:
         """Return the named parts of an arm's index; none before it is opened."""

@@ -23,6 +23,8 @@ class Decision(NamedTuple):
     round: int  # of the job's first epoch
     reason: str
     parts: dict[str, float]  # of the arm's index
+    seen: int | None = None  # results recorded before it; None: in the order told
+    given: bool = False  # by the caller of ``start``
 
 
 class Result(NamedTuple):
@@ -33,6 +35,7 @@ class Result(NamedTuple):
     cost: float | None
     failure: str | None
     ended: bool  # what fewer scores than epochs mean
+    attempts: int = 1  # that a failure stands for
 
     @property
     def charged(self) -> int:
@@ -46,8 +49,8 @@ class Result(NamedTuple):
     @classmethod
     def from_json(cls, values: list[Any]) -> Result:
         """Read what ``to_json`` wrote."""
-        job, scores, cost, failure, ended = values
-        return cls(Job.from_json(job), tuple(from_json(scores)), cost, failure, ended)
+        job, scores, *rest = values
+        return cls(Job.from_json(job), tuple(from_json(scores)), *rest)
 
 
 class Jobs:

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import policy_info, recommended_arms, resolve_policy
-
-FIRST_AUTO = "first-auto"
-"""What ``"auto"`` was in run directories and states that do not say what it is."""
-FIRST_RULES = ("screened-damped-slope", "gated-damped-slope")
-"""What that chose from; the second where configurations could be proposed."""
-SHORT_LOOKS = "auto-with-short-looks"
-"""What ``"auto"`` was in those that do not say that a first look is a slice."""
-AUTOS = ("auto", SHORT_LOOKS, FIRST_AUTO)
-LOOKS = {"looks": "slices"}
-"""What they say where a search has a ``epochs_per_job``."""
 
 SHORTEST_LOOK = "shortest_look"
 """The parameter of a policy that says how long it looks at a new arm at least."""
@@ -80,15 +68,12 @@ def choose_policy(
     given = checked_params(parameters)
     min_epochs = checked_int("min_epochs", min_epochs, 1)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
-    if policy == FIRST_AUTO and objective == "best":
-        return _first_auto(horizon, limit, n_arms, given, proposals)
-    is_auto = policy in AUTOS
-    name = resolve_policy("auto" if is_auto else policy, objective)
-    look = min_epochs if policy == SHORT_LOOKS else max(min_epochs, epochs_per_job or 1)
+    name = resolve_policy(policy, objective)
+    look = max(min_epochs, epochs_per_job or 1)
     if look > 1 and plans_looks(name):
         given = {SHORTEST_LOOK: look} | given
     chosen = _sized(name, horizon, limit, given)
-    if not (is_auto and objective == "best" and proposals):
+    if not (policy == "auto" and objective == "best" and proposals):
         return chosen
     if n_arms is not None and n_arms <= chosen.n_opened:
         return chosen._replace(opens_all=True)
@@ -101,26 +86,6 @@ def choose_policy(
 def plans_looks(name: str) -> bool:
     """Return whether a policy plans how long it looks at a new arm."""
     return SHORTEST_LOOK in policy_info(name).parameters
-
-
-def _first_auto(
-    horizon: int, limit: int, n_arms: int | None, given: dict[str, Any], proposals: bool
-) -> PolicyChoice:
-    """Return what ``"auto"`` was: the gated rule where there is a choice of arms.
-
-    A parameter that only one of the two rules has chose that one.
-    """
-    screened, gated = FIRST_RULES
-    plain, late = policy_info(screened).parameters, policy_info(gated).parameters
-    own = _without_defaults(given, plain | late)
-    if own.keys() & plain.keys() - late.keys():
-        return _sized(screened, horizon, limit, own)
-    chosen = _sized(gated, horizon, limit, own, late_arms=True)
-    if proposals and (n_arms is None or n_arms > chosen.n_opened):
-        return chosen
-    if own.keys() & late.keys() - plain.keys():
-        return _sized(gated, horizon, limit, own)
-    return _sized(screened, horizon, limit, own)._replace(opens_all=proposals)
 
 
 def horizon_and_limit(
@@ -184,23 +149,6 @@ def recommended_candidates(
     return chosen.n_candidates
 
 
-def _sized(
-    name: str, horizon: int, limit: int, given: dict[str, Any], **added: Any
-) -> PolicyChoice:
-    parameters = added | given
-    return PolicyChoice(
-        name,
-        parameters,
-        recommended_arms(name, horizon, limit, **given),
-        recommended_arms(name, horizon, limit, **parameters),
-    )
-
-
-def _without_defaults(
-    given: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in given.items()
-        if not (key in defaults and np.array_equal(value, defaults[key]))
-    }
+def _sized(name: str, horizon: int, limit: int, given: dict[str, Any]) -> PolicyChoice:
+    n_arms = recommended_arms(name, horizon, limit, **given)
+    return PolicyChoice(name, given, n_arms, n_arms)

@@ -28,7 +28,7 @@ class Recorder:
         self._budget.settle(result)
         n_lost = sum(not math.isfinite(score) for score in scores)
         ended = result.ended and charged < job.n_epochs
-        records.stop(job.arm, n_lost + failed, ended=ended)
+        records.stop(job.arm, n_lost + failed * result.attempts, ended=ended)
         facts: dict[str, Any] = {
             "cost": math.nan if result.cost is None else result.cost / max(1, charged),
             "reason": why.reason,

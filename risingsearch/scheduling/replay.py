@@ -1,13 +1,16 @@
-"""What happens to a scheduler, as events of JSON values, and how that is replayed.
+"""Scheduler events as JSON values, and how to apply them again.
 
-Each event names itself (``event``) and how many jobs had been asked for (``asked``):
+A search is a list of events, each named by its ``event``:
 
-``told``
-    A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the
-    budget, or else the seconds that it took (``elapsed``), if that is known; that the
-    arm has ``ended``, or the text of its ``failure``.
 ``started``
-    A ``job`` began that was decided elsewhere.
+    A ``job`` began, for this ``reason`` and with these ``parts`` of its arm's index.
+    It had ``seen`` so many results, if those are recorded in the order of the
+    decisions; ``given`` says that a caller decided it, not the policy. A job that is
+    tried again is started again.
+``result``, ``failed``
+    A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the
+    budget, or else the seconds that it took (``elapsed``), if known; that the arm has
+    ``ended``, or the text of its ``failure``, and for how many ``attempts`` it stands.
 ``ended``
     These ``arms`` train no more, though no job said so.
 ``extended``
@@ -18,9 +21,8 @@ Each event names itself (``event``) and how many jobs had been asked for (``aske
     So many jobs (``n_jobs``) may be in flight from here on.
 ``flushed``
     All results that were waiting were recorded.
-``stopped``
-    Nothing more was started for this ``reason``, though there was budget left; what
-    comes next may have been decided under other rules.
+
+Other events do not change a scheduler.
 """
 
 from __future__ import annotations
@@ -32,62 +34,67 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.errors import StateError
 from risingsearch.json_values import as_json, from_json
+from risingsearch.scheduling.jobs import Decision
 from risingsearch.scheduling.scheduler import Scheduler
 
 Event = dict[str, Any]
 
+RESULTS = ("result", "failed")
+"""Events of a job that came back."""
 
-def told(job: Job, scores: Sequence[float], n_asked: int) -> Event:
-    """Return the event of a job that came back."""
-    return {
-        "event": "told",
-        "asked": n_asked,
+
+def started(scheduler: Scheduler, job: Job) -> Event:
+    """Return the event of a job in flight, with the decision to start it."""
+    why = scheduler.decision(job)
+    event = {
+        "event": "started",
         "job": job.to_json(),
-        "scores": as_json(list(scores)),
+        "reason": why.reason,
+        "parts": as_json(why.parts),
     }
+    if why.seen is not None:
+        event["seen"] = why.seen
+    return event | ({"given": True} if why.given else {})
 
 
-def started(job: Job, n_asked: int) -> Event:
-    """Return the event of a job that ``Scheduler.start`` gave."""
-    return {"event": "started", "asked": n_asked, "job": job.to_json()}
+def told(job: Job, scores: Sequence[float], failure: str | None = None) -> Event:
+    """Return the event of a job that came back."""
+    event: Event = {"event": "result", "job": job.to_json()}
+    if failure is not None:
+        event |= {"event": "failed", "failure": failure}
+    return event | {"scores": as_json(list(scores))}
 
 
-def ended(arms: Sequence[int], n_asked: int) -> Event:
+def ended(arms: Sequence[int]) -> Event:
     """Return the event of arms that ``Scheduler.end`` was told of."""
-    return {"event": "ended", "asked": n_asked, "arms": list(arms)}
+    return {"event": "ended", "arms": list(arms)}
 
 
-def extended(budget: int | Budget, n_asked: int) -> Event:
+def extended(budget: int | Budget) -> Event:
     """Return the event of a larger budget."""
-    added = Budget.of(budget).to_json()
-    return {"event": "extended", "asked": n_asked, "budget": added}
+    return {"event": "extended", "budget": Budget.of(budget).to_json()}
 
 
-def advanced(now: float, n_asked: int) -> Event:
+def advanced(now: float) -> Event:
     """Return the event of time that passed without a job."""
-    return {"event": "advanced", "asked": n_asked, "now": now}
+    return {"event": "advanced", "now": now}
 
 
-def resized(n_jobs: int, n_asked: int) -> Event:
+def resized(n_jobs: int) -> Event:
     """Return the event of another number of jobs in flight."""
-    return {"event": "resized", "asked": n_asked, "n_jobs": n_jobs}
+    return {"event": "resized", "n_jobs": n_jobs}
 
 
-def flushed(n_asked: int) -> Event:
+def flushed() -> Event:
     """Return the event of results that no longer waited."""
-    return {"event": "flushed", "asked": n_asked}
-
-
-def stopped(reason: str, n_asked: int) -> Event:
-    """Return the event of a search that has found enough."""
-    return {"event": "stopped", "asked": n_asked, "reason": reason}
+    return {"event": "flushed"}
 
 
 def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     """Bring a scheduler to where another one was after the last of these events.
 
     It was made with the same arguments, and is as far as the other was before the first
-    event. If it decides otherwise, that is a StateError.
+    event. Recorded decisions are applied, not made again.
 
     Examples
     --------
@@ -96,27 +103,30 @@ def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     >>> events = []
     >>> for score in (0.1, 0.3, 0.2):
     ...     job = live.ask()
-    ...     events.append(told(job, [score], live.n_asked))
+    ...     events.append(started(live, job))
     ...     live.tell(job, [score], ended=False)
+    ...     events.append(told(job, [score]))
     >>> replay(again, events)
     >>> again.state_dict() == live.state_dict()
     True
     """
-    with scheduler.never_stopping():
-        for event in events:
-            while scheduler.n_asked < event["asked"]:
-                if scheduler.ask() is None:
-                    raise not_reproduced("no job can start")
-            _repeat(scheduler, event)
+    for event in events:
+        _apply(scheduler, event)
 
 
-def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
+def _apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     match event["event"]:
-        case "told":
-            _tell_again(scheduler, event)
         case "started":
-            arm, _, n_epochs, _ = event["job"]
-            scheduler.start(arm, n_epochs)
+            why = Decision(
+                0,
+                event["reason"],
+                from_json(event["parts"]),
+                event.get("seen"),
+                event.get("given", False),
+            )
+            scheduler.repeat(Job.from_json(event["job"]), why)
+        case "result" | "failed":
+            _tell(scheduler, event)
         case "ended":
             for arm in event["arms"]:
                 scheduler.end(arm)
@@ -130,20 +140,14 @@ def _repeat(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
             scheduler.flush()
 
 
-def _tell_again(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
+def _tell(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     if job not in scheduler.in_flight:
-        raise not_reproduced(f"{job} is not asked for")
+        msg = f"{job} has a result in the journal, and no start before it"
+        raise StateError(msg)
     cost, now = event.get("cost", event.get("elapsed")), event.get("now")
     if "failure" in event:
-        scheduler.fail(job, event["failure"], scores, cost, now=now)
+        attempts = event.get("attempts", 1)
+        scheduler.fail(job, event["failure"], scores, cost, now=now, attempts=attempts)
         return
     scheduler.tell(job, scores, cost, ended=event.get("ended", False), now=now)
-
-
-def not_reproduced(what: str) -> StateError:
-    """Return the error for a journal that leads to other decisions now."""
-    return StateError(
-        f"the journal cannot be replayed: when its decisions are made again, {what}; "
-        "use the release, policy and proposer that it was written with"
-    )

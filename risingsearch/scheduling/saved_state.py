@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from risingsearch.errors import StateError
-from risingsearch.scheduling.arguments import NOT_SAVED_BY_DEFAULT
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.decisions import Decider
 from risingsearch.scheduling.jobs import Jobs
@@ -65,9 +64,8 @@ def check_identity(state: dict[str, Any], identity: dict[str, Any]) -> None:
             f"version {STATE_VERSION}: load it with the release that saved it"
         )
         raise StateError(msg)
-    was = NOT_SAVED_BY_DEFAULT | state["search"]
-    for name, mine in (NOT_SAVED_BY_DEFAULT | identity).items():
-        saved = was.get(name)
+    for name, mine in identity.items():
+        saved = state["search"].get(name)
         if name == EARLIER and saved is None:
             continue  # it does not say: its proposer's name has to do
         if saved != mine:

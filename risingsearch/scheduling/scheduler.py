@@ -30,20 +30,11 @@ from risingsearch.scheduling.decisions import Choice, Decider
 from risingsearch.scheduling.jobs import Decision, Jobs, Result, checked_scores
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
-from risingsearch.scheduling.policy_choice import (
-    AUTOS,
-    FIRST_AUTO,
-    FIRST_RULES,
-    LOOKS,
-    SHORT_LOOKS,
-    choose_policy,
-    horizon_and_limit,
-    plans_looks,
-)
+from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
 from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
-from risingsearch.scheduling.stopping import NEVER, Stopping
+from risingsearch.scheduling.stopping import Stopping
 from risingsearch.scheduling.undo import Draws, Undo
 from risingsearch.scheduling.view import SchedulerView
 
@@ -211,7 +202,6 @@ class Scheduler(SchedulerView):
             )
             raise InvalidParameterError(msg)
         self._proposer = self._given_proposer = proposer
-        self._name = ""
         if isinstance(policy, str):
             self._compose_named(policy)
         else:
@@ -231,7 +221,6 @@ class Scheduler(SchedulerView):
             epochs_per_job=given.epochs_per_job,
             proposals=proposer is not None,
         )
-        self._name = policy
         if isinstance(proposer, InformedProposer):
             chosen = chosen.informed(proposer.policy_params())
         elif chosen.opens_all:
@@ -270,6 +259,7 @@ class Scheduler(SchedulerView):
             given.epochs_per_job,
             given.openings,
             self._undo,
+            given.order == "ask",
         )
         self._recorder = Recorder(*parts)
         self._saved = SavedState(*parts, self._decider, self._rng)
@@ -342,13 +332,51 @@ class Scheduler(SchedulerView):
         >>> scheduler.why(scheduler.peek())
         ('opened', {})
         """
-        if job == self.peek():
+        if job not in self.in_flight and job == self.peek():
             chosen = self._decide()
             assert chosen is not None
             decision = self._decider.why(chosen)
         else:
             decision = self._jobs.why(job)
         return decision.reason, decision.parts
+
+    def decision(self, job: Job) -> Decision:
+        """Return the decision to start a job in flight."""
+        return self._jobs.why(job)
+
+    def repeat(self, job: Job, why: Decision) -> None:
+        """Start a job that was decided before, without deciding it again.
+
+        Parameters
+        ----------
+        job : Job
+            The next one, as it was started; one in flight is only tried again.
+        why : Decision
+            Why it was started.
+
+        Raises
+        ------
+        StateError
+            If it is not the next job, or its arm cannot have been started.
+        """
+        if self._jobs.in_flight.get(job.id) == job:
+            return
+        while why.seen is not None and self._jobs.n_recorded_in_order < why.seen:
+            if not self._jobs.next_is_told:
+                break
+            with self._transition():
+                self._record_next()
+        fits = job.id == self.n_asked and job.arm < self.n_arms
+        if not fits or self._records.busy[job.arm]:
+            msg = f"{job} cannot be the next job of this search: its journal is damaged"
+            raise StateError(msg)
+        with suppress(PolicyError):
+            self._record_what_may_be_seen()
+        if why.given and self._proposer is not None:
+            self._decider.drop()  # what was drawn for a proposal is not part of it
+        self._decider.repeat(job, why)
+        with suppress(PolicyError):
+            self._record_what_may_be_seen()
 
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Give an arm epochs that were decided elsewhere, and reserve them.
@@ -453,6 +481,7 @@ class Scheduler(SchedulerView):
         cost: float | None = None,
         *,
         now: float | None = None,
+        attempts: int = 1,
     ) -> None:
         """Record that a job failed; all its epochs are charged.
 
@@ -468,6 +497,9 @@ class Scheduler(SchedulerView):
             What the job has cost; by default what was expected.
         now : float, optional
             As in ``tell``; without it, the clock stays where it is.
+        attempts : int, default 1
+            How many failed attempts to train the job this stands for; they count
+            towards ``max_failures``.
 
         Raises
         ------
@@ -475,7 +507,10 @@ class Scheduler(SchedulerView):
             As ``tell``.
         """
         failure = str(reason) or type(reason).__name__
-        self._tell(job, scores, cost, now, failure=failure, ended=False)
+        attempts = checked_int("attempts", attempts, 1)
+        self._tell(
+            job, scores, cost, now, failure=failure, ended=False, attempts=attempts
+        )
 
     def end(self, arm: int) -> None:
         """Record that an arm has ended by itself, whatever epochs it had left.
@@ -632,18 +667,6 @@ class Scheduler(SchedulerView):
         """
         self._stopping = Stopping(patience, target_score)
 
-    @contextmanager
-    def never_stopping(self) -> Iterator[None]:
-        """Decide in a ``with`` block as if there were no ``patience`` and no target.
-
-        For decisions that were made before, perhaps under others.
-        """
-        stopping, self._stopping = self._stopping, NEVER
-        try:
-            yield
-        finally:
-            self._stopping = stopping
-
     @property
     def found_enough(self) -> str | None:
         """Why the search looks no further, in words: ``target_score``, ``patience``.
@@ -682,16 +705,15 @@ class Scheduler(SchedulerView):
             If the state is damaged, of another version or of another search; the
             message names the argument that differs. Nothing changes.
         """
-        before, name = self.state_dict(), self._name
+        before = self.state_dict()
         try:
-            self._understand(state)
             check_identity(state, self._identity())
             self._load(state)
         except StateError:
-            self._load(before, name)
+            self._load(before)
             raise
         except Exception as error:
-            self._load(before, name)
+            self._load(before)
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise StateError(msg) from error
 
@@ -700,23 +722,7 @@ class Scheduler(SchedulerView):
         self._undo.commit()
         return vars(self)
 
-    def _understand(self, state: dict[str, Any]) -> None:
-        """Let ``"auto"`` stand for what it stood for in a state."""
-        if self._name in AUTOS:
-            search = state.get("search", {})
-            is_first = search.get("policy") in FIRST_RULES
-            is_second = (
-                self.epochs_per_job is not None and not LOOKS.items() <= search.items()
-            )
-            later = SHORT_LOOKS if is_second else "auto"
-            self._rename(FIRST_AUTO if is_first else later)
-
-    def _rename(self, name: str) -> None:
-        if name != self._name:
-            self._compose_named(name)
-
-    def _load(self, state: dict[str, Any], name: str | None = None) -> None:
-        self._rename(self._name if name is None else name)
+    def _load(self, state: dict[str, Any]) -> None:
         self.n_jobs = state.get("n_jobs", self._arguments.n_jobs)
         self._budget.load_state_dict(state["ledger"])
         if self.max_epochs is None:
@@ -732,17 +738,8 @@ class Scheduler(SchedulerView):
             **self._arguments.identity(),
             "proposer": self._proposer and type(self._proposer).__qualname__,
         }
-        if self._looks_for_a_slice:
-            identity |= LOOKS
         digests = getattr(self._proposer, "digests", None)
         return identity | {EARLIER: digests} if digests else identity
-
-    @property
-    def _looks_for_a_slice(self) -> bool:
-        named = self._name not in ("", SHORT_LOOKS)
-        return (
-            self.epochs_per_job is not None and named and plans_looks(self.policy_name)
-        )
 
     # ----------------------------------------------------------- decisions and results
 
@@ -797,6 +794,7 @@ class Scheduler(SchedulerView):
         *,
         failure: str | None,
         ended: bool,
+        attempts: int = 1,
     ) -> None:
         result = Result(
             self._jobs.checked(job),
@@ -804,6 +802,7 @@ class Scheduler(SchedulerView):
             None if cost is None else _checked_cost("cost", cost),
             failure,
             ended,
+            attempts,
         )
         at = None if now is None else self._checked_now(now)
         with self._event():

@@ -16,17 +16,10 @@ from risingsearch.budget import Budget
 from risingsearch.checks import check_nesting, checked_seed, shown
 from risingsearch.errors import InvalidParameterError, PriorError, StateError
 from risingsearch.json_values import as_json, from_json
-from risingsearch.policies import resolve_policy
 from risingsearch.priors import EarlierSearch, PriorProposer
-from risingsearch.priors.models import Predictions, check_usable
+from risingsearch.priors.models import check_usable
 from risingsearch.scheduling.candidates import Features, encoded
-from risingsearch.scheduling.policy_choice import (
-    AUTOS,
-    FIRST_AUTO,
-    LOOKS,
-    SHORT_LOOKS,
-    choose_policy,
-)
+from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.storage.run_directory import understood
@@ -123,7 +116,7 @@ class Arguments:
     def _proposes(self) -> bool:
         """Whether ``policy="auto"`` opens some arms with proposed configurations."""
         given = self._given
-        if given["policy"] not in AUTOS:
+        if given["policy"] != "auto":
             return False
         return choose_policy(
             given["policy"],
@@ -137,11 +130,7 @@ class Arguments:
         ).proposes
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
-        """Return what the journal of a new search begins with, as JSON values.
-
-        With pickled candidates it holds their features too, so that a proposer's
-        decisions can be made again without unpickling.
-        """
+        """Return what the journal of a new search begins with, as JSON values."""
         fingerprint = dict(self._given["fingerprint"] or {})
         given = {name: self._given[name] for name in self._given if name != "prior"}
         settings = settings_of(self.candidates, given | {"fingerprint": fingerprint})
@@ -153,15 +142,6 @@ class Arguments:
         }
         if self._given["prior"]:
             header["prior"] = [search.to_json() for search in self._given["prior"]]
-        if self._given["policy"] == "auto":
-            header["auto"] = resolve_policy("auto", self._given["objective"])
-            header |= {} if self._given["epochs_per_job"] is None else LOOKS
-        if pickled is not None:
-            features = self._features
-            every = np.arange(len(self.candidates))
-            header["features"] = features and features[every].tolist()
-            if header.get("prior"):
-                header["said"] = self._prior_proposer.said.to_json()
         return header
 
 
@@ -198,9 +178,7 @@ def settings_of(
     shown = [_shown(params) for params in candidates]
     settings: dict[str, Any] = {"candidates": shown}
     for name, value in arguments.items():
-        if name == "policy" and value in AUTOS:
-            settings[name] = "auto"
-        elif name in ("policy", "proposer") and not isinstance(value, str | None):
+        if name in ("policy", "proposer") and not isinstance(value, str | None):
             owner = value if hasattr(value, "__qualname__") else type(value)
             settings[name] = _named(f"{owner.__module__}.{owner.__qualname__}")
         elif isinstance(value, Budget):
@@ -243,8 +221,7 @@ def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 def shown_arguments(header: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     """Return the arguments of a saved search as JSON holds them, and what that lacks.
 
-    Nothing is unpickled: other candidates are text, with ``AS_TEXT`` as their name. A
-    proposer gets the features that were saved with them.
+    Nothing is unpickled: other candidates are text, with ``AS_TEXT`` as their name.
     """
     arguments = _arguments_in_json(header, {})
     candidates = header["settings"]["candidates"]
@@ -255,12 +232,7 @@ def shown_arguments(header: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
         {AS_TEXT: str(params[_SHOWN])} if _SHOWN in params else from_json(params)
         for params in candidates
     ]
-    if arguments["proposer"] == "auto":
-        features = header.get("features")
-        arguments["proposer"] = features and GaussianProcessProposer(features)
-    if "said" in header:
-        said = Predictions.from_json(header["said"])
-        arguments["proposer"] = PriorProposer(said, arguments["proposer"])
+    arguments["proposer"] = None
     return arguments, (
         f"the values of {n_texts:,} of {len(candidates):,} candidates: JSON cannot "
         "hold them, so they are shown as text; only RisingSearch.resume unpickles them"
@@ -284,8 +256,6 @@ def _arguments_in_json(
             arguments[name] = given[name]
         elif name == "budget":
             arguments[name] = Budget.from_json(value)
-        elif name == "policy":
-            arguments[name] = saved_policy(header, value)
         else:
             arguments[name] = from_json(value)
     return arguments
@@ -316,16 +286,6 @@ def saved_prior(
             )
             raise StateError(msg) from error
     return searches
-
-
-def saved_policy(header: Mapping[str, Any], policy: Any) -> Any:
-    """Return a policy as a saved search means it: what "auto" is has changed."""
-    if policy != "auto":
-        return policy
-    if "auto" not in header:
-        return FIRST_AUTO
-    has_slice = header["settings"].get("epochs_per_job") is not None
-    return SHORT_LOOKS if has_slice and not LOOKS.items() <= header.items() else policy
 
 
 def first_difference(

@@ -9,12 +9,11 @@ from risingsearch.scheduling.replay import Event, told
 from risingsearch.search.trainable import Outcome
 
 
-def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
+def as_event(job: Job, outcome: Outcome) -> Event:
     """Return what a job brought back as JSON values, without its states.
-
-    ``n_asked`` says how many jobs had been asked for by then.
     """
-    report = outcome.report
+    report, failure = outcome.report, outcome.report.failure
+    text = None if failure is None else str(failure) or type(failure).__name__
     try:
         metrics = as_json(list(report.metrics))
     except TypeError as error:
@@ -22,7 +21,7 @@ def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
             f"with a run_dir the metrics that train returns are saved as JSON: {error}"
         )
         raise InvalidParameterError(msg) from error
-    event = told(job, report.scores, n_asked) | {
+    event = told(job, report.scores, text) | {
         "seconds": list(report.seconds),
         "metrics": metrics,
         "elapsed": outcome.elapsed,
@@ -40,9 +39,8 @@ def as_event(job: Job, outcome: Outcome, n_asked: int) -> Event:
         event["ended"] = True
     if outcome.snapshot is not None:
         event["best"] = outcome.snapshot[0]
-    if report.failure is not None:
-        event["failure"] = str(report.failure) or type(report.failure).__name__
-        event["failure_type"] = type(report.failure).__name__
+    if failure is not None:
+        event["failure_type"] = type(failure).__name__
     return event
 
 

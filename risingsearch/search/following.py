@@ -7,15 +7,14 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from risingsearch.arms import Arm, Job
+from risingsearch.arms import Job
 from risingsearch.budget import SECONDS, WALL_CLOCK
-from risingsearch.errors import InvalidParameterError, PolicyError, RisingSearchError
+from risingsearch.errors import InvalidParameterError, RisingSearchError
+from risingsearch.scheduling.replay import RESULTS
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import Replayed, RisingSearch
@@ -123,8 +122,6 @@ class Follower:
         self._replayed = replayed = self._read()
         search, result = replayed.search, replayed.result()
         training = _training(search.scheduler) if is_running else []
-        arms = {job.arm for job in training}
-        result = replace(result, arms=[_seen(arm, arms) for arm in result.arms])
         scheduler = search.scheduler
         return Standing(
             result,
@@ -174,7 +171,7 @@ def _seconds_per(scheduler: Scheduler, events: Sequence[Event]) -> float:
 
     NaN where nobody has measured it.
     """
-    told = (event for event in reversed(events) if event["event"] == "told")
+    told = (event for event in reversed(events) if event["event"] in RESULTS)
     last = list(islice(told, RECENT + 1))
     clocks = [_clock(event) for event in last]
     if len(last) <= RECENT:  # all of them, and the search began at 0
@@ -201,22 +198,8 @@ def _clock(event: Event) -> float:
 
 
 def _training(scheduler: Scheduler) -> list[Training]:
-    """Return what was in training when the journal ended, and what came next."""
-    if not scheduler.n_asked:  # nothing is written of any job, and all workers train
-        scheduler = deepcopy(scheduler)
-        with suppress(PolicyError):
-            while len(scheduler.in_flight) < (scheduler.n_jobs or 1) - 1:
-                if scheduler.ask() is None:
-                    break
-    jobs = list(scheduler.in_flight)
-    with suppress(PolicyError):  # it ends the search, and is raised there
-        if (next_one := scheduler.peek()) is not None:
-            jobs.append(next_one)
-    return [Training(job.arm, job.from_epoch + 1, *scheduler.why(job)) for job in jobs]
-
-
-def _seen(arm: Arm, training: set[int]) -> Arm:
-    """Return an arm as it stands now: the last job is not in the journal."""
-    if arm.arm not in training:
-        return arm
-    return replace(arm, status="running", reason="in training")
+    """Return the jobs that have started and not come back, with their reasons."""
+    return [
+        Training(job.arm, job.from_epoch + 1, *scheduler.why(job))
+        for job in scheduler.in_flight
+    ]

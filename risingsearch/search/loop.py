@@ -146,7 +146,7 @@ class Loop:
         ):
             arm = self.to_retry.pop(0)
             try:
-                return self._record.start(arm)
+                return scheduler.start(arm)
             except JobError:
                 msg = (
                     f"arm {arm} is not tried again: it has had its max_epochs, or the "
@@ -178,6 +178,8 @@ class Loop:
             wants_cost=scheduler.unit == COST,
             seconds=self._clock.left,
         )
+        with finished_first():
+            record.begin()
         task = record.retained.resumed(task)
         if self._in_process:
             task = task._replace(interrupted=self._is_cut_short)

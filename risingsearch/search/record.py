@@ -19,8 +19,8 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.json_values import plain
-from risingsearch.scheduling.arguments import NOT_SAVED_BY_DEFAULT
 from risingsearch.scheduling.replay import (
+    RESULTS,
     Event,
     advanced,
     extended,
@@ -28,7 +28,6 @@ from risingsearch.scheduling.replay import (
     replay,
     resized,
     started,
-    stopped,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
@@ -85,6 +84,7 @@ class Record:
         self._rows = RowsTold()
         self._n_calls: dict[int, int] = {}  # by job
         self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
+        self._started: set[int] = set()  # jobs whose start is on disk
         self._returned: set[int] = set()  # arms whose results may not be recorded yet
 
     def open(self, directory: RunDirectory, header: Event) -> None:
@@ -105,12 +105,18 @@ class Record:
     ) -> None:
         """Take over all events of earlier processes; a state knows the first ones."""
         if state is not None:
-            self.scheduler.load_state_dict(state)
+            try:
+                self.scheduler.load_state_dict(state)
+            except StateError:  # a cache of another release
+                n_known = 0
         replay(self.scheduler, events[n_known:])
         trained: dict[int, int] = {}  # epochs by arm
         for event in events:
-            self._stopped = event.get("reason")
-            if event["event"] == "told":
+            name = event["event"]
+            self._stopped = event["reason"] if name == "stopped" else None
+            if name == "started":
+                self._started.add(event["job"][3])
+            elif name in RESULTS:
                 outcome = outcome_of(event)
                 job = outcome.report.job
                 self._enter(job, outcome)
@@ -124,6 +130,21 @@ class Record:
         return self.directory.held()
 
     # ------------------------------------------------------------------ what happens
+
+    def begin(self) -> None:
+        """Bring the start of every job in flight to disk, before one is trained."""
+        if self.directory is None:
+            return
+        for job in self.scheduler.in_flight:
+            if job.id not in self._started:
+                self.directory.append(started(self.scheduler, job))
+                self._started.add(job.id)
+
+    def _append(self, event: Event) -> None:
+        """Write an event, after the starts of all jobs in flight."""
+        assert self.directory is not None
+        self.begin()
+        self.directory.append(event)
 
     def save(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
         """Record what a job brought back, once it is safe.
@@ -155,7 +176,8 @@ class Record:
             return
         self.retained.save(job, outcome)
         if self.directory is not None:
-            event = as_event(job, outcome, self.scheduler.n_asked)
+            event = as_event(job, outcome)
+            self.begin()
             self._writing = job, self.directory.n_events
             self.directory.append(event)
 
@@ -206,8 +228,9 @@ class Record:
         n_before = 0
         try:
             if self.directory is not None:
+                self.begin()
                 n_before = self.directory.n_events
-                self.directory.append(flushed(self.scheduler.n_asked))
+                self.directory.append(flushed())
             self.scheduler.flush()
         except BaseException:
             if self.directory is not None and self.directory.n_events > n_before:
@@ -220,43 +243,33 @@ class Record:
         if self.scheduler.found_enough is None or reason == self._stopped:
             return
         if self.directory is not None and reason is not None:
-            self.directory.append(stopped(reason, self.scheduler.n_asked))
+            self._append({"event": "stopped", "reason": reason})
         self._stopped = reason
 
     def extend(self, budget: Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
-        self._change(partial(self.scheduler.extend, budget), partial(extended, budget))
+        self._change(partial(self.scheduler.extend, budget), extended(budget))
 
     def use_up(self) -> None:
         """Count the rest of the time as used, on disk as well or not at all."""
         now = self.scheduler.budget
-        self._change(partial(self.scheduler.advance, now), partial(advanced, now))
+        self._change(partial(self.scheduler.advance, now), advanced(now))
 
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""
-        self._change(partial(self.scheduler.resize, n_jobs), partial(resized, n_jobs))
+        self._change(partial(self.scheduler.resize, n_jobs), resized(n_jobs))
 
-    def start(self, arm: int) -> Job:
-        """Start an arm that nobody has chosen, on disk as well or not at all."""
-        jobs: list[Job] = []
-        self._change(
-            lambda: jobs.append(self.scheduler.start(arm)),
-            lambda n_asked: started(jobs[0], n_asked - 1),
-        )
-        return jobs[0]
-
-    def _change(
-        self, change: Callable[[], object], event: Callable[[int], Event]
-    ) -> None:
+    def _change(self, change: Callable[[], object], event: Event) -> None:
         """Change the scheduler, and write the event that says so."""
         with self.held(), finished_first():
             if self.directory is None:
                 change()
                 return
+            self.begin()
             before, n_before = self.scheduler.state_dict(), self.directory.n_events
             try:
                 change()
-                self.directory.append(event(self.scheduler.n_asked))
+                self.directory.append(event)
             except BaseException:
                 if self.directory.n_events == n_before:
                     self.scheduler.load_state_dict(before)
@@ -365,8 +378,7 @@ def _numeric(reports: Iterable[Report]) -> list[str]:
 
 def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
     path = directory.path
-    saved = NOT_SAVED_BY_DEFAULT | saved_header(path)["settings"]
-    differs = first_difference(saved, settings)
+    differs = first_difference(saved_header(path)["settings"], settings)
     if differs is not None:
         name, was, given = differs
         msg = (

@@ -21,7 +21,6 @@ from risingsearch.errors import (
     InvalidParameterError,
     JournalError,
     SearchFailedError,
-    StateError,
 )
 from risingsearch.policies import Policy
 from risingsearch.priors import read_prior
@@ -32,14 +31,12 @@ from risingsearch.search.arguments import (
     arguments_of,
     checked_candidates,
     saved_budget,
-    saved_policy,
     saved_prior,
     shown_arguments,
 )
 from risingsearch.search.callbacks import Callback, Teller, checked_callbacks
 from risingsearch.search.enqueued import with_enqueued
 from risingsearch.search.loop import Loop
-from risingsearch.search.playback import RecordedOpenings
 from risingsearch.search.record import Record
 from risingsearch.search.results import SearchResult
 from risingsearch.search.trainable import (
@@ -263,7 +260,6 @@ class RisingSearch:
         given["budget"] = budget_within(budget, timeout)
         if run_dir is not None and holds_search(Path(run_dir)):
             header = saved_header(Path(run_dir))
-            given["policy"] = saved_policy(header, policy)
             given["prior"] = saved_prior(header, candidates, Path(run_dir))
             with understood(Path(run_dir)):
                 metric, begun = metric or saved_metric(header), header.get("begun")
@@ -415,8 +411,6 @@ class RisingSearch:
             If there is no search, or it is damaged.
         InvalidParameterError
             If its policy or proposer is an object: only ``resume`` can be given it.
-        StateError
-            If its decisions are made otherwise now.
         """
         return cls._replayed(Path(run_dir)).result()
 
@@ -432,18 +426,8 @@ class RisingSearch:
                 candidates = arguments["candidates"]
                 earlier = saved_prior(saved.header, candidates, path)
                 arguments["prior"] = earlier or None
-            try:
-                search = cls._shown(arguments)
-                search._record.replay(saved.events, saved.n_known, saved.state)
-            except StateError:
-                if left_out is None or "features" in saved.header:
-                    raise
-                # An earlier release did not save what its proposer knew.
-                openings = RecordedOpenings(
-                    saved.events, lambda: search.scheduler.n_asked
-                )
-                search = cls._shown(arguments | {"proposer": openings})
-                search._record.replay(saved.events, 0, None)
+            search = cls._shown(arguments)
+            search._record.replay(saved.events, saved.n_known, saved.state)
         return Replayed(search, path, saved.recorded, left_out)
 
     @classmethod

@@ -204,7 +204,7 @@ class TestCommand:
 
     def test_a_damaged_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
         journal = run_dir / JOURNAL
-        journal.write_bytes(journal.read_bytes().replace(b'"told"', b'"t0ld"', 1))
+        journal.write_bytes(journal.read_bytes().replace(b'"result"', b'"resu1t"', 1))
         assert main(["watch", str(run_dir)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "is damaged in line 2" in line

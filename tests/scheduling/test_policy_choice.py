@@ -5,8 +5,6 @@ import pytest
 from risingsearch import Budget, Scheduler, list_policies
 from risingsearch.errors import InvalidParameterError, UnknownNameError
 from risingsearch.scheduling.policy_choice import (
-    FIRST_AUTO,
-    SHORT_LOOKS,
     choose_policy,
     recommended_candidates,
 )
@@ -42,16 +40,8 @@ def test_a_first_look_is_a_slice():
     assert recommended_candidates("auto", "best", 270, 27, None, epochs_per_job=3) == 90
 
 
-def test_auto_had_short_looks_whatever_the_slice():
-    assert chosen(policy=SHORT_LOOKS, epochs_per_job=3) == chosen()
-    assert chosen(policy=SHORT_LOOKS, epochs_per_job=3, min_epochs=5) == chosen(
-        min_epochs=5
-    )
-
-
 def test_auto_for_the_sum_of_scores():
     assert chosen(109, objective="sum").name == "cure-ucb"
-    assert chosen(109, FIRST_AUTO, objective="sum").name == "cure-ucb"
 
 
 def test_parameters_apply_to_the_policy_that_auto_stands_for():
@@ -61,27 +51,6 @@ def test_parameters_apply_to_the_policy_that_auto_stands_for():
         chosen(parameters={"trusd": 0.9})
     with pytest.raises(UnknownNameError, match="'gate'"):
         chosen(parameters={"gate": 0.9})
-
-
-@pytest.mark.parametrize("n_arms", [None, 109, 1000])
-def test_auto_was_the_gated_rule_where_there_is_a_choice(n_arms):
-    assert chosen(n_arms, FIRST_AUTO) == (GATED, {"late_arms": True}, 108, 270, False)
-    gate = {"gate": 0.9}
-    assert chosen(60, FIRST_AUTO, parameters=gate)[:2] == (GATED, gate)
-
-
-def test_auto_was_the_screening_where_there_is_none():
-    assert chosen(108, FIRST_AUTO) == (SCREENED, {}, 81, 81, True)
-    assert chosen(109, FIRST_AUTO, proposals=False).name == SCREENED
-    share = {"screening_share": 0.1}
-    assert chosen(None, FIRST_AUTO, parameters=share) == (
-        SCREENED,
-        share,
-        27,
-        27,
-        False,
-    )
-    assert chosen(60, FIRST_AUTO, parameters={"eps": 0.25}).parameters == {}
 
 
 def test_every_other_name_stands_for_itself():

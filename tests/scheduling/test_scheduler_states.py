@@ -26,7 +26,6 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.policies import CureUCB
-from risingsearch.scheduling.policy_choice import SHORT_LOOKS
 from risingsearch.scheduling.scheduler import Scheduler
 
 
@@ -299,56 +298,3 @@ def test_a_damaged_state_changes_nothing() -> None:
         with pytest.raises(StateError):
             scheduler.load_state_dict(damaged)
         assert scheduler.state_dict() == before
-
-
-def test_auto_goes_on_as_what_it_was_when_a_state_was_saved():
-    sizes = {"n_arms": 30, "budget": 60, "max_epochs": 6, "seed": 1}
-    first = Scheduler("screened-damped-slope", **sizes)
-    for _ in range(10):
-        job = first.ask()
-        first.tell(job, [job.arm / 30] * job.n_epochs)
-    scheduler = Scheduler("auto", **sizes)
-    assert scheduler.policy_name == "trusted-damped-slope"
-    scheduler.load_state_dict(first.state_dict())
-    assert scheduler.policy_name == "screened-damped-slope"
-    assert scheduler.ask() == first.ask()
-
-
-def test_auto_goes_on_with_the_short_looks_that_it_was_saved_with():
-    sizes = {
-        "n_arms": 30,
-        "budget": 60,
-        "max_epochs": 12,
-        "seed": 1,
-        "epochs_per_job": 4,
-    }
-    before = Scheduler(SHORT_LOOKS, **sizes)
-
-    def trained(scheduler):
-        job = scheduler.ask()
-        scheduler.tell(job, [job.arm / 30] * job.n_epochs)
-        return job
-
-    for _ in range(6):
-        assert trained(before).from_epoch == 0
-    now, again = Scheduler("auto", **sizes), Scheduler("auto", **sizes)
-    now.load_state_dict(before.state_dict())
-    again.load_state_dict(now.state_dict())
-    assert trained(now) == trained(again) == trained(before)
-    assert trained(now).from_epoch == 0  # a seventh arm and an eighth, of 60 epochs
-    state = Scheduler("auto", **sizes).state_dict()
-    now.load_state_dict(state)
-    assert now.state_dict() == state
-
-
-def test_a_state_that_is_refused_leaves_auto_as_it_is():
-    sizes = {"n_arms": 30, "budget": 60, "max_epochs": 6, "seed": 1}
-    state = Scheduler("screened-damped-slope", **sizes, epochs_per_job=2).state_dict()
-    scheduler = Scheduler("auto", **sizes)
-    job = scheduler.ask()
-    scheduler.tell(job, [0.5] * job.n_epochs)
-    before = scheduler.state_dict()
-    with pytest.raises(StateError, match="epochs_per_job"):
-        scheduler.load_state_dict(state)
-    assert scheduler.policy_name == "trusted-damped-slope"
-    assert scheduler.state_dict() == before

@@ -11,7 +11,7 @@ import pytest
 from scheduler_runs import ask, finish, saved, scripted
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.replay import Event, replay, told
+from risingsearch.scheduling.replay import Event, replay, started, told
 from risingsearch.scheduling.scheduler import Scheduler
 
 MADE: dict[str, Any] = {"policy": "round-robin", "n_arms": 3, "budget": 30, "seed": 0}
@@ -111,12 +111,12 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
     search = Scheduler(**made, patience=draw.randint(2, 6), target_score=0.95)
     events: list[Event] = []
     while not search.done:
-        while draw.random() < 0.7 and search.ask() is not None:
-            pass
+        while draw.random() < 0.7 and (job := search.ask()) is not None:
+            events.append(started(search, job))
         if search.in_flight:
             job = draw.choice(search.in_flight)
             scores = [draw.random() for _ in range(job.n_epochs)]
-            events.append(told(job, scores, search.n_asked))
+            events.append(told(job, scores))
             search.tell(job, scores, ended=False)
     search.flush()
     for rules in ({}, {"patience": 1}, {"target_score": 0.0}):

@@ -120,7 +120,7 @@ def told() -> list[list[int]]:
     return [
         [event["job"][0], event["job"][1] + i + 1]
         for event in (read(journal).events if journal.exists() else [])
-        if event["event"] == "told"
+        if event["event"] in ("result", "failed")
         for i in range(len(event["scores"]))
     ]
 

@@ -108,7 +108,7 @@ def kept(folder):
 def n_told(folder):
     """Return how many epochs are in the journal."""
     events = read(Path(folder, "journal.jsonl")).events
-    return sum(len(event["scores"]) for event in events if event["event"] == "told")
+    return sum(len(event.get("scores", ())) for event in events)
 
 
 def damage(folder, arm, epoch):

@@ -140,7 +140,7 @@ def told() -> list[list[int]]:
     return [
         [event["job"][0], event["job"][1] + i + 1]
         for event in events
-        if event["event"] == "told"
+        if event["event"] in ("result", "failed")
         for i in range(len(event["scores"]))
     ]
 

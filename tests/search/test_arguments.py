@@ -11,7 +11,6 @@ import pytest
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.stationary.baselines import RoundRobin
-from risingsearch.scheduling.policy_choice import FIRST_AUTO, SHORT_LOOKS
 from risingsearch.search.arguments import (
     arguments_of,
     first_difference,
@@ -56,25 +55,6 @@ def test_arguments_come_back_as_they_were(arguments):
     back = on_disk(PLAIN, **arguments)
     assert back == {"candidates": PLAIN, **arguments}
     assert repr(back) == repr({"candidates": PLAIN, **arguments})
-
-
-def test_auto_comes_back_as_what_it_was_where_nothing_says_what_it_is():
-    header = {"settings": settings_of(PLAIN, {"policy": "auto"}), "candidates": None}
-    was = arguments_of(header, {})
-    assert was["policy"] == FIRST_AUTO
-    assert settings_of(PLAIN, {"policy": FIRST_AUTO})["policy"] == "auto"
-
-
-@pytest.mark.parametrize(
-    ("epochs_per_job", "said", "policy"),
-    [(5, {}, SHORT_LOOKS), (None, {}, "auto"), (5, {"looks": "slices"}, "auto")],
-)
-def test_auto_had_short_looks_where_nothing_says_that_they_are_slices(
-    epochs_per_job, said, policy
-):
-    settings = settings_of(PLAIN, {"policy": "auto", "epochs_per_job": epochs_per_job})
-    header = {"settings": settings, "candidates": None, "auto": "trusted"} | said
-    assert arguments_of(header, {})["policy"] == policy
 
 
 def calls_to_start(n_candidates, run_dir):

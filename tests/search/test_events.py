@@ -34,8 +34,7 @@ class TestEvents:
     )
     def test_an_outcome_comes_back_without_its_states(self, changes):
         outcome = an_outcome(**changes)
-        event = json.loads(json.dumps(as_event(outcome.report.job, outcome, 8)))
-        assert event["asked"] == 8
+        event = json.loads(json.dumps(as_event(outcome.report.job, outcome)))
         assert repr(outcome_of(event)) == repr(outcome)
 
     @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ class TestEvents:
     )
     def test_of_a_failure_the_text_is_left(self, failure, text):
         report = Report(Job(0, 0, 1, 0), failure=failure)
-        back = outcome_of(as_event(report.job, an_outcome(report=report), 1))
+        back = outcome_of(as_event(report.job, an_outcome(report=report)))
         assert isinstance(back.report.failure, EarlierFailureError)
         assert str(back.report.failure) == text
 
@@ -52,4 +51,4 @@ class TestEvents:
     def test_metrics_that_are_no_json_are_refused(self, metric):
         report = Report(Job(0, 0, 1, 0), (0.5,), (0.1,), ({"own": metric},))
         with pytest.raises(InvalidParameterError, match=r"run_dir.*metrics.*JSON"):
-            as_event(report.job, an_outcome(report=report), 1)
+            as_event(report.job, an_outcome(report=report))

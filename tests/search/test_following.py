@@ -148,7 +148,7 @@ def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
     follower.look()
     journal = tmp_path / JOURNAL
     whole = journal.read_bytes()
-    journal.write_bytes(whole.replace(b'"told"', b'"t0ld"', 1))
+    journal.write_bytes(whole.replace(b'"result"', b'"resu1t"', 1))
     with pytest.raises(JournalError, match="is damaged in line 2"):
         Follower(tmp_path).look()
     journal.write_bytes(whole)

@@ -364,7 +364,7 @@ def test_a_header_that_no_release_has_written_is_one_error(folder, part, value):
             RisingSearch.resume(folder, Rising())
 
 
-@pytest.mark.parametrize("name", ["job", "calls", "asked", "metrics"])
+@pytest.mark.parametrize("name", ["job", "calls", "elapsed", "metrics"])
 def test_an_event_that_lacks_something_is_one_error(folder, name):
     crashed(folder)
     forge(folder, lambda header: None, lambda event: event.pop(name, None))

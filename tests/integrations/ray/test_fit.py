@@ -232,7 +232,7 @@ def told(folder):
             event = json.loads(line)
         if event.get("event") == "opened":
             trials[event["arm"]] = event["trial"]
-        elif event.get("event") == "told":
+        elif event.get("event") in ("result", "failed"):
             arm, from_epoch, *_ = event["job"]
             epochs[trials[arm]] = from_epoch + len(event["scores"])
     return epochs

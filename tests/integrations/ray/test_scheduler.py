@@ -50,7 +50,7 @@ def told(tune):
     for line in lines(tune):
         if line["event"] == "opened":
             trials[line["arm"]] = line["trial"]
-        elif line["event"] == "told":
+        elif line["event"] in ("result", "failed"):
             arm, from_epoch, *_ = line["job"]
             epochs[trials[arm]] = from_epoch + len(line["scores"])
     return epochs
@@ -433,7 +433,7 @@ class TestRestoring:
         tune.run(40)
         journal = tune.folder / "experiment" / "risingsearch-journal.jsonl"
         content = journal.read_bytes()
-        journal.write_bytes(content.replace(b"told", b"tolb", 1))
+        journal.write_bytes(content.replace(b"result", b"resolt", 1))
         with pytest.raises(JournalError, match="is damaged in line"):
             tune.restored()
         journal.unlink()

@@ -83,7 +83,7 @@ def history(run_dir="run"):
     return [
         (event["job"][0], event["job"][1] + k + 1, score)
         for event in (read(journal).events if journal.exists() else [])
-        if event["event"] == "told"
+        if event["event"] in ("result", "failed")
         for k, score in enumerate(event["scores"])
     ]
 

@@ -1,0 +1,155 @@
+"""Recorded decisions win: a policy may change between two processes of a search."""
+
+import json
+import shutil
+
+import pytest
+from kept_search import facts
+
+from risingsearch.cli.main import main
+from risingsearch.errors import JournalError
+from risingsearch.policies.tuning import trusted_damped_slope
+from risingsearch.search.search import RisingSearch
+from risingsearch.search.trainable import Functions
+from risingsearch.storage.journal import read
+
+CANDIDATES = [{"top": 0.5 + i / 60, "slow": 1 + (i * 7) % 13} for i in range(30)]
+
+
+class Counting:
+    """Rises slowly to its top; after so many epochs the process is interrupted."""
+
+    def __init__(self, epochs=None):
+        self.trained = []
+        self.epochs = epochs
+
+    def start(self, params, seed):
+        return {"epochs": 0, **params}
+
+    def train(self, state):
+        if len(self.trained) == self.epochs:
+            raise KeyboardInterrupt
+        state["epochs"] += 1
+        self.trained.append((state["top"], state["epochs"]))
+        return state["top"] * (1 - 1 / (state["epochs"] + state["slow"]))
+
+
+def a_search(run_dir=None, trainable=None):
+    return RisingSearch(
+        trainable or Counting(),
+        CANDIDATES,
+        budget=150,
+        max_epochs=20,
+        seed=0,
+        run_dir=run_dir,
+    )
+
+
+@pytest.fixture
+def change(monkeypatch):
+    """Change the default policy as a later release may."""
+
+    def change():
+        monkeypatch.setattr(trusted_damped_slope, "NOISE_MARGIN", 40.0)
+        monkeypatch.setattr(trusted_damped_slope, "EXPECTED_PAIRS", 1.0)
+
+    return change
+
+
+STATES = pytest.mark.parametrize("with_state", [True, False])
+
+
+def interrupted(run_dir, *, with_state, epochs=90):
+    trainable = Counting(epochs)
+    with pytest.raises(KeyboardInterrupt):
+        a_search(run_dir, trainable).run()
+    if not with_state:
+        (run_dir / "state.json").unlink(missing_ok=True)
+    return trainable.trained
+
+
+def test_the_change_makes_another_search(change):
+    before = a_search().run()
+    change()
+    assert a_search().run().history["arm"] != before.history["arm"]
+
+
+@STATES
+def test_the_same_release_continues_as_if_never_interrupted(folder, with_state):
+    whole = a_search().run()
+    interrupted(folder, with_state=with_state)
+    assert facts(RisingSearch.resume(folder, Counting()).run()) == facts(whole)
+
+
+@STATES
+def test_another_release_continues_from_what_was_recorded(folder, change, with_state):
+    trained = interrupted(folder, with_state=with_state)
+    before = facts(RisingSearch.saved_result(folder))
+    change()
+    assert facts(RisingSearch.saved_result(folder))[:3] == before[:3]
+    trainable = Counting()
+    resumed = RisingSearch.resume(folder, trainable)
+    assert facts(resumed.result())[:3] == before[:3]
+    result = resumed.run()
+    assert result.n_epochs == 150
+    n_told = len(before[0])
+    assert facts(result)[0][:n_told] == before[0]
+    assert not set(trained[:n_told]) & set(trainable.trained)
+    again = a_search(folder)
+    assert facts(again.run()) == facts(result)
+
+
+@STATES
+@pytest.mark.parametrize("epochs", [90, None])
+def test_another_release_shows_what_was_recorded(
+    folder, change, with_state, epochs, capsys
+):
+    if epochs is None:
+        a_search(folder).run()
+    else:
+        interrupted(folder, with_state=with_state)
+    if not with_state:
+        (folder / "state.json").unlink(missing_ok=True)
+
+    def shown():
+        said = []
+        for command in ("status", "export"):
+            assert main([command, str(folder), *["--json"][: command == "status"]]) == 0
+            said.append(capsys.readouterr().out)
+        assert main(["report", str(folder)]) == 0
+        capsys.readouterr()
+        status = json.loads(said[0])
+        return said[1], {name: status[name] for name in ("best_score", "epochs")}
+
+    before = shown()
+    change()
+    assert shown() == before
+
+
+def test_a_decision_is_on_disk_before_its_job_runs(folder):
+    seen = []
+
+    def train(state):
+        events = read(folder / "journal.jsonl").events
+        seen.append(events[-1])
+        return 0.5
+
+    trainable = Functions(lambda params, seed: {}, train)
+    result = RisingSearch(
+        trainable, CANDIDATES, budget=9, max_epochs=3, seed=0, run_dir=folder
+    ).run()
+    assert {event["event"] for event in seen} == {"started"}
+    assert [event["reason"] for event in seen] == result.history["reason"]
+    assert [event["job"][0] for event in seen] == result.history["arm"]
+
+
+def test_a_cache_that_knows_more_events_than_the_journal_is_an_error(tmp_path, folder):
+    interrupted(folder, with_state=True, epochs=20)
+    journal = (folder / "journal.jsonl").read_bytes()
+    a_search(folder).run()
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "journal.jsonl").write_bytes(journal)
+    for opened in (RisingSearch.saved_result, lambda path: a_search(path)):
+        with pytest.raises(JournalError, match=r"lacks .* state.json"):
+            opened(copy)
