@@ -139,7 +139,7 @@ def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
     client = served(run_dir)
     journal = run_dir / JOURNAL
     whole = journal.read_bytes()
-    journal.write_bytes(whole[:-400].replace(b'"result"', b'"resu1t"', 1))
+    journal.write_bytes(whole[:-400].replace(b'"started"', b'"st4rted"', 1))
     told = client.get("version").json()
     assert told["state"] == "damaged"
     assert "is damaged in line 2" in told["words"]
@@ -306,7 +306,7 @@ class TestCommand:
 
     def test_a_damaged_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
         journal = run_dir / JOURNAL
-        journal.write_bytes(journal.read_bytes().replace(b'"result"', b'"resu1t"', 1))
+        journal.write_bytes(journal.read_bytes().replace(b'"started"', b'"st4rted"', 1))
         assert main(["serve", str(run_dir)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "is damaged in line 2" in line

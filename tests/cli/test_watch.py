@@ -37,7 +37,7 @@ def train(state):
     return state["top"] * (1 - 0.7 ** state["epochs"])
 
 
-def a_search(run_dir, **options):
+def a_search(run_dir, train=train, **options):
     candidates = [{"top": top, "[red]": "\x1b[2J"} for top in TOPS]
     given = {"budget": 16, "max_epochs": 6, "seed": 0, "epochs_per_job": 1, **options}
     trainable = Functions(start, train)
@@ -131,15 +131,18 @@ class TestFrame:
 
 def test_a_run_in_progress_says_what_trains_why_and_for_how_long(tmp_path):
     frames = []
-    search = a_search(tmp_path, budget=10)
-    search.callbacks = [lambda search, report: frames.append(frame(tmp_path))]
-    result = search.run()
-    for lines, row in zip(frames[:-1], result.history[1:], strict=True):
+
+    def watched(state):
+        frames.append(frame(tmp_path))
+        return train(state)
+
+    result = a_search(tmp_path, watched, budget=10).run()
+    for lines, row in zip(frames, result.history, strict=True):
         assert lines[0].endswith("running")
-        assert "left" in lines[2]
         now = f"now  arm {row['arm']}, epoch {row['epoch']}: {row['reason']}"
         assert any(line.startswith(now) for line in lines)
-    assert frames[-1][0].endswith("finished")
+    assert all("left" in lines[2] for lines in frames[1:])
+    assert frame(tmp_path)[0].endswith("finished")
 
 
 class TestCommand:
@@ -163,17 +166,16 @@ class TestCommand:
     def test_json_of_a_run_in_progress(self, tmp_path, capsys):
         printed = []
 
-        def watched(search, report):
+        def watched(state):
             main(["watch", str(tmp_path), "--json"])
             printed.append(json.loads(capsys.readouterr().out))
+            return train(state)
 
-        search = a_search(tmp_path)
-        search.callbacks = [watched]
-        result = search.run()
-        assert {facts["state"] for facts in printed[:-1]} == {"running"}
-        told = [facts["training"][0]["arm"] for facts in printed[:-1]]
-        assert told == result.history["arm"][1:]
-        assert all(facts["seconds_left"] >= 0 for facts in printed[:-1])
+        result = a_search(tmp_path, watched).run()
+        assert {facts["state"] for facts in printed} == {"running"}
+        told = [facts["training"][0]["arm"] for facts in printed]
+        assert told == result.history["arm"]
+        assert all(facts["seconds_left"] >= 0 for facts in printed[1:])
 
     def test_an_empty_directory_is_waited_for(self, tmp_path, capsys):
         assert main(["watch", str(tmp_path)]) == 0
@@ -204,7 +206,7 @@ class TestCommand:
 
     def test_a_damaged_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
         journal = run_dir / JOURNAL
-        journal.write_bytes(journal.read_bytes().replace(b'"result"', b'"resu1t"', 1))
+        journal.write_bytes(journal.read_bytes().replace(b'"started"', b'"st4rted"', 1))
         assert main(["watch", str(run_dir)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "is damaged in line 2" in line

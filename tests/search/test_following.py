@@ -6,6 +6,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import pytest
 from kept_search import CANDIDATES, Rising, a_search
@@ -44,39 +45,55 @@ def test_each_look_shows_what_is_recorded_by_then(tmp_path):
     assert facts(seen[-1].result) == facts(RisingSearch.saved_result(tmp_path))
 
 
-def test_what_trains_now_is_what_trains_next_and_why(tmp_path):
-    _, result, seen = seen_while_it_runs(tmp_path, epochs_per_job=1)
-    for one, row in zip(seen[:-1], result.history[1:], strict=True):
+class Watched(Rising):
+    """Keeps what a follower sees in each of its epochs."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.follower, self.seen = Follower(folder), []
+
+    def train(self, state):
+        self.seen.append(self.follower.look())
+        return super().train(state)
+
+
+def test_what_trains_now_and_why(tmp_path):
+    trainable = Watched(tmp_path)
+    result = a_search(tmp_path, trainable, epochs_per_job=1).run()
+    for one, row in zip(trainable.seen, result.history, strict=True):
         (training,) = one.training
         assert (training.arm, training.epoch) == (row["arm"], row["epoch"])
         assert training.reason == row["reason"]
         assert training.parts == {name: row[name] for name in training.parts}
         (running,) = [arm for arm in one.result.arms if arm.status == "running"]
         assert (running.arm, running.reason) == (row["arm"], "in training")
-    assert seen[-1].training == []
+    assert trainable.follower.look().training == []
 
 
 def test_with_several_workers_all_that_train_are_shown(tmp_path):
-    with ThreadPoolExecutor(3) as executor:
-        _, _, seen = seen_while_it_runs(tmp_path, executor=executor, n_jobs=3)
-    assert [len(one.training) for one in seen][:-3] == [3] * (len(seen) - 3)
-    assert seen[-1].is_done
+    together = Barrier(3, timeout=600)
 
+    class Together(Rising):
+        def train(self, state):
+            together.wait()
+            if state["epochs"] == 0 and state["arm"] == 0:
+                seen.append(Follower(tmp_path).look())
+            together.wait()
+            return super().train(state)
 
-def test_before_the_first_result_as_many_train_as_there_are_workers(tmp_path):
+    seen = []
     with ThreadPoolExecutor(3) as executor:
-        search = a_search(tmp_path, executor=executor, n_jobs=3)
-        follower = Follower(tmp_path)
-        with search.held():
-            standing = follower.look()
-        first = {job.arm for job in (search.scheduler.ask() for _ in range(3))}
-        assert {one.arm for one in standing.training} == first
-        assert len(first) == 3
-        search = a_search(tmp_path, executor=executor, n_jobs=3)
-        seen = []
-        search.callbacks = [lambda search, report: seen.append(follower.look())]
-        result = search.run()
-    assert facts(seen[-1].result) == facts(result)
+        a_search(
+            tmp_path,
+            Together(),
+            candidates=CANDIDATES[:3],
+            policy="round-robin",
+            budget=3,
+            executor=executor,
+            n_jobs=3,
+        ).run()
+    (standing,) = seen
+    assert {one.arm for one in standing.training} == {0, 1, 2}
 
 
 def test_a_run_that_has_stopped_trains_nothing(tmp_path):
@@ -138,8 +155,9 @@ def test_a_torn_last_line_is_no_epoch_yet(tmp_path):
     follower = Follower(journal.parent)
     for end in (*range(last - 1, len(content), 40), len(content)):
         journal.write_bytes(content[:end])
-        n_lines = content[:end].count(b"\n")
-        assert len(follower.look().result.history) == n_lines - 1
+        n_results = content[:end].count(b'"result"')
+        n_results -= b'"result"' in content[:end].rpartition(b"\n")[2]
+        assert len(follower.look().result.history) == n_results
 
 
 def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
@@ -148,7 +166,7 @@ def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
     follower.look()
     journal = tmp_path / JOURNAL
     whole = journal.read_bytes()
-    journal.write_bytes(whole.replace(b'"result"', b'"resu1t"', 1))
+    journal.write_bytes(whole.replace(b'"started"', b'"st4rted"', 1))
     with pytest.raises(JournalError, match="is damaged in line 2"):
         Follower(tmp_path).look()
     journal.write_bytes(whole)

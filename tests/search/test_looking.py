@@ -100,11 +100,10 @@ class TestCandidatesThatJsonCannotHold:
     def test_without_them_nothing_is_left_out(self, folder):
         crashed(folder)
         assert RisingSearch.saved_result(folder).left_out is None
-        assert "features" not in read(folder / JOURNAL).header
 
     @pytest.mark.parametrize("with_state", [True, False])
     @pytest.mark.parametrize("at", [3, 40, 110, 150])
-    def test_are_proposed_again_as_they_were(self, folder, at, with_state):
+    def test_are_shown_with_what_was_decided(self, folder, at, with_state):
         search = stopped(proposed(folder), at)
         if not with_state:
             (folder / STATE).unlink()
@@ -114,50 +113,6 @@ class TestCandidatesThatJsonCannotHold:
     def test_and_what_is_proposed_depends_on_them(self, folder, tmp_path):
         given = decisions(proposed(folder).run())
         assert given != decisions(proposed(tmp_path / "in turn", proposer=None).run())
-
-    @pytest.mark.parametrize("seed", range(6))
-    def test_have_their_features_saved(self, folder, seed):
-        drawn = candidates(90, seed)
-        search = a_search(folder, candidates=drawn, **PROPOSED | {"seed": seed})
-        header = read(folder / JOURNAL).header
-        saved = np.array(header["features"])
-        features = search.scheduler._proposer.features[np.arange(len(drawn))]
-        np.testing.assert_array_equal(saved, features)
-
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {"proposer": None},
-            {"policy": "asha"},
-            {"shuffle": False},
-            {"budget": 600},
-        ],
-    )
-    def test_where_nothing_is_proposed(self, folder, options):
-        search = stopped(proposed(folder, **options), 30)
-        assert read(folder / JOURNAL).header["features"] is None
-        shown = RisingSearch.saved_result(folder)
-        assert decisions(shown) == decisions(search.result())
-
-    @pytest.mark.parametrize("with_state", [True, False])
-    @pytest.mark.parametrize("at", [3, 40, 110, 150])
-    def test_are_shown_as_earlier_releases_saved_them(self, folder, at, with_state):
-        search = stopped(proposed(folder), at)
-        forge(folder, lambda header: header.pop("features"))
-        if not with_state:
-            (folder / STATE).unlink()
-        shown = RisingSearch.saved_result(folder)
-        assert decisions(shown) == decisions(search.result())
-        resumed = RisingSearch.resume(folder, Rising())
-        assert len(resumed.run().history) == 150
-
-    @pytest.mark.parametrize("seed", range(4))
-    def test_so_are_they_where_jobs_never_came_back(self, folder, threads, seed):
-        options = {"executor": threads, "order": "ask", "seed": seed}
-        crashed(folder, candidates=candidates(90), at=60, **PROPOSED | options)
-        told = RisingSearch.saved_result(folder).history
-        forge(folder, lambda header: header.pop("features"))
-        assert repr(RisingSearch.saved_result(folder).history) == repr(told)
 
 
 class TestAnObject:
@@ -214,18 +169,12 @@ def mark(tmp_path):
     return tmp_path / "was here"
 
 
-@pytest.fixture(params=["new", "with checkpoints", "old"])
+@pytest.fixture(params=["new", "with checkpoints"])
 def forged(request, folder, mark):
     """Return a directory in which all that can be pickled leaves a mark."""
     crashed(folder, candidates=candidates(30), at=20)
     pickled = base64.b64encode(pickle.dumps(Bomb(mark))).decode()
-
-    def change(header):
-        header["candidates"] = pickled
-        if request.param == "old":
-            del header["features"]
-
-    forge(folder, change)
+    forge(folder, lambda header: header.update(candidates=pickled))
     if request.param == "with checkpoints":
         store = Store(Folder(folder / CHECKPOINTS))
         for key in [*store.keys(), *(Key(arm, 3) for arm in range(30))]:
