@@ -10,8 +10,7 @@ from risingsearch.search.trainable import Outcome
 
 
 def as_event(job: Job, outcome: Outcome) -> Event:
-    """Return what a job brought back as JSON values, without its states.
-    """
+    """Return what a job brought back as JSON values, without its states."""
     report, failure = outcome.report, outcome.report.failure
     text = None if failure is None else str(failure) or type(failure).__name__
     try:
