@@ -175,7 +175,25 @@ def _plan(arguments: argparse.Namespace) -> None:
         searches = read_prior(sweep.earlier(), candidates)
         facts["earlier_searches"] = [search.name for search in searches]
         facts["earlier_runs"] = sum(len(search.params) for search in searches)
+    facts |= _advice_on_starts(Path("runs", arguments.sweep.stem), sweep)
     _print(facts, as_json=arguments.json)
+
+
+def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
+    """Return what share of the time the starts of jobs took, if the sweep has begun."""
+    from risingsearch.search.starts import Starts
+    from risingsearch.storage.journal import read
+    from risingsearch.storage.run_directory import JOURNAL, holds_search
+
+    if not holds_search(run_dir):
+        return {}
+    starts = Starts.of_events(read(run_dir / JOURNAL).events, sweep.max_epochs)
+    facts: dict[str, Any] = {}
+    if starts.share >= 0.0:
+        facts["share_of_time_starting"] = round(starts.share, 4)
+    if (advice := starts.advice(sweep.epochs_per_job)) is not None:
+        facts["advice"] = advice
+    return facts
 
 
 def _run(arguments: argparse.Namespace) -> None:

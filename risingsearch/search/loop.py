@@ -16,6 +16,7 @@ from risingsearch.search.first_failures import FirstFailures
 from risingsearch.search.interrupts import finished_first, first_interrupt
 from risingsearch.search.progress import Progress
 from risingsearch.search.record import Record
+from risingsearch.search.starts import Starts
 from risingsearch.search.trainable import COST, Outcome, Task, gpus_of
 from risingsearch.search.wall_clock import WallClock, with_cost
 from risingsearch.search.workers import Workers
@@ -54,6 +55,7 @@ class Loop:
         self._in_process = in_process
         self._seed_of = seed_of
         self._progress = progress
+        self._starts: Starts | None = Starts(self._scheduler.max_epochs or 1)
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
@@ -121,7 +123,7 @@ class Loop:
             elif not self._futures:
                 break
             elif (done := self._next_done(progress)) is not None:
-                on_report(self._settle(done))
+                on_report(self._settle(done, progress))
         if self.late and self._clock.ends_search and not self._scheduler.done:
             self._record.use_up()  # what is left is for what follows: a refit, say
 
@@ -214,7 +216,9 @@ class Loop:
                 self._news.get(timeout=SIGNAL_DELAY)
         return min(done, key=lambda future: self._futures[future].id)
 
-    def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report:
+    def _settle(
+        self, future: concurrent.futures.Future[Outcome], progress: Progress
+    ) -> Report:
         """Record what a job brought back; until then it counts as in flight."""
         try:
             outcome = future.result()
@@ -225,7 +229,19 @@ class Loop:
         self._save(future, outcome)
         self._record.drop_unneeded()
         self._record.save_state(if_due=True)
+        self._advise(outcome, progress)
         return outcome.report
+
+    def _advise(self, outcome: Outcome, progress: Progress) -> None:
+        """Say once if jobs start so slowly that they should be longer."""
+        if self._starts is None or outcome.report.failure is not None:
+            return
+        n_epochs = len(outcome.report.scores)
+        self._starts.add(n_epochs, outcome.elapsed, outcome.startup)
+        advice = self._starts.advice(self._scheduler.epochs_per_job)
+        if advice is not None:
+            progress.note(advice)
+            self._starts = None
 
     def _save(
         self, future: concurrent.futures.Future[Outcome], outcome: Outcome

@@ -74,6 +74,14 @@ class Progress:
         if self._enabled and ended_early:
             print(self._scheduler.stop_reason, file=sys.stderr, flush=True)
 
+    def note(self, text: str) -> None:
+        """Print a line that stays, above the live one."""
+        if not self._enabled:
+            return
+        from tqdm import tqdm
+
+        tqdm.write(text, file=sys.stderr)
+
     def show(self) -> None:
         """Bring the line up to date, or print another one, if it is time to."""
         now = time.monotonic()
