@@ -22,7 +22,7 @@ from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.resuming import ResumeCheck, check_resumed
 from risingsearch.scripts.slurm.batches import FOLDER as SLURM
 from risingsearch.scripts.slurm.batches import LeftOpen, make_home
-from risingsearch.scripts.slurm.jobs import Jobs
+from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable, facts_of
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trackers import Made
@@ -183,7 +183,7 @@ def _trainable(
     if sweep.launcher.slurm is not None:
         values = run_dir / environment.FILE if sweep.environment else None
         facts = facts_of(options, sweep.command, folder, values)
-        jobs = Jobs(make_home(run_dir), facts, sweep.sbatch_arguments)
+        jobs = SlurmJobs(make_home(run_dir), facts, sweep.sbatch_arguments)
         return SlurmTrainable(sweep.command, folder, jobs=jobs, **options)
     if (run_dir / SLURM).is_dir():
         left = LeftOpen(make_home(run_dir))

@@ -1,10 +1,10 @@
-"""What is sent to jobs and what they bring back: files of the run directory.
+"""Files of the run directory by which a search and its Slurm jobs exchange slices.
 
 A batch is what is submitted at once, as one job or as an array of jobs. Its folder has
-the name of the job, which no other has, so that a job is found again whatever happened
-to the number that Slurm gave it. For each slice there is a file, empty at first, in
-which its job leaves what has come of it. A slice whose file is gone is over: a job
-that still starts for it ends at once, and what one brings back is not looked at.
+the unique name of the job, so that a job is found again even if the number that Slurm
+gave it is lost. Each slice has a file there, in which its job notes how far it is, and
+leaves its outcome. A slice whose file is gone is over: a job that still starts for it
+ends at once.
 """
 
 from __future__ import annotations
@@ -21,222 +21,117 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.checks import is_cost
-from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts.plain_files import make_folder, open_plain
+from risingsearch.errors import SetupError
 from risingsearch.scripts.trainable import unusable
-from risingsearch.storage.files import PRIVATE, atomic_write, sync_folder
+from risingsearch.storage.files import (
+    atomic_write,
+    make_folder,
+    open_regular_file,
+    read_digested,
+    sync_folder,
+    write_digested,
+)
 
 FOLDER = "slurm"
 """In the run directory."""
 BELL = "bell"
-"""In that folder: a file whose time changes whenever a job has brought something."""
+"""In that folder: a file whose time changes when a job has left an outcome."""
 SPEC = "slices.json"
 SCRIPT = "job.sh"
 CONTENT = b'#!/bin/sh\nexec "$@"\n'
-"""Of the batch script: what runs are the arguments that sbatch passes on."""
+"""Of the batch script, which runs the arguments that sbatch passes on."""
 LONGEST_NAME = 40  # characters of the run's name in that of a job
-_WORK = re.compile(r"training-[\w.-]+", re.ASCII)
 _BATCH = re.compile(r"[\w.-]+-[0-9a-f]{16}", re.ASCII)
 
 
-class Slice(NamedTuple):
-    """A part of an arm's training: what one job does."""
+class SlurmSlice(NamedTuple):
+    """Part of an arm's training that one job does."""
 
     arm: int
-    number: int  # of the arm's slices before, whatever has come of them
+    number: int  # of the arm's earlier slices, failed ones too
     seed: int
     params: dict[str, Any]
     epoch: int  # after which it begins
-    begin: int  # of the checkpoint that it goes on from; earlier where that is lost
+    begin: int  # epoch of the checkpoint that it starts from; earlier if that is lost
     to_epoch: int
     slot: int = 0  # whose variables it gets
 
-    def is_same(self, other: Slice) -> bool:
-        """Return whether both are the same part of the same training."""
-        return self._identity == other._identity
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether a search may have written this, and nobody has changed it since."""
-        numbers = (*self._identity, self.begin, self.slot)
-        return (
-            isinstance(self.params, dict)
-            and all(type(number) is int and number >= 0 for number in numbers)
-            and self.begin <= self.epoch < self.to_epoch
-        )
-
-    @property
-    def _identity(self) -> tuple[int, ...]:
-        return self.arm, self.number, self.seed, self.epoch, self.to_epoch
+    def is_same(self, other: SlurmSlice) -> bool:
+        """Whether both are the same part of the same training."""
+        facts = [
+            (each.arm, each.number, each.seed, each.epoch, each.to_epoch)
+            for each in (self, other)
+        ]
+        return facts[0] == facts[1]
 
 
-class Outcome(NamedTuple):
-    """What a job has brought back."""
+class SliceOutcome(NamedTuple):
+    """Result of a job: what its script has reported, or why it has failed."""
 
-    seconds: float  # of the allocation, until the script was through
+    seconds: float  # of the allocation, until the script had ended
     results: list[dict[str, Any]]
     work: str = ""  # name of the folder with the checkpoint, in that of the arm
     error: str | None = None  # "ScriptError" or "SetupError"
     message: str = ""
-    startup: float | None = None  # of the seconds, before the first epoch, where known
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether a job may have written this, and nobody has changed it since."""
-        seconds = (self.seconds, 0.0 if self.startup is None else self.startup)
-        return (
-            all(is_cost(each) for each in seconds)
-            and self.error in (None, ScriptError.__name__, SetupError.__name__)
-            and isinstance(self.message, str)
-            and isinstance(self.work, str)
-            and (self.error is not None or _WORK.fullmatch(self.work) is not None)
-            and isinstance(self.results, list)
-            and all(
-                isinstance(each, dict) and type(each.get("score")) is float
-                for each in self.results
-            )
-        )
-
-    def is_of(self, part: Slice) -> bool:
-        """Return whether these can be the epochs of a slice."""
-        fewest = 0 if self.error is not None or part.begin else 1
-        return fewest <= len(self.results) <= part.to_epoch - part.begin
+    startup: float | None = None  # of the seconds, before the first epoch, if known
 
 
-class Batch:
-    """The files of what is submitted at once."""
+class SubmittedSlice(NamedTuple):
+    """Files of a slice that is submitted: the folder of its batch, and its number."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.name = folder.name
-
-    @classmethod
-    def made(
-        cls, home: Path, facts: Mapping[str, Any], slices: Sequence[Slice]
-    ) -> Batch:
-        """Write a batch, whole and on disk, into the folder of all of a run."""
-        run = re.sub(r"[^\w.-]", "_", home.parent.name, flags=re.ASCII)[:LONGEST_NAME]
-        batch = cls(home / f"{run}-{secrets.token_hex(8)}")
-        make_folder(batch.folder)
-        spec = {"facts": facts, "slices": [each._asdict() for each in slices]}
-        for number in range(len(slices)):
-            atomic_write(batch.path(number), mode=PRIVATE)
-        atomic_write(batch.folder / SCRIPT, CONTENT, mode=0o700)
-        atomic_write(batch.folder / SPEC, json.dumps(spec).encode(), mode=PRIVATE)
-        sync_folder(home)
-        return batch
-
-    def read(self) -> tuple[dict[str, Any], list[Slice]]:
-        """Return what all jobs of the batch are told, and the slice of each."""
-        spec = _read(self.folder / SPEC)
-        try:
-            slices = [Slice(**each) for each in spec["slices"]]
-            facts = dict(spec["facts"])
-            Path(facts["arms"]).resolve()
-        except (KeyError, TypeError, ValueError) as error:
-            raise _damaged(self.folder / SPEC, error) from error
-        for part in slices:
-            if not part.is_plausible:
-                raise _damaged(self.folder / SPEC, f"no search writes {part}")
-        return facts, slices
-
-    def path(self, number: int) -> Path:
-        """Return where the job of a slice leaves what has come of it."""
-        return self.folder / f"{number}.json"
-
-    def log(self, number: int | str) -> Path:
-        """Return what a job prints that is none of its script's."""
-        return self.folder / f"{number}.log"
-
-    def is_open(self, number: int) -> bool:
-        """Return whether a slice is still waited for."""
-        return self.path(number).exists()
-
-    def note_begin(self, number: int) -> None:
-        """Write down that the job of a slice has begun."""
-        self._write(number, {"host": os.uname().nodename})
-
-    def note_told(self, number: int) -> None:
-        """Write down that the job of a slice was told to end."""
-        if self.is_open(number):
-            self._write(number, {"host": os.uname().nodename, "told to end": True})
-
-    def was_told(self, number: int) -> bool:
-        """Return whether the last job of a slice was told to end."""
-        return "told to end" in self._content(number)
-
-    def has_begun(self, number: int) -> bool:
-        """Return whether the job of a slice has ever begun."""
-        return bool(self._content(number))
-
-    def leave(self, number: int, outcome: Outcome) -> None:
-        """Write what has come of a slice, unless nobody waits for it any more."""
-        if self.is_open(number):
-            self._write(number, {"outcome": outcome._asdict()})
-            ring(self.folder.parent)
-
-    def outcome(self, number: int) -> Outcome | None:
-        """Return what a job has brought back; None where nothing has come yet."""
-        found = self._content(number).get("outcome")
-        if found is None:
-            return None
-        try:
-            outcome = Outcome(**found)
-        except TypeError as error:
-            raise _damaged(self.path(number), error) from error
-        if not outcome.is_plausible:
-            raise _damaged(self.path(number), "no job writes that")
-        return outcome
-
-    def stage(self, number: int) -> str:
-        """Return in a word how far a slice has come."""
-        content = self._content(number)
-        if not content:
-            return "waiting"
-        return "back" if "outcome" in content else "training"
-
-    def close(self, number: int) -> None:
-        """Wait for a slice no more; the last one of a batch takes its files along."""
-        self.path(number).unlink(missing_ok=True)
-        with suppress(FileNotFoundError):  # another one was the last
-            if not list(self.open_numbers()):
-                shutil.rmtree(self.folder, ignore_errors=True)
-
-    def open_numbers(self) -> Iterator[int]:
-        """Yield the numbers of the slices that are waited for.
-
-        Each is asked for by its name: a list of the folder may lack a file that a job
-        replaces at that moment.
-        """
-        _, slices = self.read()
-        return (number for number in range(len(slices)) if self.is_open(number))
-
-    def _write(self, number: int, content: Mapping[str, Any]) -> None:
-        atomic_write(self.path(number), json.dumps(content).encode(), mode=PRIVATE)
-
-    def _content(self, number: int) -> dict[str, Any]:
-        try:
-            return _read(self.path(number))
-        except FileNotFoundError:
-            return {}
-
-
-class Placed(NamedTuple):
-    """Where the files of a slice are."""
-
-    batch: Batch
+    folder: Path
     number: int
 
     @property
-    def outcome(self) -> Outcome | None:
-        """What its job has brought back."""
-        return self.batch.outcome(self.number)
+    def job_name(self) -> str:
+        """Name of the job, or of the array of jobs."""
+        return self.folder.name
+
+    @property
+    def path(self) -> Path:
+        """File in which its job leaves the outcome."""
+        return self.folder / f"{self.number}.json"
+
+    @property
+    def log(self) -> Path:
+        """File of what the job prints besides its script."""
+        return self.folder / f"{self.number}.log"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the search still waits for it."""
+        return self.path.exists()
+
+    def note_begin(self) -> None:
+        """Record that its job has begun."""
+        self._write({"host": os.uname().nodename})
+
+    def note_told(self) -> None:
+        """Record that its job was told to end."""
+        if self.is_open:
+            self._write({"host": os.uname().nodename, "told to end": True})
+
+    @property
+    def was_told(self) -> bool:
+        """Whether its last job was told to end."""
+        return "told to end" in self._content()
 
     @property
     def has_begun(self) -> bool:
-        """Whether its job has ever begun."""
-        return self.batch.has_begun(self.number)
+        """Whether a job of it has ever begun."""
+        return bool(self._content())
+
+    def leave(self, outcome: SliceOutcome) -> None:
+        """Write its outcome, unless the search has stopped waiting for it."""
+        if self.is_open:
+            self._write({"outcome": outcome._asdict()})
+            ring(self.folder.parent)
+
+    @property
+    def outcome(self) -> SliceOutcome | None:
+        """Its outcome, None as long as there is none."""
+        found = self._content().get("outcome")
+        return None if found is None else SliceOutcome(**found)
 
     @property
     def has_trained(self) -> bool:
@@ -244,40 +139,92 @@ class Placed(NamedTuple):
         outcome = self.outcome
         return outcome is not None and outcome.error is None
 
-    def check(self, part: Slice, outcome: Outcome) -> None:
-        """Raise a ``SetupError`` where these cannot be the epochs of its slice."""
-        if not outcome.is_of(part):
-            n_results = len(outcome.results)
-            msg = f"{n_results} epochs came of {part.begin + 1} to {part.to_epoch}"
-            raise _damaged(self.batch.path(self.number), msg)
+    @property
+    def stage(self) -> str:
+        """How far it is, in one word."""
+        content = self._content()
+        if not content:
+            return "waiting"
+        return "back" if "outcome" in content else "training"
 
     def close(self) -> None:
-        """Wait for it no more."""
-        self.batch.close(self.number)
+        """Stop waiting for it; the last one of a batch removes the whole folder."""
+        self.path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another one was the last
+            if not open_slices(self.folder):
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _write(self, content: Mapping[str, Any]) -> None:
+        write_digested(self.path, json.dumps(content).encode())
+
+    def _content(self) -> dict[str, Any]:
+        try:
+            return _read(self.path)
+        except FileNotFoundError:
+            return {}
+
+
+def made_batch(
+    home: Path, facts: Mapping[str, Any], slices: Sequence[SlurmSlice]
+) -> list[SubmittedSlice]:
+    """Write the files of a batch, whole and on disk, into the folder of all batches."""
+    run = re.sub(r"[^\w.-]", "_", home.parent.name, flags=re.ASCII)[:LONGEST_NAME]
+    folder = home / f"{run}-{secrets.token_hex(8)}"
+    make_folder(folder)
+    submitted = [SubmittedSlice(folder, number) for number in range(len(slices))]
+    for each in submitted:
+        each._write({})
+    atomic_write(folder / SCRIPT, CONTENT, mode=0o700)
+    spec = {"facts": facts, "slices": [each._asdict() for each in slices]}
+    write_digested(folder / SPEC, json.dumps(spec).encode())
+    sync_folder(home)
+    return submitted
+
+
+def read_batch(folder: Path) -> tuple[dict[str, Any], list[SlurmSlice]]:
+    """Facts for all jobs of a batch, and its slices."""
+    spec = _read(folder / SPEC)
+    return spec["facts"], [SlurmSlice(**each) for each in spec["slices"]]
+
+
+def open_slices(folder: Path) -> list[tuple[SlurmSlice, SubmittedSlice]]:
+    """Slices of a batch that the search waits for.
+
+    Each file is tested by its name: a listing of the folder may lack one that a job
+    replaces at that moment.
+    """
+    _, slices = read_batch(folder)
+    found = [(part, SubmittedSlice(folder, i)) for i, part in enumerate(slices)]
+    return [each for each in found if each[1].is_open]
+
+
+def batches(home: Path) -> list[Path]:
+    """Folders of all batches of a run."""
+    return [path for path in sorted(home.glob("*")) if _BATCH.fullmatch(path.name)]
 
 
 class LeftOpen:
-    """The slices that an earlier process has waited for.
+    """Slices that an earlier process of the search has waited for.
 
-    They are looked for once they are asked for, when no other process writes there. A
-    batch that is not whole was never submitted, and is removed.
+    They are read when they are first asked for: then no other process writes there. A
+    batch that is incomplete was never submitted, and is removed.
     """
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     @cached_property
-    def _left(self) -> list[tuple[Slice, Placed]]:
-        return list(_found(self._home))
+    def _left(self) -> list[tuple[SlurmSlice, SubmittedSlice]]:
+        return list(_left_in(self._home))
 
     def drop_told(self, numbers: Mapping[int, int]) -> None:
-        """Drop those that the search knows, by how many it knows of each arm."""
+        """Drop those that the search has recorded: so many of each arm."""
         self._drop(
             [each for each in self._left if each[0].number < numbers[each[0].arm]]
         )
 
-    def claim(self, part: Slice) -> tuple[Slice, Placed] | None:
-        """Return what there is of a slice, and drop what else there is of its arm."""
+    def claim(self, part: SlurmSlice) -> tuple[SlurmSlice, SubmittedSlice] | None:
+        """Return the same slice as submitted before; drop the others of its arm."""
         of_arm = [each for each in self._left if each[0].arm == part.arm]
         same = [each for each in of_arm if each[0].is_same(part)][:1]
         self._drop([each for each in of_arm if each not in same])
@@ -286,90 +233,64 @@ class LeftOpen:
             return each
         return None
 
-    def _drop(self, dropped: list[tuple[Slice, Placed]]) -> None:
+    def _drop(self, dropped: list[tuple[SlurmSlice, SubmittedSlice]]) -> None:
         for each in dropped:
             self._left.remove(each)
             each[1].close()
 
 
-def _found(home: Path) -> Iterator[tuple[Slice, Placed]]:
-    for folder in sorted(home.glob("*")):
-        if not _BATCH.fullmatch(folder.name) or folder.is_symlink():
-            continue
-        batch = Batch(folder)
+def _left_in(home: Path) -> Iterator[tuple[SlurmSlice, SubmittedSlice]]:
+    for folder in batches(home):
         try:
-            facts, slices = batch.read()
+            facts, _ = read_batch(folder)
         except FileNotFoundError:
             shutil.rmtree(folder)
             continue
         has_moved = Path(facts["arms"]).parent.resolve() != home.parent.resolve()
-        for number in batch.open_numbers():
-            placed = Placed(batch, number)
-            if has_moved and not placed.has_trained:  # nor will it: it is sent there
-                placed.close()
+        for part, submitted in open_slices(folder):
+            if has_moved and not submitted.has_trained:  # its job writes elsewhere
+                submitted.close()
             else:
-                yield slices[number], placed
+                yield part, submitted
 
 
 def counted(home: Path) -> dict[str, int]:
-    """Return how many slices wait to begin, train, or are back and not recorded."""
+    """Count the slices that wait to begin, train, or are back and not recorded."""
     found: Counter[str] = Counter()
-    for folder in home.glob("*"):
-        if not _BATCH.fullmatch(folder.name) or folder.is_symlink():
-            continue
-        batch = Batch(folder)
+    for folder in batches(home):
         with suppress(FileNotFoundError):  # it has just been removed
-            found.update(map(batch.stage, batch.open_numbers()))
+            found.update(submitted.stage for _, submitted in open_slices(folder))
     return dict(found)
 
 
 def make_home(run_dir: Path) -> Path:
-    """Return the folder of all batches of a run, with its bell."""
+    """Make the folder of all batches of a run, with its bell."""
     home = run_dir.absolute() / FOLDER
     try:
         make_folder(home)
-        if not (home / BELL).exists():
-            atomic_write(home / BELL, mode=PRIVATE)
+        (home / BELL).touch(0o600)
     except OSError as error:
         raise unusable(home, error) from error
     return home
 
 
 def ring(home: Path) -> None:
-    """Say that there is something to look at."""
+    """Tell the search that there is an outcome."""
     os.utime(home / BELL)
 
 
 def rung_at(home: Path) -> int:
-    """Return when there last was something to look at.
-
-    The file is opened, because on NFS that alone asks the server.
-    """
-    descriptor = open_plain(home / BELL, os.O_RDONLY)
-    try:
-        return os.fstat(descriptor).st_mtime_ns
-    finally:
-        os.close(descriptor)
+    """Time of the last outcome. NFS asks the server because the file is opened."""
+    with open_regular_file(home / BELL) as file:
+        return os.fstat(file.fileno()).st_mtime_ns
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return what is in a file; an empty one holds nothing."""
     try:
-        with open(open_plain(path, os.O_RDONLY), "rb") as file:
-            content = file.read()
+        found: dict[str, Any] = json.loads(read_digested(path))
     except FileNotFoundError:
         raise
-    except OSError as error:
-        raise _damaged(path, error) from error
-    try:
-        found = json.loads(content or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, error) from error
-    if not isinstance(found, dict):
-        raise _damaged(path, "it is no mapping")
+    except (OSError, ValueError) as error:
+        msg = f"{path} is damaged ({error}): remove it, and resume"
+        raise SetupError(msg) from error
     return found
-
-
-def _damaged(path: Path, why: object) -> SetupError:
-    """Return what stops a search, and is no configuration's failure."""
-    return SetupError(f"{path} is damaged ({why}): remove it, and resume")

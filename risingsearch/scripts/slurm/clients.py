@@ -1,4 +1,4 @@
-"""Slurm's own commands: jobs are submitted, listed and cancelled, never by a shell."""
+"""Call sbatch, squeue and scancel, without a shell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from risingsearch.errors import SetupError
 
 LONGEST = 120.0
-"""Seconds that a command may take; the clients try for some of them themselves."""
+"""Seconds that a command may take, retries of the commands themselves included."""
 LONGEST_MESSAGE = 500  # characters
 UNREACHABLE = (
     "connect",
@@ -24,7 +24,7 @@ UNREACHABLE = (
     "timed out",
     "zero bytes",
 )
-"""What Slurm says where its controller has not answered, in words of the message."""
+"""Words in the messages of commands whose controller has not answered."""
 _FORM = "%j|%K|%i|%T|%M|%r"
 _SUBMITTED = re.compile(r"^(\d+)(?:;.*)?$", re.ASCII | re.MULTILINE)
 _MISLEADING = re.compile("SQUEUE_|SCANCEL_|SBATCH_(ARRAY_INX|WAIT)$")
@@ -63,7 +63,7 @@ def submit(script: Path, arguments: Sequence[str], command: Sequence[str]) -> st
 
 
 def listed() -> Listed:
-    """Return all jobs of this user that Slurm knows, ended ones too, in one call."""
+    """List all jobs of this user that Slurm knows, ended ones too, in one call."""
     user = f"--user={os.getuid()}"
     lines = _called(
         "squeue", "--noheader", "--array", "--states=all", user, f"--format={_FORM}"
@@ -79,7 +79,7 @@ def listed() -> Listed:
 
 
 def seconds_of(used: str) -> float:
-    """Return how long that is: days, hours, minutes and seconds as Slurm writes them.
+    """Seconds in a duration as Slurm writes it: days, hours, minutes and seconds.
 
     >>> seconds_of("0:07"), seconds_of("1-02:00:00"), seconds_of("INVALID")
     (7.0, 93600.0, 0.0)
@@ -100,7 +100,7 @@ def cancel(*arguments: str) -> None:
 
 
 def _called(program: str, *arguments: str) -> str:
-    """Return what a program prints.
+    """Run a command and return its output.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _called(program: str, *arguments: str) -> str:
     said = " ".join(done.stderr.split())
     if _is_silence(said, arguments):
         raise NoAnswerError(said)
-    reason = said[:LONGEST_MESSAGE] or f"without a word, exit {done.returncode}"
+    reason = said[:LONGEST_MESSAGE] or f"exit code {done.returncode}"
     msg = (
         f"{program} refuses ({reason}): change what launcher asks for, "
         "or workers, or take launcher: local, and run the sweep again"
@@ -149,7 +149,7 @@ def _called(program: str, *arguments: str) -> str:
 
 
 def _is_silence(said: str, arguments: Sequence[str]) -> bool:
-    """Return whether Slurm says that it could not be asked, in words of its own.
+    """Whether a message says that the controller was not reached.
 
     >>> _is_silence("Unable to contact slurm controller", ["--partition=gpu"])
     True

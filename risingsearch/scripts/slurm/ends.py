@@ -1,8 +1,7 @@
-"""Whose fault it is that a job has ended: the rule for all states of Slurm.
+"""Classify Slurm job states: machine failure (submit again) or script failure (charge).
 
-What the machine has done is no failure of a configuration: the slice is submitted
-again. What the script has done, or has taken, counts. A job that ends before it begins
-says something about all of them: after a few, the search stops.
+A job that ends before it begins is a failure of the setup: after a few, the search
+stops.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ OF_THE_SCRIPT = {
     "TIMEOUT": "it ran past its time limit: raise the time of launcher, or lower slice",
 }
 HELD = "HELD"
-"""Stands for the state of a job that Slurm keeps: its node has not started it."""
+"""State of a job that Slurm holds because its node has not started it."""
 NOT_STARTED = "launch failed requeued held"
-"""The reason that Slurm gives for that; such a job would wait for ever."""
+"""The reason that Slurm gives for that; such a job would never run."""
 FORGOTTEN = "FORGOTTEN"
-"""Stands for the state of a job that Slurm does not know, or knows no more."""
+"""State of a job that Slurm does not list."""
 MOST_STARTS = 3
 """Jobs of one slice that may end before they begin, one after the other."""
 
 
-class End(NamedTuple):
-    """How a job has ended that has brought nothing back."""
+class JobEnd(NamedTuple):
+    """How a job has ended that has left no epochs."""
 
     state: str
     reason: str
@@ -49,30 +48,30 @@ class End(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether a job in this state runs no more, and does not wait to run."""
+        """Whether a job in this state is neither running nor pending."""
         over = OF_THE_MACHINE.keys() | OF_THE_SCRIPT.keys() | {HELD}
         return self.state in over
 
     @property
     def is_of_the_machine(self) -> bool:
-        """Whether the slice is to be submitted again, and nobody is to blame."""
+        """Whether the machine has ended it: the slice is submitted again."""
         if self.state == "FAILED":  # so Slurm may call what it starts again
             return self.was_told
         return self.state == FORGOTTEN or self.state in OF_THE_MACHINE
 
     @property
     def is_of_the_start(self) -> bool:
-        """Whether the job has not come so far as to run its script."""
+        """Whether the job has ended before its script began."""
         return not self.is_of_the_machine and (self.state == HELD or not self.has_begun)
 
     @property
     def is_of_its_own(self) -> bool:
-        """Whether nothing but its script has ended the job, as far as Slurm knows."""
+        """Whether its script alone has ended the job, as far as Slurm knows."""
         return self.state in ("COMPLETED", "FAILED", FORGOTTEN)
 
     @property
-    def in_words(self) -> str:
-        """What has happened to it."""
+    def message(self) -> str:
+        """One sentence on what has happened."""
         if self.state == FORGOTTEN:
             return "Slurm knows no job of it, and it has left no result"
         if self.state == HELD:
@@ -82,12 +81,12 @@ class End(NamedTuple):
 
     @property
     def _how(self) -> str:
-        """The state, with Slurm's reason for it where it gives one."""
+        """The state, with Slurm's reason if there is one."""
         told = self.reason not in ("", "None")
         return f"{self.state} ({self.reason})" if told else self.state
 
     def failure(self, n_starts: int) -> ScriptError | SetupError | None:
-        """Return what this end means for the search; None: the slice runs again.
+        """Return the failure that this end means; None if the slice runs again.
 
         ``n_starts`` is how many jobs of the slice have now ended before they began.
         """
@@ -95,7 +94,7 @@ class End(NamedTuple):
             return None
         if not self.is_of_the_start:
             said = _last_line(self.log)
-            return ScriptError(self.in_words + (f"; it said {said!r}" if said else ""))
+            return ScriptError(self.message + (f"; it said {said!r}" if said else ""))
         if n_starts < MOST_STARTS:
             return None
         said = _last_line(self.log)

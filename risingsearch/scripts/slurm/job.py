@@ -1,4 +1,4 @@
-"""What a job of Slurm runs: one slice of one arm, on the node where it was placed.
+"""Program of a Slurm job: trains one slice of one arm on the node of the job.
 
 ``python -m risingsearch.scripts.slurm.job FOLDER NUMBER`` with the folder of the batch
 and the number of the slice, which is that of the element in an array of jobs.
@@ -20,33 +20,37 @@ import psutil
 
 from risingsearch.errors import RisingSearchError, ScriptError, SetupError
 from risingsearch.scripts import private_files
-from risingsearch.scripts.slurm.batches import Batch, Outcome, Slice
+from risingsearch.scripts.slurm.batches import (
+    SliceOutcome,
+    SlurmSlice,
+    SubmittedSlice,
+    read_batch,
+)
 from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
 
 NUMBER = "SLURM_ARRAY_TASK_ID"
 
 
 def main(folder: Path, number: int) -> None:
-    """Train a slice, and leave what has come of it."""
-    batch = Batch(folder)
-    # What runs is ended, and nothing is left.
-    signal.signal(signal.SIGTERM, lambda *_: _end(batch, number))
-    if not batch.is_open(number):
-        print("nobody waits for this slice any more")
+    """Train a slice, and leave its outcome."""
+    submitted = SubmittedSlice(folder, number)
+    # The script is ended, and no outcome is left.
+    signal.signal(signal.SIGTERM, lambda *_: _end(submitted))
+    if not submitted.is_open:
+        print("the search does not wait for this slice any more")
         return
-    before = batch.outcome(number)
-    if before is not None and before.error is None:
-        print("this slice is through: a job that was started again has nothing to do")
+    if submitted.has_trained:
+        print("this slice is trained: a job that was started again has nothing to do")
         return
-    batch.note_begin(number)
-    facts, slices = batch.read()
+    submitted.note_begin()
+    facts, slices = read_batch(folder)
     outcome = outcome_of(facts, slices[number])
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what is paid for is kept first
-    batch.leave(number, outcome)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what was trained is kept first
+    submitted.leave(outcome)
 
 
-def outcome_of(facts: dict[str, Any], part: Slice) -> Outcome:
-    """Return what comes of a slice."""
+def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
+    """Train a slice and return its outcome."""
     began = psutil.Process().create_time()
     try:
         with tempfile.TemporaryDirectory(prefix="risingsearch-") as markers:
@@ -63,11 +67,11 @@ def outcome_of(facts: dict[str, Any], part: Slice) -> Outcome:
         return _failed(began, ScriptError, f"{type(error).__name__}: {error}")
     startup = None if math.isnan(attempt.startup) else before + attempt.startup
     results, work = attempt.results, attempt.work.name
-    return Outcome(_since(began), results, work, startup=startup)
+    return SliceOutcome(_since(began), results, work, startup=startup)
 
 
 def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrainable:
-    """Return what trains here as it would beside the search."""
+    """Return a trainable that trains here as it would beside the search."""
     metric = facts["metric"]
     variables = {}
     if facts["environment"] is not None:  # the file with the values, which are secret
@@ -86,16 +90,16 @@ def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrai
     )
 
 
-def _failed(began: float, kind: type[Exception], message: str) -> Outcome:
-    return Outcome(_since(began), [], error=kind.__name__, message=message)
+def _failed(began: float, kind: type[Exception], message: str) -> SliceOutcome:
+    return SliceOutcome(_since(began), [], error=kind.__name__, message=message)
 
 
 def _since(began: float) -> float:
     return max(0.0, time.time() - began)
 
 
-def _end(batch: Batch, number: int) -> None:
-    batch.note_told(number)
+def _end(submitted: SubmittedSlice) -> None:
+    submitted.note_told()
     sys.exit("the job was told to end")
 
 

@@ -1,8 +1,8 @@
-"""All slices of a sweep that are out in Slurm: submitted together, watched together.
+"""Submit the slices of a sweep to Slurm together, and watch all of them.
 
-One thread does all of it, whatever the number of workers. It looks at one file of the
-run directory to see that some job has brought something back, and asks Slurm itself at
-most every five seconds, for all jobs at once.
+One thread does that for any number of workers. It looks at one file of the run
+directory to see that some job has left an outcome, and asks Slurm itself at most every
+five seconds, for all jobs at once.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from risingsearch.errors import SetupError
 from risingsearch.scripts.slurm import clients
 from risingsearch.scripts.slurm.batches import (
     SCRIPT,
-    Batch,
     LeftOpen,
-    Outcome,
-    Placed,
-    Slice,
+    SliceOutcome,
+    SlurmSlice,
+    SubmittedSlice,
+    made_batch,
     rung_at,
 )
 from risingsearch.scripts.slurm.clients import Element, Listed, NoAnswerError
-from risingsearch.scripts.slurm.ends import FORGOTTEN, HELD, NOT_STARTED, End
+from risingsearch.scripts.slurm.ends import FORGOTTEN, HELD, NOT_STARTED, JobEnd
 
 ASK_EVERY = 5.0
 """Seconds from one question to Slurm to the next, at least."""
@@ -37,34 +37,34 @@ LOOK_EVERY = 0.2
 GATHERING = 0.05
 """Seconds in which slices come together that are submitted at once."""
 MOST_AT_ONCE = 1000
-"""Elements of an array of jobs; Slurm allows as many unless it is told otherwise."""
+"""Elements of an array of jobs: the default limit of Slurm."""
 OFTEN_UNKNOWN = 2
-"""Answers in a row that do not know a job, after which it is taken for forgotten."""
+"""Answers in a row without a job, after which it counts as forgotten."""
 LAGGING = 60.0
-"""Seconds for which a result may still not be seen, on a slow file system, of a job
-that has ended well."""
+"""Seconds after the end of a successful job for which a slow file system may not show
+its outcome yet."""
 
 
 @dataclass
 class _Awaited:
-    """A slice that somebody waits for."""
+    """A slice that a worker waits for."""
 
-    part: Slice
-    placed: Placed | None = None  # once its files are written
+    part: SlurmSlice
+    submitted: SubmittedSlice | None = None  # once its files are written
     job_id: str = ""  # until Slurm has taken it
     n_unknown: int = 0  # of the last answers
     ended_at: float | None = None
     has_ended: threading.Event = field(default_factory=threading.Event)
-    end: Outcome | End | BaseException | None = None
+    end: SliceOutcome | JobEnd | BaseException | None = None
 
-    def over(self, end: Outcome | End | BaseException) -> None:
-        """Let whoever waits go on."""
+    def over(self, end: SliceOutcome | JobEnd | BaseException) -> None:
+        """Wake the worker that waits."""
         self.end = end
         self.has_ended.set()
 
 
-class Jobs:
-    """The slices that are out, and those that an earlier process has left there."""
+class SlurmJobs:
+    """The submitted slices, and those that an earlier process has left."""
 
     def __init__(
         self, home: Path, facts: Mapping[str, Any], arguments: Sequence[str]
@@ -88,8 +88,10 @@ class Jobs:
         self._asked_at = -ASK_EVERY
         self._silent = False
 
-    def run(self, part: Slice) -> tuple[Slice, Placed, Outcome | End]:
-        """Return what has come of a slice, once its job is over.
+    def run(
+        self, part: SlurmSlice
+    ) -> tuple[SlurmSlice, SubmittedSlice, SliceOutcome | JobEnd]:
+        """Wait for the job of a slice, and return its outcome or its end.
 
         It is submitted, unless an earlier process has done so; then the slice returned
         is the one that was submitted.
@@ -109,13 +111,13 @@ class Jobs:
         assert awaited.end is not None
         if isinstance(awaited.end, BaseException):
             raise awaited.end
-        assert awaited.placed is not None
-        return awaited.part, awaited.placed, awaited.end
+        assert awaited.submitted is not None
+        return awaited.part, awaited.submitted, awaited.end
 
     def close(self) -> None:
-        """Wait no more. Jobs that wait to run are cancelled, those that run go on.
+        """Stop waiting: cancel the jobs that are pending, and let the others run.
 
-        What these bring back is there for the next process.
+        Their outcomes are there for the next process.
         """
         with self._lock:
             self._is_closed = True
@@ -125,14 +127,14 @@ class Jobs:
         self._let_go(_closed())
 
     def _let_go(self, error: BaseException) -> None:
-        """Let all that wait go on with an error, and leave the jobs to themselves."""
+        """Raise an error in all workers that wait, and leave running jobs alone."""
         with self._lock:
             awaited, self._awaited = self._awaited, []
             self._is_watching = False
         for each in awaited:
             each.over(error)
-        if out := [each for each in awaited if each.placed is not None]:
-            _cancel_waiting(each.placed.batch.name for each in out if each.placed)
+        if out := [each for each in awaited if each.submitted is not None]:
+            _cancel_waiting(each.submitted.job_name for each in out if each.submitted)
             _leave_running(out)
 
     def _watch(self) -> None:
@@ -144,7 +146,7 @@ class Jobs:
                     self._note_silence(error)
         except (OSError, SetupError) as error:
             self._let_go(error)
-        except BaseException as error:  # whatever it is, no configuration is to blame
+        except BaseException as error:  # no configuration is to blame
             why = f"{type(error).__name__}: {error}"
             unwatched = SetupError(f"the jobs of Slurm cannot be watched ({why})")
             unwatched.__cause__ = error
@@ -160,7 +162,7 @@ class Jobs:
             self._compare(listed)
 
     def _has_work(self) -> bool:
-        """Wait for the next look; return False once nobody waits any more."""
+        """Wait for the next look; return False when this is closed."""
         with self._lock:
             if not self._awaited:
                 self._lock.wait_for(lambda: self._is_closed or self._awaited)
@@ -171,7 +173,7 @@ class Jobs:
             return not self._is_closed
 
     def _new(self) -> list[_Awaited]:
-        return [each for each in self._awaited if each.placed is None]
+        return [each for each in self._awaited if each.submitted is None]
 
     def _submit_new(self) -> None:
         with self._lock:
@@ -182,26 +184,27 @@ class Jobs:
     def _submit(self, together: Sequence[_Awaited]) -> None:
         """Submit slices as one job, or as an array of jobs.
 
-        Their files come first: whatever happens to the answer, the name of their folder
+        Their files come first: even if the answer is lost, the name of their folder
         tells whether Slurm has the job.
         """
         parts = [each.part for each in together]
-        batch = Batch.made(self._home, self._facts, parts)
-        for number, each in enumerate(together):
-            each.placed = Placed(batch, number)
+        submitted = made_batch(self._home, self._facts, parts)
+        for each, files in zip(together, submitted, strict=True):
+            each.submitted = files
+        folder = submitted[0].folder
         command = [sys.executable, "-P", "-m", "risingsearch.scripts.slurm.job"]
-        command.append(str(batch.folder))
+        command.append(str(folder))
         several = ["--array", f"0-{len(parts) - 1}"]
         if len(parts) == 1:
             several = []
             command.append("0")
         try:
             job_id = clients.submit(
-                batch.folder / SCRIPT,
+                folder / SCRIPT,
                 [
-                    f"--job-name={batch.name}",
+                    f"--job-name={folder.name}",
                     f"--chdir={self._facts['cwd']}",
-                    f"--output={_pattern(batch, '%a' if several else '0')}",
+                    f"--output={_pattern(folder, '%a' if several else '0')}",
                     "--open-mode=append",
                     *several,
                     *self._arguments,
@@ -212,15 +215,16 @@ class Jobs:
             self._note_silence(error)
             return
         except SetupError:
-            for number, each in enumerate(together):
-                batch.close(number)
-                each.placed = None  # Slurm has not taken it
+            for each in together:
+                assert each.submitted is not None
+                each.submitted.close()
+                each.submitted = None  # Slurm has not taken it
             raise
         for number, each in enumerate(together):
             each.job_id = f"{job_id}_{number}" if several else job_id
 
     def _ask(self) -> Listed | None:
-        """Return what Slurm says of all jobs; None where it is not asked or silent."""
+        """List all jobs of Slurm; None if it is not asked now, or does not answer."""
         if time.monotonic() < self._asked_at + ASK_EVERY:
             return None
         try:
@@ -244,27 +248,31 @@ class Jobs:
         return has_rung
 
     def _take_in(self) -> None:
-        """Take in what has trained well; of a failure Slurm is asked first."""
+        """End the slices that have trained well; about failures Slurm is asked."""
 
-        def outcome_of(placed: Placed, each: _Awaited) -> Outcome | None:
-            outcome = placed.outcome
+        def outcome_of(
+            submitted: SubmittedSlice, each: _Awaited
+        ) -> SliceOutcome | None:
+            outcome = submitted.outcome
             return outcome if outcome and outcome.error is None else None
 
         self._end_those(outcome_of)
 
     def _compare(self, listed: Listed) -> None:
-        """See which jobs are over that have brought no epochs back.
+        """End the slices whose jobs are over without epochs.
 
-        A script that is killed along with its job has failed for whoever looks at it
-        alone: what counts is how the job has ended.
+        A script that is killed along with its job looks like a failure: the end of the
+        job decides.
         """
 
-        def end_of(placed: Placed, each: _Awaited) -> Outcome | End | None:
-            outcome = placed.outcome
+        def end_of(
+            submitted: SubmittedSlice, each: _Awaited
+        ) -> SliceOutcome | JobEnd | None:
+            outcome = submitted.outcome
             if outcome is not None and outcome.error is None:
                 return outcome
-            element = listed.get((placed.batch.name, placed.number))
-            end = self._end_of(placed, each, element)
+            element = listed.get((submitted.job_name, submitted.number))
+            end = self._end_of(submitted, each, element)
             if end is not None and outcome is not None and end.is_of_its_own:
                 return outcome
             is_late = time.monotonic() - (each.ended_at or 0.0) > LAGGING
@@ -273,48 +281,47 @@ class Jobs:
         self._end_those(end_of)
 
     def _end_of(
-        self, placed: Placed, each: _Awaited, element: Element | None
-    ) -> End | None:
-        """Return how a job has ended; None where it may not have."""
-        has_begun = placed.batch.has_begun(placed.number)
-        log = placed.batch.log(placed.number)
+        self, submitted: SubmittedSlice, each: _Awaited, element: Element | None
+    ) -> JobEnd | None:
+        """Return how a job has ended; None if it may still run."""
+        has_begun = submitted.has_begun
+        log = submitted.log
         if element is None:
             each.n_unknown += 1
             if each.n_unknown < OFTEN_UNKNOWN:
                 return None
-            return End(FORGOTTEN, "", each.job_id, 0.0, has_begun, log)
+            return JobEnd(FORGOTTEN, "", each.job_id, 0.0, has_begun, log)
         each.n_unknown = 0
         job_id, state, seconds, reason = element
         each.job_id = job_id
         if reason.replace("_", " ") == NOT_STARTED:
             state = HELD
-            clients.cancel(f"--jobname={placed.batch.name}", job_id)
-        was_told = placed.batch.was_told(placed.number)
-        end = End(state, reason, job_id, seconds, has_begun, log, was_told)
+            clients.cancel(f"--jobname={submitted.job_name}", job_id)
+        was_told = submitted.was_told
+        end = JobEnd(state, reason, job_id, seconds, has_begun, log, was_told)
         if not end.is_over:
             return None
         each.ended_at = each.ended_at or time.monotonic()
         return end
 
     def _end_those(
-        self, end_of: Callable[[Placed, _Awaited], Outcome | End | None]
+        self, end_of: Callable[[SubmittedSlice, _Awaited], SliceOutcome | JobEnd | None]
     ) -> None:
-        """Let those go on whose slices have ended."""
+        """Wake the workers whose slices have ended."""
         with self._lock:
-            out = [each for each in self._awaited if each.placed is not None]
+            out = [each for each in self._awaited if each.submitted is not None]
         for each in out:
-            assert each.placed is not None
-            end = end_of(each.placed, each)
+            assert each.submitted is not None
+            end = end_of(each.submitted, each)
             if end is not None:
                 with self._lock:
                     self._awaited.remove(each)
                 each.over(end)
 
 
-def _pattern(batch: Batch, number: str) -> str:
-    """Return where a job's log is, as sbatch reads it: a % in a path stands twice."""
-    folder = str(batch.folder).replace("%", "%%")
-    return f"{folder}/{batch.log(number).name}"
+def _pattern(folder: Path, number: str) -> str:
+    """Path of a job's log, as sbatch reads it: a % in a path is doubled."""
+    return f"{str(folder).replace('%', '%%')}/{number}.log"
 
 
 def _cancel_waiting(names: Iterable[str]) -> None:
@@ -330,26 +337,26 @@ def _cancel_waiting(names: Iterable[str]) -> None:
 
 
 def _leave_running(out: Iterable[_Awaited]) -> None:
-    """Say which jobs go on; one that has not begun has nothing to do any more."""
+    """Name the jobs that still run, and close the slices that have not begun."""
     running = []
     for each in out:
-        assert each.placed is not None
-        if not _may_have_begun(each.placed):
-            each.placed.close()
+        assert each.submitted is not None
+        if not _may_have_begun(each.submitted):
+            each.submitted.close()
         elif each.job_id:
             running.append(each.job_id)
     if not running:
         return
     msg = (
-        f"jobs of Slurm that have begun go on to the end of their slices, and the next "
-        f"run takes them in; to end them as well: scancel {' '.join(sorted(running))}"
+        f"jobs of Slurm that have begun train their slices to the end, and the next "
+        f"run records them; to end them as well: scancel {' '.join(sorted(running))}"
     )
     print(f"risingsearch: {msg}", file=sys.stderr)
 
 
-def _may_have_begun(placed: Placed) -> bool:
+def _may_have_begun(submitted: SubmittedSlice) -> bool:
     try:
-        return placed.has_begun
+        return submitted.has_begun
     except SetupError:  # its file is damaged, which is why the search ends
         return True
 

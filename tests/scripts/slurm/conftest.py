@@ -9,10 +9,15 @@ from pathlib import Path
 import pytest
 
 from risingsearch.scripts.slurm import jobs as jobs_module
-from risingsearch.scripts.slurm.batches import Batch, Outcome, make_home
+from risingsearch.scripts.slurm.batches import (
+    SliceOutcome,
+    SubmittedSlice,
+    make_home,
+    read_batch,
+)
 from risingsearch.scripts.slurm.clients import Element, NoAnswerError
 from risingsearch.scripts.slurm.job import outcome_of
-from risingsearch.scripts.slurm.jobs import Jobs
+from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.slurm.trainable import SlurmTrainable, facts_of
 
 SCRIPT = """
@@ -44,37 +49,39 @@ class PretendedSlurm:
         self.has_submitted = threading.Event()
 
     def submit(self, script, arguments, command):
-        batch = Batch(Path(command[4]))
-        facts, parts = batch.read()
+        folder = Path(command[4])
+        facts, parts = read_batch(folder)
         self.submitted.append(len(parts))
         answers = True
         for number, part in enumerate(parts):
             fate = self.fates.pop(0) if self.fates else None
             answers &= fate not in ("unanswered", "lost")
             if fate != "lost":
-                self._meet(fate, batch, number, facts, part)
+                self._meet(fate, SubmittedSlice(folder, number), facts, part)
         self.has_submitted.set()
         if not answers:
             raise NoAnswerError("timed out")
         return str(len(self.submitted))
 
-    def _meet(self, fate, batch, number, facts, part):
+    def _meet(self, fate, submitted, facts, part):
         state = "COMPLETED" if fate in (None, "unanswered") else fate
         how = ""
         if isinstance(state, tuple):
             state, how = state
         if how != "early" and state != "PENDING":
-            batch.note_begin(number)
+            submitted.note_begin()
         if how == "told":
-            batch.note_told(number)
+            submitted.note_told()
         if how == "killed":
-            batch.leave(number, Outcome(1.0, [], "", "ScriptError", "killed by 15"))
+            submitted.leave(SliceOutcome(1.0, [], "", "ScriptError", "killed by 15"))
         if state == "COMPLETED":
-            batch.leave(number, outcome_of(facts, part))
+            submitted.leave(outcome_of(facts, part))
         job_id, reason = str(len(self.submitted)), "None"
         if how == "held":
             reason = "launch failed requeued held"
-        self.listing[batch.name, number] = Element(job_id, state, 7.0, reason)
+        self.listing[submitted.job_name, submitted.number] = Element(
+            job_id, state, 7.0, reason
+        )
 
     def listed(self):
         return dict(self.listing)
@@ -112,7 +119,7 @@ def training(tmp_path):
         } | options
         arms = tmp_path / "run" / "arms"
         facts = json.loads(json.dumps(facts_of(options, command, arms, None)))
-        jobs = Jobs(make_home(tmp_path / "run"), facts, [])
+        jobs = SlurmJobs(make_home(tmp_path / "run"), facts, [])
         own = SlurmTrainable(command, arms, jobs=jobs, slots=[{}] * workers, **options)
         own.arms |= {70 + arm: arm for arm in range(workers)}
         made.append(own)

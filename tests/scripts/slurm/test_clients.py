@@ -77,7 +77,7 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path, monkeypatch):
 
 def test_a_refusal_without_a_word_is_told_by_its_exit_status(program, tmp_path):
     program("sbatch", "exit 9")
-    with pytest.raises(SetupError, match="without a word, exit 9"):
+    with pytest.raises(SetupError, match="exit code 9"):
         clients.submit(tmp_path / "job.sh", [], ["true"])
 
 

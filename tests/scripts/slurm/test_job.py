@@ -1,6 +1,5 @@
-"""What a job does where nobody waits for it, or where it was started twice."""
+"""The program of a job: also if no search waits for it, or if it is started twice."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -8,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from risingsearch.scripts.slurm.batches import Batch, Slice, make_home, rung_at
+from risingsearch.scripts.slurm.batches import (
+    SlurmSlice,
+    made_batch,
+    make_home,
+    read_batch,
+    rung_at,
+)
 from risingsearch.scripts.slurm.trainable import facts_of
 
 SCRIPT = """
@@ -21,8 +26,8 @@ while pathlib.Path("hang").exists():
 
 
 @pytest.fixture
-def batch(tmp_path):
-    """Return a batch of one slice, as it is before it is submitted."""
+def submitted(tmp_path):
+    """Return the only slice of a submitted, as it is before it is submitted."""
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "run" / "arms" / "arm-000004").mkdir(parents=True)
     options = {
@@ -34,55 +39,57 @@ def batch(tmp_path):
     }
     command = [sys.executable, "train.py"]
     facts = facts_of(options, command, tmp_path / "run" / "arms", None)
-    part = Slice(4, 0, 77, {"lr": 0.1}, 0, 0, 1)
-    return Batch.made(make_home(tmp_path / "run"), facts, [part])
+    part = SlurmSlice(4, 0, 77, {"lr": 0.1}, 0, 0, 1)
+    return made_batch(make_home(tmp_path / "run"), facts, [part])[0]
 
 
-def command_of(batch):
+def command_of(submitted):
     module = "risingsearch.scripts.slurm.job"
-    return [sys.executable, "-P", "-m", module, str(batch.folder), "0"]
+    return [sys.executable, "-P", "-m", module, str(submitted.folder), "0"]
 
 
-def started(batch):
-    done = subprocess.run(command_of(batch), capture_output=True, text=True, check=True)
+def started(submitted):
+    done = subprocess.run(
+        command_of(submitted), capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
-def test_it_leaves_what_the_script_has_reported_and_rings(batch, tmp_path):
-    before = rung_at(batch.folder.parent)
-    started(batch)
-    outcome = batch.outcome(0)
+def test_it_leaves_what_the_script_has_reported_and_rings(submitted, tmp_path):
+    before = rung_at(submitted.folder.parent)
+    started(submitted)
+    outcome = submitted.outcome
     assert outcome.results == [{"score": 0.5, "key": None}]
     assert 0.0 < outcome.seconds < 3600.0
     assert (tmp_path / "run" / "arms" / "arm-000004" / outcome.work).is_dir()
-    assert rung_at(batch.folder.parent) != before
+    assert rung_at(submitted.folder.parent) != before
 
 
-def test_started_again_once_it_is_through_it_trains_nothing(batch, tmp_path):
-    started(batch)
-    assert "this slice is through" in started(batch)
+def test_started_again_once_it_is_through_it_trains_nothing(submitted, tmp_path):
+    started(submitted)
+    assert "this slice is trained" in started(submitted)
     assert (tmp_path / "trained").read_text() == "x"
 
 
-def test_where_nobody_waits_it_trains_nothing(batch, tmp_path):
-    folder = batch.folder
-    batch.close(0)
+def test_that_is_not_waited_for_it_trains_nothing(submitted, tmp_path):
+    folder = submitted.folder
+    submitted.close()
     assert not folder.exists()
-    assert "nobody waits" in started(batch)
+    assert "does not wait for this slice" in started(submitted)
     assert not (tmp_path / "trained").exists()
 
 
-def test_what_nobody_waits_for_is_not_left(batch):
-    spec = batch.read()
-    batch.path(0).unlink()
-    batch.leave(0, None)
-    assert not batch.path(0).exists()
-    assert batch.read() == spec
+def test_an_outcome_that_is_not_waited_for_is_not_left(submitted):
+    spec = read_batch(submitted.folder)
+    submitted.path.unlink()
+    submitted.leave(None)
+    assert not submitted.path.exists()
+    assert read_batch(submitted.folder) == spec
 
 
-def test_told_to_end_it_ends_the_script_and_leaves_nothing(batch, tmp_path):
+def test_told_to_end_it_ends_the_script_and_leaves_nothing(submitted, tmp_path):
     (tmp_path / "hang").touch()
-    job = subprocess.Popen(command_of(batch), stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(command_of(submitted), stderr=subprocess.DEVNULL)
     marker = None
     while marker is None:
         assert job.poll() is None
@@ -93,28 +100,28 @@ def test_told_to_end_it_ends_the_script_and_leaves_nothing(batch, tmp_path):
     job.send_signal(signal.SIGTERM)
     assert job.wait() != 0
     assert not Path(f"/proc/{script}").exists()
-    assert batch.outcome(0) is None
-    assert batch.has_begun(0)
-    assert batch.was_told(0)
+    assert submitted.outcome is None
+    assert submitted.has_begun
+    assert submitted.was_told
 
 
-def test_secret_variables_come_from_the_private_file(batch, tmp_path):
+def test_secret_variables_come_from_the_private_file(submitted, tmp_path):
     from risingsearch.scripts import environment
 
     values = [{"KEY": "first"}, {"KEY": "second"}]
     environment.save(tmp_path / "run", values, "salt")
-    facts, [part] = batch.read()
+    facts, [part] = read_batch(submitted.folder)
     facts["environment"] = str(tmp_path / "run" / environment.FILE)
-    own = Batch.made(batch.folder.parent, facts, [part._replace(slot=1)])
-    assert "second" not in (own.folder / "slices.json").read_text()
+    [own] = made_batch(submitted.folder.parent, facts, [part._replace(slot=1)])
+    assert b"second" not in (own.folder / "slices.json").read_bytes()
     started(own)
-    assert own.outcome(0).results[0]["key"] == "second"
+    assert own.outcome.results[0]["key"] == "second"
 
 
-def test_a_script_that_fails_is_an_outcome(batch, tmp_path):
+def test_a_script_that_fails_is_an_outcome(submitted, tmp_path):
     (tmp_path / "train.py").write_text("raise SystemExit(3)")
-    started(batch)
-    outcome = batch.outcome(0)
+    started(submitted)
+    outcome = submitted.outcome
     assert outcome.error == "ScriptError"
     assert "ended with exit code 3" in outcome.message
-    assert json.loads(batch.path(0).read_text())["outcome"]["results"] == []
+    assert outcome.results == []

@@ -10,7 +10,12 @@ import pytest
 from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts import trainable
 from risingsearch.scripts.slurm import jobs as jobs_module
-from risingsearch.scripts.slurm.batches import FOLDER, Batch, LeftOpen
+from risingsearch.scripts.slurm.batches import (
+    FOLDER,
+    LeftOpen,
+    SubmittedSlice,
+    read_batch,
+)
 from risingsearch.scripts.slurm.job import outcome_of
 from risingsearch.scripts.slurm.trainable import AfterSlurm
 from risingsearch.search.trainable import _Clock
@@ -55,14 +60,14 @@ def test_slices_that_start_together_are_an_array_of_jobs(training, pretended):
         return own.train_epochs(run, 1)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as threads:
-        patch.setattr(jobs_module.Jobs, "_submit_new", _once(3))
+        patch.setattr(jobs_module.SlurmJobs, "_submit_new", _once(3))
         assert [scores(found) for found in threads.map(train, runs)] == [[0.1]] * 3
     assert pretended.submitted == [3]
 
 
 def _once(wanted):
     """Return the method, which waits until so many slices are there."""
-    submit_new = jobs_module.Jobs._submit_new
+    submit_new = jobs_module.SlurmJobs._submit_new
 
     def method(self):
         if len(self._new()) in (0, wanted):
@@ -203,9 +208,9 @@ def test_a_job_that_runs_on_is_waited_for_by_the_next_process(
 
 
 def _bring_back(own, name, number):
-    batch = Batch(own._jobs._home / name)
-    facts, parts = batch.read()
-    batch.leave(number, outcome_of(facts, parts[number]))
+    folder = own._jobs._home / name
+    facts, parts = read_batch(folder)
+    SubmittedSlice(folder, number).leave(outcome_of(facts, parts[number]))
 
 
 def test_what_a_job_has_brought_meanwhile_is_taken_in(training, pretended):
@@ -320,7 +325,7 @@ def test_a_damaged_result_ends_the_search_with_that_error_alone(
 
     def damaged(script, arguments, command):
         number = submit(script, arguments, command)
-        Batch(Path(command[4])).path(0).write_text('{"outcome": {"seco')
+        SubmittedSlice(Path(command[4]), 0).path.write_text('{"outcome": {"seco')
         return number
 
     own = training()
