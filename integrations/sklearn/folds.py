@@ -74,10 +74,10 @@ class Folds:
     metric: str | None  # which of several schedules
     steps_per_epoch: int  # passes, trees or boosting rounds
     seeded: bool  # give every random_state that is None a seed of the arm's own
-    transformer_seed: int  # of a pipeline's transformers that have none, in all arms
     train_scores: bool  # score the training rows too
     fit_params: dict[str, Any]  # metadata, sliced by rows for every fold
     score_params: dict[str, Any]
+    transformer_seed: int = 0  # of a pipeline's transformers that have none
     resource: Resource | None = None  # of which every epoch has more, trained anew
     # scikit-learn's configuration, which new threads and processes do not inherit
     config: dict[str, Any] = field(default_factory=get_config)

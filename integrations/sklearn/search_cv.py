@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from copy import copy, deepcopy
 from pathlib import Path
@@ -10,55 +9,33 @@ from typing import Any, ClassVar
 
 import joblib
 import numpy as np
-from sklearn import get_config
-from sklearn.base import _fit_context, clone, is_classifier, is_regressor
+from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import _check_method_params, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from risingsearch.budget import Budget, budget_within
+from risingsearch.budget import Budget
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, SearchFailedError
-from risingsearch.integrations.sklearn.arguments import (
-    check_measured,
-    check_rows,
-    check_steps,
-    explaining_names,
-)
+from risingsearch.integrations.sklearn import preparation
 from risingsearch.integrations.sklearn.callbacks import FitTasks
-from risingsearch.integrations.sklearn.candidates import (
-    check_trainable,
-    draw_candidates,
-)
-from risingsearch.integrations.sklearn.epoch_methods import (
-    epochs_in_full,
-    routing_callee,
-)
-from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
-from risingsearch.integrations.sklearn.identity import identity_of
-from risingsearch.integrations.sklearn.resources import Resource, resource_of
+from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.results import cv_results, warn_of_failures
 from risingsearch.integrations.sklearn.scoring import metric_name, scheduling_metric
-from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.plotting.notebook import search_html
-from risingsearch.scheduling.policy_choice import (
-    budgeted_epochs,
-    recommended_candidates,
-)
-from risingsearch.search.enqueued import checked_enqueue, with_enqueued
 from risingsearch.search.results import SearchResult
 
 
 class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     """Search hyperparameters by giving every epoch to the model that uses it best.
 
-    Where ``RandomizedSearchCV`` trains every configuration in full and the halving
-    searches drop most of them for good, this search trains all of them a little, pauses
-    them, and spends what is left of the budget where the learning curves point
-    highest. A paused model keeps its weights: the search trains no epoch twice.
+    ``RandomizedSearchCV`` trains every configuration in full, and the halving searches
+    drop most of them for good. This search trains all of them a little, pauses them,
+    and spends the rest of the budget on the most promising learning curves. A paused
+    model keeps its weights: no epoch is trained twice.
 
     Parameters
     ----------
@@ -71,32 +48,31 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         with Optuna's distributions, or a ``ConfigurationSpace``; or a list of such
         spaces and of configurations with their values.
     policy : str, callable or policy, default="auto"
-        Who trains next; see ``risingsearch.list_policies``. ``"auto"`` is the default
-        for tuning, ``trusted-damped-slope``; where there are more candidates than the
-        budget opens, a model of what was seen proposes every second one.
+        Decides which configuration trains next; see ``risingsearch.list_policies``.
+        ``"auto"`` is the default for tuning, ``trusted-damped-slope``; if there are
+        more candidates than the budget opens, a model of the scores so far proposes
+        every second one.
     budget : int, str or Budget, optional
         Epochs over all configurations, at least one per candidate unless there is a
-        ``prior``; or a time, as text or as a ``Budget``: "8h" of training, "8wall-h" by
-        the clock. An epoch trains and scores every fold once. It may be left out where
-        there is a ``timeout``.
+        ``prior``; or a time, as text or as a ``Budget``: "8h" of training, "8wall-h" of
+        wall-clock time. An epoch trains and scores every fold once. Optional if there
+        is a ``timeout``.
     timeout : float, optional
-        Seconds by the clock for the whole ``fit``, with the refit, whatever ``n_jobs``.
-        With a ``budget`` too, what is used up first ends the search.
+        Wall-clock seconds for the whole ``fit``, with the refit, for any ``n_jobs``.
+        With a ``budget`` too, the one that is used up first ends the search.
     n_candidates : int or "auto", default="auto"
         Configurations drawn from the space; ``"auto"`` follows the policy's rule (with
         ``policy="auto"`` one per epoch of the budget, of which under a half are
-        opened; 500 where the budget is time). Configurations in a list are all taken.
+        opened; 500 if the budget is time). Configurations in a list are all taken.
     max_epochs : int, optional
-        Epochs one configuration can use at most; by default the whole budget. Where
-        that is time, what a full training takes: 100 passes over the rows, or all
-        trees or rounds of an ensemble. With a ``resource`` 5.
+        Epochs one configuration can use at most; by default the whole budget. If that
+        is time, those of a full training: 100 passes over the rows, or all trees or
+        rounds of an ensemble. With a ``resource`` 5.
     policy_params : dict, optional
         Parameters of the policy.
-    objective : {"best", "sum"}, default="best"
-        What ``policy="auto"`` aims at.
     scoring : str, callable, list, tuple or dict, optional
         As in ``GridSearchCV``. With several metrics ``refit`` names the one that
-        schedules and decides; where it is False or a callable, the first one schedules.
+        schedules and decides; if it is False or a callable, the first one schedules.
     cv : int, float, splitter or iterable, optional
         As in ``GridSearchCV``; a float between 0 and 1 holds out that share of the
         rows once. The splits are made once and serve every epoch.
@@ -107,17 +83,18 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         With several metrics, the name of one (and then trained afresh). A callable maps
         ``cv_results_`` to the index to train afresh. ``False`` trains nothing.
     n_jobs : int, optional
-        Processes that train at the same time; -1 for all processors. The result is the
-        same on every run with the same ``n_jobs``. With an ``executor``, how many of
-        its workers to use.
+        Processes that train at the same time; -1 for all processors. With an
+        ``executor``, how many of its workers to use.
+    deterministic : bool, default=False
+        Whether every run with the same ``n_jobs`` gives the same result, whichever
+        epoch ends first; see ``Scheduler``. A process may then wait for a slower one.
     executor : concurrent.futures.Executor, optional
-        Where to train instead; it is not shut down. Workers never wait, so the run
-        depends on their speed. The data travel with every job, but once to each worker
-        of a Dask cluster (``client.get_executor()``).
+        Where to train instead; it is not shut down. The data travel with every job, but
+        once to each worker of a Dask cluster (``client.get_executor()``).
     error_score : "raise" or float, default=nan
-        What a failed epoch or a score that is not finite counts as; the configuration
-        is retired and the search goes on. NaN stands for the worst score so far.
-        "raise" stops the search. ``cv_results_`` has it where there is no score.
+        Score of an epoch that fails or is not finite; the configuration is retired and
+        the search continues. NaN stands for the worst score so far. "raise" stops the
+        search. It is in ``cv_results_`` for a configuration without a score.
     random_state : int, RandomState or None
         Seed of the candidates, of the search, and of every ``random_state`` parameter
         of the estimator that is None.
@@ -125,42 +102,44 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         From 1 on, one live line on a terminal or a bar in a notebook; elsewhere, such
         as in a log file, a line every tenth of the budget or every minute (needs tqdm).
     return_train_score : bool, default=False
-        Score the training rows too, at the cost of the time that takes.
+        Score the training rows too, which takes time.
     steps_per_epoch : int, default=1
         Passes over the training rows, trees or boosting rounds in an epoch.
     resource : "n_samples" or str, optional
         What epochs have more and more of, for estimators that cannot be trained
         further: training rows, or the value of an integer parameter, such as
-        "clf__max_iter". Epoch ``k`` of ``max_epochs`` trains anew on a half of what the
+        "clf__max_iter". Epoch ``k`` of ``max_epochs`` trains anew on half of what the
         next one has, the last on all. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
     run_dir : path, optional
-        Directory that keeps the search: after a crash the same call of ``fit`` goes on
-        from there, and with other arguments or data it refuses. ``random_state`` must
-        be an int. The models are unpickled, which can run any code: a directory that
-        another user owns, or that everybody may write to, is refused.
+        Directory that keeps the search: after a crash the same call of ``fit`` resumes
+        it; with other arguments or data it is an error. ``random_state`` must be an
+        int. The models are unpickled, which can run any code: a directory that belongs
+        to another user, or that everybody can write to, is refused.
     checkpoints : str, optional
         URL of an object store for the checkpoints of ``run_dir``, such as
         "s3://bucket/runs/first"; see ``RisingSearch``.
     prior : Prior, source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``. A
         fitted search, this one's or scikit-learn's, is one. They are read in ``fit``; a
-        search that is in ``run_dir`` goes on with those that it was begun with.
-    callbacks : list of Callback or callable, optional
-        As in ``RisingSearch``: they hear of every epoch, whatever release of
-        scikit-learn this is. Clones share them.
+        search in ``run_dir`` resumes with those that it began with.
+    callbacks : sequence of Callback or callable, default=()
+        As in ``RisingSearch``: called for every epoch, with any release of
+        scikit-learn. Clones share them.
     min_epochs : int, default=1
-        Epochs of a configuration before it is judged: one that is opened trains for so
-        many before the policy turns away from it. For curves that bloom late.
+        Epochs that every opened configuration trains before the policy may turn away
+        from it. For learning curves that rise late.
+    epochs_per_job : int, optional
+        Epochs that a job trains; by default the policy decides.
     patience : int, optional
         Epochs of the whole search without a new best score after which it ends.
     target_score : float, optional
         The search ends once its best score is as good. ``stop_reason_`` says which of
         the two ended it, and how much of the budget is left.
-    enqueue : list of dict, optional
+    enqueue : list of dict, default=()
         Known configurations, opened first and in this order; they join the candidates
         unless they are among them. Their values may lie outside the space, their
-        parameters not; what they lack keeps the estimator's value.
+        parameters not; parameters that they lack keep the estimator's value.
     max_failures : int, default=0
         Failures after which a configuration is still retried.
 
@@ -184,9 +163,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     curves_ : dict of int to ndarray
         The scores of every candidate that was opened, epoch by epoch.
     n_epochs_ : int
-        Epochs that the search trained, counted by the calls made: one is a pass of
-        every fold, and the refit is not in it. ``scheduler_.n_epochs`` is what was
-        charged to the budget: more, where a failure cost epochs that nobody trained.
+        Epochs charged to the budget; one is a pass of every fold. The refit is not in
+        it.
+    n_calls_ : int
+        Epochs that were trained: fewer than charged if a failure cost epochs that never
+        began.
     n_candidates_, n_splits_ : int
         Number of candidates and of splits.
     scheduler_ : Scheduler
@@ -196,7 +177,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     trust_in_prior_ : dict of str to float
         How far each earlier search is trusted in the end, from 0 to 1.
     opened_by_prior_ : list of int
-        The candidates that were opened for what earlier searches say.
+        The candidates that earlier searches recommended.
     scorer_, multimetric_, refit_time_, n_features_in_, feature_names_in_, classes_
         As in ``GridSearchCV``.
 
@@ -230,7 +211,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
     } | {"return_train_score": ["boolean"]}
 
-    @explaining_names
+    @preparation.explaining_names
     def __init__(
         self,
         estimator: Any,
@@ -242,11 +223,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         n_candidates: Any = "auto",
         max_epochs: int | None = None,
         policy_params: dict[str, Any] | None = None,
-        objective: str = "best",
         scoring: Any = None,
         cv: Any = None,
         refit: Any = True,
         n_jobs: int | None = None,
+        deterministic: bool = False,
         executor: Any = None,
         error_score: Any = np.nan,
         random_state: Any = None,
@@ -257,42 +238,17 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         run_dir: Any = None,
         checkpoints: str | None = None,
         prior: Any = None,
-        callbacks: Any = None,
+        callbacks: Any = (),
         min_epochs: int = 1,
+        epochs_per_job: int | None = None,
         patience: int | None = None,
         target_score: float | None = None,
         enqueue: Any = (),
         max_failures: int = 0,
     ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.policy = policy
-        self.budget = budget
-        self.timeout = timeout
-        self.n_candidates = n_candidates
-        self.max_epochs = max_epochs
-        self.policy_params = policy_params
-        self.objective = objective
-        self.scoring = scoring
-        self.cv = cv
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.error_score = error_score
-        self.random_state = random_state
-        self.verbose = verbose
-        self.return_train_score = return_train_score
-        self.steps_per_epoch = steps_per_epoch
-        self.resource = resource
-        self.run_dir = run_dir
-        self.checkpoints = checkpoints
-        self.prior = prior
-        self.callbacks = callbacks
-        self.min_epochs = min_epochs
-        self.patience = patience
-        self.target_score = target_score
-        self.enqueue = enqueue
-        self.max_failures = max_failures
+        given = dict(locals())  # the signature is the only list of the arguments
+        del given["self"]
+        self.__dict__.update(given)
 
     # ----------------------------------------------------------------------- fitting
 
@@ -308,7 +264,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             Targets.
         **params : dict of str to object
             Metadata for the estimator, the scorer and the splitter: ``groups``,
-            ``sample_weight``, ... What has one entry per row is sliced for every fold.
+            ``sample_weight``, ... Those with one entry per row are sliced for every
+            fold.
 
         Returns
         -------
@@ -318,7 +275,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Raises
         ------
         InvalidParameterError
-            If an argument is outside what is allowed, or ``y`` is missing.
+            If an argument is outside its range, or ``y`` is missing.
         NotTrainableError
             If a configuration cannot be trained by epochs; the message names the
             parameter that forbids it.
@@ -328,15 +285,15 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             If an earlier search cannot be read, or nothing can be learnt from it here.
         KeyboardInterrupt
             If it is interrupted: at the end of the epoch in training, the results so
-            far are kept, without a refit, and ``continue_search`` goes on. Several
-            jobs at a time are not waited for: their configurations are given up, or
-            with a ``run_dir`` trained again.
+            far are kept, without a refit, and ``continue_search`` resumes. Several jobs
+            at a time are not waited for: their configurations are given up, or with a
+            ``run_dir`` trained again.
         StateError, RunDirError
             If ``run_dir`` holds another search, or cannot be used or trusted.
         """
         try:
-            self._run = self._begun(X, y, params)
-        finally:  # before, since an earlier fit of this search may be its prior
+            self._run = preparation.begin(self, X, y, params)
+        finally:  # not before: an earlier fit of this search may be its prior
             self._forget_results()
         self._search = self._run.search
         self._train(FitTasks(self, self._run.folds.X, self._run.folds.y))
@@ -346,18 +303,17 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     def continue_search(
         self, extra_budget: Any = None, *, retry_failed: bool = False
     ) -> RisingSearchCV:
-        """Add to the budget and go on; nothing is trained again but the refit.
+        """Add to the budget and continue; only the refit is trained again.
 
         ``patience`` is counted anew. It and ``target_score`` may be set before.
 
         Parameters
         ----------
         extra_budget : int, str or Budget, optional
-            What is added, of the kind of the budget: epochs to epochs, time to time. It
-            may be left out to try again what has failed.
-        retry_failed : bool, default False
-            First try every configuration again that has failed, once more; what its
-            failures have cost stays charged.
+            Added to the budget, in its unit: epochs to epochs, time to time. Optional
+            with ``retry_failed``.
+        retry_failed : bool, default=False
+            First try every failed configuration once more; its failures stay charged.
 
         Returns
         -------
@@ -367,8 +323,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Raises
         ------
         NotFittedError
-            If there is no search in memory to go on with: before ``fit``, and in a copy
-            that was pickled.
+            If there is no search in memory: before ``fit``, and in a pickled copy.
         """
         if not hasattr(self, "_search"):
             msg = (
@@ -387,169 +342,11 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._train(FitTasks(self, folds.X, folds.y))
         return self
 
-    def _begun(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
-        begin = time.monotonic()
-        folds, candidates, first, seed = self._prepare(X, y, params)
-        keeps = self.run_dir is not None
-        return SearchRun(
-            folds,
-            candidates,
-            policy=self.policy,
-            budget=self.budget,
-            timeout=self.timeout,
-            max_epochs=self._most_epochs(candidates[0], folds.resource),
-            epoch_costs=None if folds.resource is None else folds.resource.costs,
-            policy_params=self.policy_params,
-            objective=self.objective,
-            executor=self.executor,
-            n_jobs=self.n_jobs,
-            refits=self._refits(folds),
-            seconds_before=time.monotonic() - begin,
-            error_score=self._error_score(),
-            seed=seed,
-            progress=self.verbose > 0,
-            run_dir=self.run_dir,
-            checkpoints=self.checkpoints,
-            prior=self.prior,
-            callbacks=self.callbacks,
-            min_epochs=self.min_epochs,
-            patience=self.patience,
-            target_score=self.target_score,
-            enqueue=first,
-            max_failures=self.max_failures,
-            metric=self._metric_name(),
-            fingerprint=identity_of(folds, self.random_state) if keeps else None,
-        )
-
-    def _prepare(
-        self, X: Any, y: Any, params: dict[str, Any]
-    ) -> tuple[Folds, list[dict[str, Any]], list[int], int]:
-        """Check everything before the first epoch is paid for."""
-        check_steps(self.steps_per_epoch, self.resource)
-        scorer, metric = self._get_scorers()
-        if y is None and _needs_targets(self.estimator):
-            msg = (
-                "RisingSearchCV requires y to be passed, but the target y is None: "
-                f"{type(self.estimator).__name__} learns from targets"
-            )
-            raise InvalidParameterError(msg)
-        X, y = indexable(X, y)
-        check_rows(X, params)
-        params = _check_method_params(X, params=params)
-        routed = self._get_routed_params_for_fit(params)
-        routes = get_config()["enable_metadata_routing"]
-        trained_by = self._trained_by if routes else "fit"
-        random = check_random_state(self.random_state)
-        split_params = routed.splitter["split"]
-        splits = frozen_splits(self.cv, self.estimator, X, y, split_params, random)
-        if self.refit == "best" and metric is None and len(splits) > 1:
-            msg = (
-                "refit='best' hands over the one model of a hold-out split, but cv "
-                f"has {len(splits)} splits: use cv=0.25, say, or refit=True"
-            )
-            raise InvalidParameterError(msg)
-        resource = self._resource(X, y, splits, random)
-        candidates, first = self._candidates(random, resource)
-        seed = int(random.randint(2**31 - 1))
-        folds = Folds(
-            estimator=clone(self.estimator),
-            X=X,
-            y=y,
-            splits=splits,
-            scorer=scorer,
-            metric=metric,
-            steps_per_epoch=self.steps_per_epoch,
-            seeded=self.random_state is not None,
-            transformer_seed=seed,
-            train_scores=self.return_train_score,
-            fit_params=dict(routed.estimator[trained_by]),
-            score_params=dict(routed.scorer["score"]),
-            resource=resource,
-        )
-        return folds, candidates, first, seed
-
-    def _resource(
-        self, X: Any, y: Any, splits: list[Any], random: Any
-    ) -> Resource | None:
-        if self.resource is None:
-            return None
-        return resource_of(
-            self.resource,
-            self.estimator,
-            X,
-            y,
-            splits,
-            max_epochs=self.max_epochs,
-            seed=int(random.randint(2**31 - 1)),
-        )
-
-    @property
-    def _trained_by(self) -> str:
-        """Which method of the estimator is given the rows, and the metadata."""
-        return "fit" if self.resource else routing_callee(self.estimator)
-
-    def _most_epochs(
-        self, params: dict[str, Any], resource: Resource | None
-    ) -> int | None:
-        """Return ``max_epochs``, under a budget in time that of a full training."""
-        budget = budget_within(self.budget, self.timeout)
-        check_measured(budget)
-        if resource is not None:
-            return resource.max_epochs
-        in_time = budgeted_epochs(budget) is None
-        if self.max_epochs is not None or not in_time:
-            return self.max_epochs
-        return epochs_in_full(configured(self.estimator, params), self.steps_per_epoch)
-
-    def _candidates(
-        self, random: Any, resource: Resource | None
-    ) -> tuple[list[dict[str, Any]], list[int]]:
-        """Return all of them, and which come first."""
-        enqueue = checked_enqueue(self.enqueue)
-        min_epochs = checked_int("min_epochs", self.min_epochs, 1)
-        budget = budget_within(self.budget, self.timeout)
-        max_epochs, most = self.max_epochs, budgeted_epochs(budget)
-        if resource is not None:  # opening one costs another number than one
-            max_epochs, most = resource.max_epochs, None
-        recommended = recommended_candidates(
-            self.policy,
-            self.objective,
-            budget,
-            max_epochs,
-            self.policy_params,
-            min_epochs,
-        )
-        candidates = draw_candidates(
-            self.param_distributions,
-            self.n_candidates,
-            random,
-            recommended,
-            most,
-            prior=self.prior is not None,
-            n_enqueued=len(enqueue),
-        )
-        candidates, first = with_enqueued(candidates, enqueue)
-        check_trainable(self.estimator, candidates, resource)
-        return candidates, first
-
-    def _error_score(self) -> Any:
-        given = self.error_score
-        if given == "raise" or math.isfinite(given):
-            return given
-        if math.isnan(given):
-            return None
-        msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
-        raise InvalidParameterError(msg)
-
     def _validate_params(self) -> None:
         try:
             super()._validate_params()
         except ValueError as error:
             raise InvalidParameterError(str(error)) from None
-
-    def _metric_name(self) -> str:
-        _, scheduling = self._get_scorers()
-        return scheduling or metric_name(self.scoring)
 
     def _get_scorers(self) -> tuple[Any, str | None]:
         """Scorer, and the metric that schedules if it has several."""
@@ -557,6 +354,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if not callable(scorer):
             scorer = check_scoring(self.estimator, scorer)
         return scorer, scheduling_metric(scorer, self.scoring, self.refit)
+
+    def _metric_name(self) -> str:
+        return self._get_scorers()[1] or metric_name(self.scoring)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -575,7 +375,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             decides what training receives.
         """
         router: MetadataRouter = super().get_metadata_routing()
-        trained = MethodMapping().add(caller="fit", callee=self._trained_by)
+        trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
         return router.add(estimator=self.estimator, method_mapping=trained)
 
     # ----------------------------------------------------------------------- results
@@ -623,7 +423,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
         self.history_ = result.history
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
-        self.n_epochs_ = result.n_calls
+        self.n_epochs_, self.n_calls_ = result.n_epochs, result.n_calls
         self.n_candidates_ = len(result.candidates)
         self.scheduler_ = self._search.scheduler
         self.stop_reason_ = result.stop_reason
@@ -735,9 +535,3 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         twin.prior = self.prior
         twin.callbacks = self.callbacks
         return twin
-
-
-def _needs_targets(estimator: Any) -> bool:
-    # The tag alone will not do: a Pipeline does not take it from its last step.
-    required: bool = get_tags(estimator).target_tags.required
-    return required or is_classifier(estimator) or is_regressor(estimator)

@@ -10,14 +10,12 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import _num_samples
 
 from risingsearch.arms import Report
-from risingsearch.budget import budget_within
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
 from risingsearch.integrations.sklearn.score_ranges import range_of, suits
 from risingsearch.json_values import from_json
-from risingsearch.scheduling.arguments import default_order
 from risingsearch.scheduling.view import SchedulerView
 from risingsearch.search.callbacks import checked_callbacks
 from risingsearch.search.results import SearchResult
@@ -28,10 +26,9 @@ from risingsearch.storage.run_directory import holds_search, saved_header
 class SearchRun:
     """The search behind a fitted ``RisingSearchCV``, with its models and its workers.
 
-    Without an executor, ``n_jobs`` processes of its own train at the same time. All
-    other options are those of ``RisingSearch``. Of the time by the clock there go off
-    ``seconds_before``, and with ``refits`` what training the best configuration once
-    more will take.
+    Without an executor it starts ``n_jobs`` processes. All other options are those of
+    ``RisingSearch``. ``seconds_before`` are taken off a wall-clock budget, and if it
+    ``refits`` the time that training the best configuration once more will take.
     """
 
     def __init__(
@@ -43,28 +40,25 @@ class SearchRun:
         executor: Any,
         refits: bool,
         seconds_before: float,
-        callbacks: Sequence[Any] | None,
+        callbacks: Sequence[Any],
+        deterministic: bool,
         **options: Any,
     ) -> None:
         self.folds = folds
-        self._callbacks = checked_callbacks(callbacks or (), functions=True)
+        self._callbacks = checked_callbacks(callbacks, functions=True)
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
         if executor is None and count > 1:
             trainable = SentOnce(folds)
             self._workers = WorkerProcesses(count, trainable)
-        order = "completion"
-        if executor is None:
-            budget = budget_within(options["budget"], options["timeout"])
-            order = default_order(budget, count)
         self.search = RisingSearch(
             trainable,
             candidates,
             score_range=_score_range(folds, options["policy"], options["run_dir"]),
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
-            order=order,
+            order="ask" if deterministic else "completion",
             **options,
         )
         self._refit_time = RefitTime(folds, options["epoch_costs"])

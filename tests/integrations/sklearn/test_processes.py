@@ -106,6 +106,7 @@ class TestJobs:
                 make_pipeline(StandardScaler(), SGDClassifier()),
                 {"sgdclassifier__alpha": [10.0**-k for k in range(6)]},
                 n_jobs=2,
+                deterministic=True,
                 cv=2,
             ).fit(X, Y)
             for _ in range(2)

@@ -122,9 +122,9 @@ def test_candidates_must_be_drawn_again_the_same(tmp_path, random_state):
 
 
 def test_processes_resume_too(tmp_path):
-    whole = searching(None, n_jobs=2).fit(X, y)
-    searching(tmp_path, n_jobs=2).fit(X, y)
-    resumed = searching(tmp_path, n_jobs=2).fit(X, y)
+    whole = searching(None, n_jobs=2, deterministic=True).fit(X, y)
+    searching(tmp_path, n_jobs=2, deterministic=True).fit(X, y)
+    resumed = searching(tmp_path, n_jobs=2, deterministic=True).fit(X, y)
     assert resumed.history_["score"] == whole.history_["score"]
 
 

@@ -147,7 +147,6 @@ class TestBudget:
             SGDClassifier(), SPACE, budget=None, timeout=1e-3, n_jobs=2, refit=False
         )
         search.fit(X, Y)
-        assert search.scheduler_.order == "completion"
         assert search.n_epochs_ <= 2
 
     def test_with_a_timeout_what_is_used_up_first_ends_the_search(self):

@@ -295,12 +295,6 @@ class TestPolicy:
         with pytest.raises(InvalidParameterError, match="eta must be a whole number"):
             search.fit(X, Y)
 
-    def test_objective_chooses_the_default(self):
-        search = rising(SGDClassifier(), SPACE, objective="sum").fit(X, Y)
-        assert search.scheduler_.policy_name == "cure-ucb"
-        with pytest.raises(InvalidParameterError, match="objective must be one of"):
-            rising(SGDClassifier(), SPACE, objective="most").fit(X, Y)
-
     def test_ready_made(self):
         policy = make_policy("round-robin", n_arms=4, horizon=20, max_pulls=8)
         search = rising(SGDClassifier(), SPACE, policy=policy).fit(X, Y)

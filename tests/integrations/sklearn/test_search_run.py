@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV
-from risingsearch.integrations.sklearn import folds, search_cv
+from risingsearch.integrations.sklearn import folds, preparation
 from risingsearch.search import trainable, wall_clock
 
 X = np.ones((100, 1))
@@ -101,9 +101,9 @@ def test_what_comes_before_the_search_counts(clock, monkeypatch, budget):
         clock.now += 20
         return frozen_splits(*given)
 
-    frozen_splits = search_cv.frozen_splits
-    monkeypatch.setattr(search_cv, "frozen_splits", slowly)
-    monkeypatch.setattr(search_cv, "time", clock)
+    frozen_splits = preparation.frozen_splits
+    monkeypatch.setattr(preparation, "frozen_splits", slowly)
+    monkeypatch.setattr(preparation, "time", clock)
     timed(budget=budget, max_epochs=30, timeout=60).fit(X, Y)
     assert 57 <= clock.now - 1000.0 <= 60 + EPOCH
 

@@ -1,0 +1,273 @@
+"""Arguments of ``fit``, checked and turned into a search before anything is trained."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from functools import wraps
+from numbers import Integral, Number
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import joblib
+from sklearn import get_config
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+from risingsearch.budget import budget_within
+from risingsearch.checks import checked_int
+from risingsearch.errors import InvalidParameterError, UnknownArgumentError
+from risingsearch.integrations.sklearn.candidates import (
+    check_trainable,
+    draw_candidates,
+)
+from risingsearch.integrations.sklearn.epoch_methods import (
+    epochs_in_full,
+    routing_callee,
+)
+from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
+from risingsearch.integrations.sklearn.resources import Resource, resource_of
+from risingsearch.integrations.sklearn.search_run import SearchRun
+from risingsearch.scheduling.policy_choice import (
+    budgeted_epochs,
+    recommended_candidates,
+)
+from risingsearch.search.arguments import without_addresses
+from risingsearch.search.enqueued import checked_enqueue, with_enqueued
+
+INSTEAD = {
+    "param_grid": "param_distributions, which takes the same dict, or a list",
+    "search_spaces": "param_distributions",
+    "n_iter": "n_candidates, and budget or timeout for how much is trained",
+    "n_trials": "n_candidates, and budget or timeout for how much is trained",
+    "max_resources": "max_epochs",
+    "seed": "random_state",
+}
+"""Names of arguments in other searches, and those of ``RisingSearchCV``."""
+SAME = (
+    *("policy", "budget", "timeout", "policy_params", "n_jobs", "executor"),
+    *("deterministic", "epochs_per_job", "run_dir", "checkpoints", "prior"),
+    *("callbacks", "min_epochs", "patience", "target_score", "max_failures"),
+)
+"""Arguments that ``RisingSearch`` has, too, with the same meaning."""
+
+P = ParamSpec("P")
+Search = TypeVar("Search")
+
+
+def explaining_names(
+    init: Callable[Concatenate[Search, P], None],
+) -> Callable[Concatenate[Search, P], None]:
+    """Make an ``__init__`` answer arguments of other searches with its own names."""
+
+    @wraps(init)
+    def explaining(self: Search, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        for name in kwargs:
+            if name in INSTEAD:
+                msg = (
+                    f"{type(self).__name__} has no argument {name!r}: write "
+                    f"{INSTEAD[name]}"
+                )
+                raise UnknownArgumentError(msg)
+        init(self, *args, **kwargs)
+
+    return explaining
+
+
+def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
+    """Search of a ``RisingSearchCV`` over its folds, with everything checked."""
+    started = time.monotonic()
+    _check_steps(cv.steps_per_epoch, cv.resource)
+    random = check_random_state(cv.random_state)
+    folds = _folds(cv, X, y, params, random)
+    candidates, first = _candidates(cv, random, folds.resource)
+    folds.transformer_seed = seed = int(random.randint(2**31 - 1))
+    return SearchRun(
+        folds,
+        candidates,
+        max_epochs=_max_epochs(cv, candidates[0], folds.resource),
+        epoch_costs=None if folds.resource is None else folds.resource.costs,
+        refits=cv._refits(folds),
+        error_score=_error_score(cv.error_score),
+        seed=seed,
+        progress=cv.verbose > 0,
+        enqueue=first,
+        metric=cv._metric_name(),
+        fingerprint=None if cv.run_dir is None else _fingerprint(folds, cv),
+        seconds_before=time.monotonic() - started,
+        **{name: getattr(cv, name) for name in SAME},
+    )
+
+
+def trained_by(cv: Any) -> str:
+    """Name the method of the estimator that gets the rows and the metadata."""
+    return "fit" if cv.resource else routing_callee(cv.estimator)
+
+
+def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Folds:
+    scorer, metric = cv._get_scorers()
+    if y is None and _needs_targets(cv.estimator):
+        msg = (
+            "RisingSearchCV requires y to be passed, but the target y is None: "
+            f"{type(cv.estimator).__name__} learns from targets"
+        )
+        raise InvalidParameterError(msg)
+    X, y = indexable(X, y)
+    _check_rows(X, params)
+    routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))
+    routes = get_config()["enable_metadata_routing"]
+    split = routed.splitter["split"]
+    splits = frozen_splits(cv.cv, cv.estimator, X, y, split, random)
+    if cv.refit == "best" and metric is None and len(splits) > 1:
+        msg = (
+            "refit='best' hands over the one model of a hold-out split, but cv has "
+            f"{len(splits)} splits: use cv=0.25, say, or refit=True"
+        )
+        raise InvalidParameterError(msg)
+    resource = None
+    if cv.resource is not None:
+        resource = resource_of(
+            cv.resource,
+            cv.estimator,
+            X,
+            y,
+            splits,
+            max_epochs=cv.max_epochs,
+            seed=int(random.randint(2**31 - 1)),
+        )
+    return Folds(
+        estimator=clone(cv.estimator),
+        X=X,
+        y=y,
+        splits=splits,
+        scorer=scorer,
+        metric=metric,
+        steps_per_epoch=cv.steps_per_epoch,
+        seeded=cv.random_state is not None,
+        train_scores=cv.return_train_score,
+        fit_params=dict(routed.estimator[trained_by(cv) if routes else "fit"]),
+        score_params=dict(routed.scorer["score"]),
+        resource=resource,
+    )
+
+
+def _candidates(
+    cv: Any, random: Any, resource: Resource | None
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """All candidates, and the numbers of those that come first."""
+    enqueue = checked_enqueue(cv.enqueue)
+    min_epochs = checked_int("min_epochs", cv.min_epochs, 1)
+    budget = budget_within(cv.budget, cv.timeout)
+    max_epochs, most = cv.max_epochs, budgeted_epochs(budget)
+    if resource is not None:  # the first epoch of a candidate costs less than one
+        max_epochs, most = resource.max_epochs, None
+    recommended = recommended_candidates(
+        cv.policy, "best", budget, max_epochs, cv.policy_params, min_epochs
+    )
+    candidates = draw_candidates(
+        cv.param_distributions,
+        cv.n_candidates,
+        random,
+        recommended,
+        most,
+        prior=cv.prior is not None,
+        n_enqueued=len(enqueue),
+    )
+    candidates, first = with_enqueued(candidates, enqueue)
+    check_trainable(cv.estimator, candidates, resource)
+    return candidates, first
+
+
+def _max_epochs(
+    cv: Any, params: dict[str, Any], resource: Resource | None
+) -> int | None:
+    """``max_epochs``; if it is None under a budget in time, that of a full training."""
+    budget = budget_within(cv.budget, cv.timeout)
+    for unit in ("cost", "gpu_hours"):
+        if getattr(budget, unit) is not None:
+            msg = (
+                f"an estimator measures no {unit}; got {budget}: give a number of "
+                "epochs, or a time such as '8h'"
+            )
+            raise InvalidParameterError(msg)
+    if resource is not None:
+        return resource.max_epochs
+    if cv.max_epochs is not None or budgeted_epochs(budget) is not None:
+        return cv.max_epochs  # type: ignore[no-any-return]
+    return epochs_in_full(configured(cv.estimator, params), cv.steps_per_epoch)
+
+
+def _error_score(given: Any) -> Any:
+    if given == "raise" or math.isfinite(given):
+        return given
+    if math.isnan(given):
+        return None
+    msg = f"error_score must be 'raise', a finite number or nan; got {given!r}"
+    raise InvalidParameterError(msg)
+
+
+def _check_steps(value: Any, resource: Any) -> None:
+    if checked_int("steps_per_epoch", value, 1) > 1 and resource is not None:
+        msg = (
+            f"steps_per_epoch={value} makes epochs longer, but with resource="
+            f"{resource!r} max_epochs decides how much each one has: leave "
+            "steps_per_epoch at 1"
+        )
+        raise InvalidParameterError(msg)
+
+
+def _check_rows(X: Any, params: dict[str, Any]) -> None:
+    """Refuse weights and groups that do not have one entry per row, or one for all."""
+    for name, given in params.items():
+        per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
+        if not per_row or given is None or isinstance(given, Number):
+            continue
+        if _num_samples(given) != _num_samples(X):
+            msg = (
+                f"{name} must have one entry per row of X, which has "
+                f"{_num_samples(X)} rows; got {_num_samples(given)} entries"
+            )
+            raise InvalidParameterError(msg)
+
+
+def _needs_targets(estimator: Any) -> bool:
+    # The tag alone is not enough: a Pipeline does not take it from its last step.
+    required: bool = get_tags(estimator).target_tags.required
+    return required or is_classifier(estimator) or is_regressor(estimator)
+
+
+def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
+    """Everything that must be the same to continue in a run directory.
+
+    JSON values: data, splits and metadata are digests.
+    """
+    seed = cv.random_state
+    if isinstance(seed, bool) or not isinstance(seed, Integral):
+        msg = (
+            "with a run_dir random_state must be an int, so that calling fit again "
+            f"draws the same candidates and continues; got {seed!r}"
+        )
+        raise InvalidParameterError(msg)
+    resource = {} if folds.resource is None else {"resource": folds.resource.name}
+    return resource | {
+        "estimator": _shown(folds.estimator),
+        "X": joblib.hash(folds.X),
+        "y": joblib.hash(folds.y),
+        "random_state": int(seed),
+        "metadata": joblib.hash((folds.fit_params, folds.score_params)),
+        "scoring": _shown(folds.scorer),
+        "refit": folds.metric,
+        "steps_per_epoch": folds.steps_per_epoch,
+        "return_train_score": folds.train_scores,
+        "cv": joblib.hash(folds.splits),
+    }
+
+
+def _shown(owner: Any) -> str:
+    """Name of an object with all its parameters, without addresses."""
+    if not hasattr(owner, "get_params"):
+        return without_addresses(repr(owner))
+    params = sorted(owner.get_params(deep=True).items())
+    shown = ", ".join(f"{name}={value!r}" for name, value in params)
+    return without_addresses(f"{type(owner).__name__}({shown})")
