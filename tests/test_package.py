@@ -168,7 +168,6 @@ class TestImports:
                 found.add((name.removesuffix(".py"), module))
         assert found == {
             ("risingsearch/curves/smooth", "statsmodels"),
-            ("risingsearch/integrations/optuna/proposer", "optuna"),
             ("risingsearch/simulation/engine", "numba"),
         }
 

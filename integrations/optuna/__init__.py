@@ -1,8 +1,7 @@
 """Optuna: trials that pause and come back, within an exact budget of epochs.
 
 ``RisingSampler`` and ``RisingPruner`` make each trial of a study a slice of an arm;
-``arm`` is what an objective asks to go on where the arm was paused. ``SamplerProposer``
-lets Optuna's samplers propose configurations to any other search.
+an objective calls ``arm`` to resume where the arm was paused.
 """
 
 from risingsearch.errors import missing
@@ -14,8 +13,7 @@ except ModuleNotFoundError as error:
         raise
     raise missing("optuna", "optuna") from error
 
-from risingsearch.integrations.optuna.arms import Arm, arm
-from risingsearch.integrations.optuna.proposer import SamplerProposer
+from risingsearch.integrations.optuna.arms import TrialArm, arm
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.results import (
     ArmResult,
@@ -29,12 +27,11 @@ from risingsearch.integrations.optuna.sampler import RisingSampler
 from risingsearch.integrations.optuna.study import RisingStudy
 
 __all__ = [
-    "Arm",
     "ArmResult",
     "RisingPruner",
     "RisingSampler",
     "RisingStudy",
-    "SamplerProposer",
+    "TrialArm",
     "arm",
     "arm_results",
     "arm_study",

@@ -17,12 +17,12 @@ from risingsearch.integrations.optuna.trials import (
     ARM,
     CHECKPOINT,
     N_EPOCHS,
-    Slice,
+    TrialSlice,
     is_given_up,
 )
 
 
-class Arm:
+class TrialArm:
     """The arm that a trial trains, and where it goes on; see ``arm``.
 
     Attributes
@@ -43,7 +43,7 @@ class Arm:
     """
 
     def __init__(
-        self, trial: optuna.Trial, slice_: Slice, checkpoints: Checkpoints | None
+        self, trial: optuna.Trial, slice_: TrialSlice, checkpoints: Checkpoints | None
     ) -> None:
         self.id = slice_.arm
         self.from_epoch = slice_.from_epoch
@@ -61,7 +61,7 @@ class Arm:
 
     def __repr__(self) -> str:
         return (
-            f"Arm(id={self.id}, from_epoch={self.from_epoch}, "
+            f"TrialArm(id={self.id}, from_epoch={self.from_epoch}, "
             f"n_epochs={self.n_epochs}, checkpoint={self.checkpoint})"
         )
 
@@ -137,7 +137,7 @@ class Arm:
 class _FromZero(optuna.Trial):
     """A trial whose steps are counted from where its arm goes on."""
 
-    def __init__(self, trial: optuna.Trial, arm: Arm) -> None:
+    def __init__(self, trial: optuna.Trial, arm: TrialArm) -> None:
         # Not by Trial.__init__, which would begin the trial anew.
         self.__dict__.update(trial.__dict__)
         self._arm = arm
@@ -146,7 +146,7 @@ class _FromZero(optuna.Trial):
         super().report(value, self._arm.from_epoch + step)
 
 
-def arm(trial: optuna.Trial) -> Arm:
+def arm(trial: optuna.Trial) -> TrialArm:
     """Return the arm that a trial trains, so that it can go on where it was paused.
 
     Ask after the parameters were suggested and before anything is trained. An objective
@@ -159,7 +159,7 @@ def arm(trial: optuna.Trial) -> Arm:
 
     Returns
     -------
-    Arm
+    TrialArm
         Its ``id``, ``from_epoch``, ``n_epochs`` and ``checkpoint``. In a study without
         a ``RisingSampler`` every trial is an arm of its own.
 
@@ -201,7 +201,7 @@ def arm(trial: optuna.Trial) -> Arm:
     attrs = trial._cached_frozen_trial.user_attrs  # not a deep copy of them
     sampler = trial.study.sampler
     if N_EPOCHS not in attrs:
-        return Arm(trial, Slice(trial.number, 0, None, asked=True), None)
+        return TrialArm(trial, TrialSlice(trial.number, 0, None, asked=True), None)
     if attrs[N_EPOCHS] == 0:
         raise optuna.TrialPruned(NOTHING_TO_TRAIN)
     checkpoints = None
@@ -209,6 +209,6 @@ def arm(trial: optuna.Trial) -> Arm:
         checkpoints = sampler.checkpoints
         if ARM not in attrs:
             sampler.take_request(trial)
-    slice_ = Slice.of(trial._cached_frozen_trial)
+    slice_ = TrialSlice.of(trial._cached_frozen_trial)
     assert slice_ is not None
-    return Arm(trial, slice_, checkpoints)
+    return TrialArm(trial, slice_, checkpoints)

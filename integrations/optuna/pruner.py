@@ -14,7 +14,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import JobError
-from risingsearch.integrations.optuna.trials import Slice, curve, is_given_up, sign_of
+from risingsearch.integrations.optuna.trials import (
+    TrialSlice,
+    curve,
+    is_given_up,
+    sign_of,
+)
 from risingsearch.policies.tuning.screened_damped_slope import highest_end
 
 
@@ -108,7 +113,7 @@ class RisingPruner(BasePruner):
         trial : FrozenTrial
             The trial, with all its reports.
         """
-        slice_ = Slice.of(trial)
+        slice_ = TrialSlice.of(trial)
         if slice_ is None or slice_.n_epochs is None:
             return self._is_hopeless(study, trial, self.max_epochs)
         n_reports = len(trial.intermediate_values)
@@ -121,7 +126,9 @@ class RisingPruner(BasePruner):
             return not slice_.asked and self._is_hopeless(study, trial, limit)
         return self._is_full(study, n_reports)
 
-    def _check_report(self, trial: FrozenTrial, slice_: Slice, n_reports: int) -> None:
+    def _check_report(
+        self, trial: FrozenTrial, slice_: TrialSlice, n_reports: int
+    ) -> None:
         """Raise where nothing was reported since the last question.
 
         Optuna ignores a report at a step that an earlier slice has had; what was

@@ -35,7 +35,7 @@ from risingsearch.integrations.optuna.trials import (
     LAST,
     N_EPOCHS,
     EnqueuedArms,
-    Slice,
+    TrialSlice,
     all_trials,
     check_objective,
     complete_curve,
@@ -545,5 +545,5 @@ class RisingSampler(BaseSampler):
 
 def _opens(trial: FrozenTrial) -> bool:
     """Whether the trial opens an arm: it is to be proposed."""
-    slice_ = Slice.of(trial)
+    slice_ = TrialSlice.of(trial)
     return slice_ is not None and slice_.n_epochs != 0 and slice_.arm == trial.number

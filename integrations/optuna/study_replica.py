@@ -22,7 +22,7 @@ from risingsearch.integrations.optuna.trials import (
     GIVEN_UP,
     LAST,
     N_EPOCHS,
-    Slice,
+    TrialSlice,
     curve,
 )
 from risingsearch.integrations.optuna.view import arm_trial
@@ -36,7 +36,7 @@ class OpenTrial:
     """A trial that has not finished."""
 
     trial: FrozenTrial
-    slice: Slice
+    slice: TrialSlice
     job: Job | None = None  # None where it waits for epochs, or for its arm
     reserved: int = 0  # epochs it can be charged at most
     n_reports: int = 0
@@ -67,7 +67,7 @@ class OpenTrials(dict[int, OpenTrial]):
         for number, opened in self.items():
             opened.trial = trials[number]
 
-    def is_taken(self, number: int, slice_: Slice) -> bool:
+    def is_taken(self, number: int, slice_: TrialSlice) -> bool:
         """Whether a trial that came first may train the same epochs of the arm."""
         return any(
             i < number and o.reserved and o.slice[:2] == slice_[:2]
@@ -237,7 +237,7 @@ class StudyReplica:
             self.scheduler.end(job.arm)
 
     def _follow(self, trial: FrozenTrial) -> None:
-        slice_ = Slice.of(trial)
+        slice_ = TrialSlice.of(trial)
         if slice_ is None:
             self._release(trial.number)
             self._open.pop(trial.number, None)
@@ -249,7 +249,7 @@ class StudyReplica:
         if trial.state.is_finished() or GIVEN_UP in trial.user_attrs:
             self.finish(trial, trial.state, trial.values)
 
-    def _reserve(self, trial: FrozenTrial, slice_: Slice) -> None:
+    def _reserve(self, trial: FrozenTrial, slice_: TrialSlice) -> None:
         opened = self._open.setdefault(trial.number, OpenTrial(trial, slice_))
         opened.hear()
         if opened.job is not None and opened.slice.n_epochs == slice_.n_epochs:
@@ -268,7 +268,7 @@ class StudyReplica:
             if opened.job is not None:
                 self._holder[slice_.arm] = trial.number
 
-    def _finish_before(self, slice_: Slice) -> None:
+    def _finish_before(self, slice_: TrialSlice) -> None:
         """Finish the slice before this one, where its trial is about to end."""
         number = self._holder.get(slice_.arm)
         if number is None:
@@ -283,7 +283,7 @@ class StudyReplica:
             if opened.is_waiting or opened.is_undecided:
                 self._release(number)
 
-    def _start(self, slice_: Slice, n_epochs: int | None) -> Job | None:
+    def _start(self, slice_: TrialSlice, n_epochs: int | None) -> Job | None:
         """Start what was decided; None where the arm is busy or cannot be paid."""
         if n_epochs == 0:
             return None
@@ -474,14 +474,14 @@ class StudyReplica:
     def _open_arm(self, number: int, wanted: int | None, most: int) -> int:
         """Start the arm that a trial opens, and return its epochs."""
         opened = self._open[number]
-        opened.slice = Slice(number, 0, None, asked=False)
+        opened.slice = TrialSlice(number, 0, None, asked=False)
         job = self._start(opened.slice, wanted)
         n_epochs = 0 if job is None else min(job.n_epochs, most)
         if job is not None and n_epochs < job.n_epochs:
             self.scheduler.tell(job, [], ended=False)
             job = self._start(opened.slice, n_epochs)
         opened.job, opened.reserved = job, n_epochs
-        opened.slice = Slice(number, 0, n_epochs, asked=self.asks)
+        opened.slice = TrialSlice(number, 0, n_epochs, asked=self.asks)
         if job is None:
             self._release(number)
         else:

@@ -34,7 +34,7 @@ SHORTEST, LONGEST = 0.01, 0.5  # seconds between two readings of the storage
 READS = 100
 
 
-class Slice(NamedTuple):
+class TrialSlice(NamedTuple):
     """The epochs of an arm that a trial was given."""
 
     arm: int  # number of the trial that opened it
@@ -44,7 +44,7 @@ class Slice(NamedTuple):
     n_again: int = 0  # epochs before ``from_epoch`` that it trains once more
 
     @classmethod
-    def of(cls, trial: FrozenTrial) -> Slice | None:
+    def of(cls, trial: FrozenTrial) -> TrialSlice | None:
         """Return the trial's slice, or None for one that is no part of the search."""
         attrs = trial.user_attrs
         if N_EPOCHS not in attrs and trial.state.is_finished():
@@ -72,7 +72,7 @@ def curve(trial: FrozenTrial) -> dict[int, float]:
 
 def n_kept(trial: FrozenTrial) -> int:
     """Return how many epochs of its arm a trial leaves if its process is dead."""
-    slice_ = Slice.of(trial)
+    slice_ = TrialSlice.of(trial)
     if slice_ is None or slice_.n_epochs is None:
         return 0
     saved = [int(epoch) for epoch, _ in trial.user_attrs.get(CHECKPOINT, [])]

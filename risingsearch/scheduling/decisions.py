@@ -140,8 +140,8 @@ class Decider:
         with suppress(RisingSearchError):  # it was decided nevertheless
             self.select() if why.given else self.choose()
         arm, selected = job.arm, self._selected
-        takes_place = not why.given and selected is not None
-        if takes_place:
+        takes_place = False
+        if not why.given and selected is not None:
             takes_place = not self._records.charged[[arm, selected]].any()
         if selected != arm and not takes_place:
             self.drop()

@@ -140,7 +140,7 @@ def test_in_any_other_study_each_trial_is_an_arm():
 def test_an_arm_says_what_it_is(make_study):
     study = make_study(budget=5, epochs_per_job=3)
     arm = rising.arm(study.ask())
-    assert repr(arm) == "Arm(id=0, from_epoch=0, n_epochs=3, checkpoint=None)"
+    assert repr(arm) == "TrialArm(id=0, from_epoch=0, n_epochs=3, checkpoint=None)"
 
 
 def test_steps_that_begin_at_zero_again_are_refused(make_study):

@@ -482,7 +482,7 @@ class TestRestoring:
         stored = tune.folder / "experiment" / "state.json"
         while not tune.is_finished():
             tune.step()
-            opened = sum("opened" in line.values() for line in lines(tune))
+            opened = sum(line["event"] == "opened" for line in lines(tune))
             assert int(stored.read_text()) >= opened
 
     def test_a_trial_that_ray_has_lost_is_failed(self, fake_tune):
