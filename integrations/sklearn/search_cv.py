@@ -25,7 +25,7 @@ from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.results import cv_results, warn_of_failures
 from risingsearch.integrations.sklearn.scoring import metric_name, scheduling_metric
-from risingsearch.plotting.notebook import search_html
+from risingsearch.plotting.fragment import search_html
 from risingsearch.search.results import SearchResult
 
 

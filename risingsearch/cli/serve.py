@@ -1,4 +1,4 @@
-"""The command that shows runs in a browser while they go on."""
+"""The command that shows runs in a browser while they run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ HOST = "127.0.0.1"
 def add_serve(commands: Any) -> None:
     """Add the command to a parser's."""
     serve = add_command(
-        commands, "serve", _serve, "show runs in a browser while they go on"
+        commands, "serve", _serve, "show runs in a browser, also while they run"
     )
     serve.description += (
         " It prints a URL, which this machine alone can open, and only with the secret "
-        "in it. Ctrl-C ends it, and the searches go on."
+        "in it. Ctrl-C ends it, not the searches."
     )
     serve.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN")
     serve.add_argument(
@@ -38,7 +38,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     try:
         import uvicorn
 
-        from risingsearch.cli.live_runs import app_of
+        from risingsearch.cli.live import app_of
     except ModuleNotFoundError as error:
         raise missing(error.name or "uvicorn", extra="serve") from error
     token = secrets.token_urlsafe(24)
@@ -48,7 +48,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False
         )
-        with suppress(KeyboardInterrupt):  # that is how it ends
+        with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
 
 

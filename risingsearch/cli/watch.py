@@ -1,4 +1,4 @@
-"""The command that shows a run in a terminal while it goes on."""
+"""The command that shows a run in a terminal while it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import add_command, add_json
-from risingsearch.cli.pace import Pace
 from risingsearch.cli.standing import FINISHED, STOPPED, facts, look, state_of
 from risingsearch.errors import missing
 
@@ -23,18 +22,18 @@ if TYPE_CHECKING:
 
 PERIOD = 0.5
 """Seconds between two frames."""
-SHARE = 0.1
-"""Of a core, for searches so long that a look at one takes a while."""
+REST = 9.0
+"""Times as long as looking at the run has taken, until the next look."""
 
 
 def add_watch(commands: Any) -> None:
     """Add the command to a parser's."""
     watch = add_command(
-        commands, "watch", _watch, "show a run in the terminal while it goes on"
+        commands, "watch", _watch, "show a run in the terminal, also while it runs"
     )
     watch.description += (
-        " It ends with the run; Ctrl-C ends it before, and the search goes on. Where "
-        "standard output is no terminal, it prints one frame and ends."
+        " It ends with the run; Ctrl-C ends it before, but not the search. If standard "
+        "output is not a terminal, it prints one frame and ends."
     )
     watch.add_argument("run_dir", type=Path, metavar="RUN")
     watch.add_argument("--once", action="store_true", help="print one frame and end")
@@ -58,29 +57,30 @@ def _watch(arguments: argparse.Namespace) -> None:
         sys.stdout.reconfigure(errors="replace")
     console = Console()
     if console.is_terminal and not arguments.once:
-        with suppress(KeyboardInterrupt):  # leaving is no failure: the search goes on
+        with suppress(KeyboardInterrupt):  # the search itself continues
             _follow(follower, console)
     else:
         console.print(Screen(follower.path, look(follower)))
 
 
 def _follow(follower: Follower, console: Console) -> None:
-    """Show one frame after the other, until the run has ended."""
+    """Show one frame after another until the run has ended."""
     from rich.live import Live
 
     from risingsearch.cli.screen import Screen
 
-    pace, mark, screen = Pace(SHARE), None, None
+    mark, screen, due = None, None, 0.0
     n_stopped = 0
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            if screen is None or (mark != follower.mark() and pace.is_due):
+            now = time.monotonic()
+            if screen is None or (mark != follower.mark() and now >= due):
                 mark = follower.mark()
-                with pace.measured():
-                    screen = Screen(follower.path, look(follower))
+                screen = Screen(follower.path, look(follower))
+                due = time.monotonic() + REST * (time.monotonic() - now)
             live.update(screen, refresh=True)
             state = state_of(screen.standing)
-            # A loop in Python lets go of its directory between two calls of run.
+            # Between two calls of run, a search in Python looks stopped.
             n_stopped = n_stopped + 1 if state == STOPPED else 0
             if state == FINISHED or n_stopped > 1:
                 return

@@ -1,7 +1,4 @@
-"""A page about several searches: what each has found, and what that has cost.
-
-It has no program, so its policy allows none.
-"""
+"""A page about several searches: what each has found, and what that has cost."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from typing import Any
 
 from risingsearch.checks import on_one_line
 from risingsearch.errors import InvalidParameterError
-from risingsearch.plotting.notebook import result_html
-from risingsearch.plotting.parts import own_page, part
+from risingsearch.plotting.fragment import result_html
+from risingsearch.plotting.parts import embedded, own_page, part
 from risingsearch.plotting.sections import progress_charts, table
 from risingsearch.plotting.spending import spending_of
 from risingsearch.plotting.words import (
@@ -81,15 +78,18 @@ def comparison_page(
     *,
     title: str,
     settings: Mapping[str, Mapping[str, Any]] | None,
+    version: str | None = None,
 ) -> str:
-    """Return the page that ``write_comparison`` writes."""
+    """Return the page that ``write_comparison`` writes; see ``own_page``."""
     return own_page(
         "comparison.html",
         as_text(title),
         part("page.css"),
+        "\n".join([part("dom.js"), part("progress.js")]),
+        version=version,
         facts=_side_by_side(results, [*_facts(results), *_given(results, settings)]),
         winners=_winners(results),
-        progress=_progress(results),
+        data=embedded({"progress": _progress(results)}),
         runs="\n".join(
             f"<details><summary>{_name(name)}</summary>{result_html(result)}</details>"
             for name, result in results.items()
@@ -109,7 +109,7 @@ def _facts(results: Mapping[str, Any]) -> Iterable[Row]:
     yield "at epoch", [r.best_epoch or "" for r in every]
     yield "epochs used", [f"{r.n_epochs:,}" for r in every]
     yield "budget", ["" if r.budget is None else spendable(r.budget) for r in every]
-    yield "time by the clock", [_time(r.wall_seconds) for r in every]
+    yield "wall-clock time", [_time(r.wall_seconds) for r in every]
     yield "time in training", [_time(r.training_seconds) for r in every]
     yield "arms opened", [f"{len(r.curves):,} of {len(r.arms):,}" for r in every]
     yield "arms failed", [sum(a.status == "failed" for a in r.arms) for r in every]
@@ -161,7 +161,7 @@ def _side_by_side(results: Mapping[str, Any], rows: Iterable[Row]) -> str:
     return table(["", *(on_one_line(name, LONGEST_NAME) for name in results)], body)
 
 
-def _progress(results: Mapping[str, Any]) -> str:
+def _progress(results: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the best scores so far over each other, for each metric by itself."""
     groups: dict[tuple[str, str], list[tuple[str, Any, Any]]] = {}
     for name, result in results.items():
@@ -169,4 +169,4 @@ def _progress(results: Mapping[str, Any]) -> str:
         if progress.by_epochs:
             run = on_one_line(name, LONGEST_NAME), result, progress
             groups.setdefault((result.metric, result.direction), []).append(run)
-    return "".join(map(progress_charts, groups.values())) or "<p>No score yet.</p>"
+    return [progress_charts(runs) for runs in groups.values()]

@@ -1,8 +1,4 @@
-"""What a report shows of a search that need not be looked at twice.
-
-The candidates stay as they are, and the epochs told only grow. So the report of a long
-search that goes on costs hardly more than that of a short one.
-"""
+"""The columns of candidates and epochs that a report draws."""
 
 from __future__ import annotations
 
@@ -12,7 +8,9 @@ from itertools import groupby
 from numbers import Real
 from typing import Any, NamedTuple
 
-from risingsearch.plotting.scales import is_logarithmic
+import numpy as np
+from numpy.typing import ArrayLike
+
 from risingsearch.plotting.spending import Spending
 from risingsearch.plotting.words import as_text, number, plain, short, shown_metric
 
@@ -43,7 +41,7 @@ class Lost(NamedTuple):
 
 
 class Digest:
-    """What a report shows of a search's candidates and of the epochs told so far.
+    """The candidates of a search, and its epochs told so far.
 
     Parameters
     ----------
@@ -63,25 +61,11 @@ class Digest:
         self.spending = Spending(result.direction)
         self._others: dict[str, list[float | None]] = {}
         self._explained: set[int] = set()  # jobs whose failure is among the lost
-        self._last: Row | None = None
-        self.add(result)
-
-    def goes_on_with(self, result: Any) -> bool:
-        """Return whether a result is one of the same search, later on."""
-        n, history = len(self.arm), result.history
-        return n <= len(history) and (n == 0 or history[n - 1] is self._last)
-
-    def add(self, result: Any) -> None:
-        """Take in the epochs that have been told since."""
         failures = {report.job.id: report.failure for report in result.failures}
-        new = result.history[len(self.arm) :]
-        for job, rows in groupby(new, lambda row: row["job"]):
+        for job, rows in groupby(result.history, lambda row: row["job"]):
             self._add_job(job, list(rows), failures.get(job), result)
         for name in result.other_metrics:
-            values = self._others.setdefault(name, [])
-            values += [
-                number(row.get(name), 6) for row in result.history[len(values) :]
-            ]
+            self._others[name] = [number(row.get(name), 6) for row in result.history]
 
     def _add_job(
         self, job: int, rows: Sequence[Row], failure: BaseException | None, result: Any
@@ -94,7 +78,6 @@ class Digest:
             mark = MARKS.get(row["reason"], 0) * (k == 0) + FAILED * _is_lost(row)
             self.marks.append(f"{mark:x}")
             self.spending.add(row, result.returned_at.get(job))
-        self._last = rows[-1]
         parts = first.get("recent_average"), first.get("expected_gain")
         level, gain = (float(p) if isinstance(p, Real) else math.nan for p in parts)
         if math.isfinite(level + gain):
@@ -183,11 +166,24 @@ def _in_words(values: Iterable[float | str]) -> str:
 
 
 def _scale(values: Sequence[float | str]) -> str:
-    """Return how an axis of these values is spread."""
+    """Return the scale on which values are spread most evenly.
+
+    >>> _scale([1e-4, 1e-3, 1e-2]), _scale([10, 200, 400, 600]), _scale(["a", 1])
+    ('log', 'linear', 'categories')
+    """
     numbers = [value for value in values if not isinstance(value, str)]
     if len(numbers) < len(values):
         return "categories"
-    return "log" if is_logarithmic(numbers) else "linear"
+    if not numbers or min(numbers) <= 0 or max(numbers) < 10 * min(numbers):
+        return "linear"
+    return "log" if _unevenness(np.log(numbers)) < _unevenness(numbers) else "linear"
+
+
+def _unevenness(numbers: ArrayLike) -> float:
+    """Return how far numbers are from being evenly spread between their ends."""
+    values = np.sort(np.asarray(numbers, dtype=float))
+    places = (values - values[0]) / (values[-1] - values[0])
+    return float(np.abs(places - np.linspace(0.0, 1.0, len(places))).max())
 
 
 def _lost(arm: int, epochs: str, text: str) -> Lost:

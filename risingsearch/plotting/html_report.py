@@ -8,7 +8,6 @@ The page's own policy refuses every other program, and every request.
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,11 +19,11 @@ from risingsearch.arms import sign_of
 from risingsearch.checks import on_one_line
 from risingsearch.plotting.digest import Digest, Lost, column
 from risingsearch.plotting.importance import Importances, parameter_importance
-from risingsearch.plotting.parts import own_page, part
+from risingsearch.plotting.parts import embedded, own_page, part
 from risingsearch.plotting.sections import (
     cost_section,
     importance_section,
-    progress_section,
+    progress_charts,
 )
 from risingsearch.plotting.spending import costs
 from risingsearch.plotting.words import (
@@ -39,6 +38,8 @@ from risingsearch.plotting.words import (
 from risingsearch.storage.files import atomic_write
 
 PROGRAM = (
+    "dom.js",
+    "progress.js",
     "data.js",
     "figures.js",
     "strip.js",
@@ -99,28 +100,21 @@ def write_report(
         If it cannot be written; then nothing has changed.
     """
     path = Path(path)
-    page = report_page(
-        result,
-        Digest(result),
-        parameter_importance(result),
-        title=title,
-        settings=settings or {},
-        space=space,
-    )
+    page = report_page(result, title=title, settings=settings or {}, space=space)
     atomic_write(path, page.encode("utf-8", "replace"))
     return path
 
 
 def report_page(
     result: Result,
-    digest: Digest,
-    importances: Importances,
     *,
     title: str,
     settings: Mapping[str, Any],
     space: Mapping[str, str] | None,
+    version: str | None = None,
 ) -> str:
-    """Return the page that ``write_report`` writes, from all that is known."""
+    """Return the page that ``write_report`` writes; ``own_page`` has the version."""
+    digest, importances = Digest(result), parameter_importance(result)
     style, program = part("page.css"), "\n".join(part(name) for name in PROGRAM)
     most, lost = _most_epochs(result, settings), digest.all_lost(result)
     best = html.escape(_why_nothing(result, lost))
@@ -133,24 +127,16 @@ def report_page(
         as_text(title),
         style,
         program,
+        version=version,
         best=best,
         facts=described(_facts(result, settings)),
         params=described(result.best_params.items()),
         space=described((space or digest.space).items()),
         cost=cost_section(costs(result, digest.spending, most), most),
-        progress=progress_section(result, digest.spending.progress()),
         importance=importance_section(importances),
         failures=_failures(lost),
-        data=_embedded(_data(result, digest, most, importances)),
+        data=embedded(_data(result, digest, most, importances)),
     )
-
-
-def _embedded(data: Any) -> str:
-    """Return JSON that cannot leave its script element."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    for character in "<>&":  # all that is not ASCII is escaped already
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -167,7 +153,7 @@ def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, A
     if result.begun is not None:
         yield "begun", str(result.begun).replace("T", " ")
     if math.isfinite(result.wall_seconds):
-        yield "time by the clock", duration(result.wall_seconds)
+        yield "wall-clock time", duration(result.wall_seconds)
     yield "time in training", duration(result.training_seconds)
     yield "stopped because", result.stop_reason
     yield from prior_facts(result)
@@ -215,6 +201,7 @@ def _data(
 ) -> dict[str, Any]:
     """Return what the page draws: columns, because they are short."""
     arms, others = result.arms, list(digest.others())
+    progress = digest.spending.progress()
     return {
         "maximize": sign_of(result.direction) > 0.0,
         "metric": shown_metric(result.metric),
@@ -238,6 +225,9 @@ def _data(
         },
         "others": others,
         "othersLeftOut": len(result.other_metrics) - len(others),
+        "progress": [progress_charts([("", result, progress)])]
+        if progress.by_epochs
+        else [],
         "projections": _projections(result, digest, most),
     }
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 from functools import cache
 from importlib import resources
 from string import Template
+from typing import Any
 
 
 @cache
@@ -23,28 +25,45 @@ def hash_of(source: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
+def embedded(data: Any) -> str:
+    """Return JSON that cannot leave its script element."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":  # all that is not ASCII is escaped already
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
 def own_page(
-    name: str, title: str, style: str, program: str = "", **content: str
+    name: str,
+    title: str,
+    style: str,
+    program: str,
+    *,
+    version: str | None = None,
+    **content: str,
 ) -> str:
     """Return a page whose own policy allows its style and program, and nothing else.
 
     Its body is a file of ``page``, with the title, the program and the content put in;
-    what a user has written is escaped in the content already.
+    user input is escaped in the content already. A page with a ``version`` asks the
+    server it came from for a newer one.
     """
-    allowed = f"style-src {hash_of(style)}"
-    if program:
-        allowed += f"; script-src {hash_of(program)}"
+    live = ""
+    if version is not None:
+        live = '<p id="said" class="note" role="status"></p>\n'
+        program += f"\n{part('live.js')}"
+    allowed = f"style-src {hash_of(style)}; script-src {hash_of(program)}"
+    allowed += "" if version is None else "; connect-src 'self'"
     policy = (
         '<meta http-equiv="Content-Security-Policy" content="'
         f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'\">\n"
     )
+    if version is not None:
+        policy += f'<meta name="version" content="{html.escape(version)}">\n'
     title = html.escape(title)
-    body = Template(part(name)).substitute(content, title=title, program=program)
-    return whole_page(title, style, body, policy)
-
-
-def whole_page(title: str, style: str, body: str, policy: str = "") -> str:
-    """Return a page with the head that all pages share; the title is escaped."""
+    body = Template(part(name)).substitute(
+        content, title=title, program=program, live=live
+    )
     return Template(part("head.html")).substitute(
         title=title, style=style, body=body, policy=policy
     )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.plotting.charts import Line, legend, line_chart, steps
 from risingsearch.plotting.epochs import score_limits
 from risingsearch.plotting.importance import (
     FEWEST_ARMS,
@@ -15,7 +14,7 @@ from risingsearch.plotting.importance import (
     Importance,
     Importances,
 )
-from risingsearch.plotting.spending import Cost, Progress
+from risingsearch.plotting.spending import Cost, Point, Progress
 from risingsearch.plotting.words import NOTHING, duration, escaped, shown_metric
 
 UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
@@ -51,7 +50,7 @@ def cost_section(rows: Sequence[Cost], most: int) -> str:
         f'<td class="number">{_time(row.wall_seconds)}</td></tr>'
         for row in rows
     )
-    head = ("", "epochs", "time in training", "time by the clock")
+    head = ("", "epochs", "time in training", "wall-clock time")
     return f'<p class="note">{note}</p>{table(head, body, numeric=True)}'
 
 
@@ -63,25 +62,22 @@ def _time(seconds: float) -> str:
     return NOTHING if math.isnan(seconds) else duration(seconds)
 
 
-def progress_section(result: Any, progress: Progress) -> str:
-    """Return the best score so far against epochs and time, if there is a score."""
-    return progress_charts([("", result, progress)]) if progress.by_epochs else ""
-
-
-def progress_charts(runs: Sequence[tuple[str, Any, Progress]]) -> str:
-    """Return the best scores so far of runs with one metric, each under its name."""
+def progress_charts(runs: Sequence[tuple[str, Any, Progress]]) -> dict[str, Any]:
+    """Return the best scores so far of runs with one metric, as the page draws them."""
     y, limits = f"best {shown_metric(runs[0][1].metric)} so far", _limits(runs)
     epochs, clock, training = (
-        [Line(steps(p[i]), name, k) for k, (name, _, p) in enumerate(runs) if p[i]]
-        for i in range(3)
+        [progress[axis] for *_, progress in runs] for axis in range(3)
     )
-    charts = [line_chart(epochs, x="epochs spent", y=y, limits=limits)]
-    for lines, of in ((clock, "by the clock"), (training, "in training, all workers")):
-        if lines:
+    charts = [{"x": "epochs spent", "y": y, "limits": limits, "lines": epochs}]
+    for lines, of in (
+        (clock, "of wall-clock time"),
+        (training, "in training, all workers"),
+    ):
+        if any(lines):
             unit, scaled = _in_units(lines)
-            charts.append(line_chart(scaled, x=f"{unit} {of}", y=y, limits=limits))
-    figures = "".join(f"<figure>{chart}</figure>" for chart in charts)
-    return f'{legend(epochs)}<div class="figures">{figures}</div>'
+            x = f"{unit} {of}"
+            charts.append({"x": x, "y": y, "limits": limits, "lines": scaled})
+    return {"names": [name for name, *_ in runs], "charts": charts}
 
 
 def _limits(runs: Sequence[tuple[str, Any, Progress]]) -> tuple[float, float]:
@@ -93,14 +89,12 @@ def _limits(runs: Sequence[tuple[str, Any, Progress]]) -> tuple[float, float]:
     return max(low, min(values)), min(high, max(values))
 
 
-def _in_units(lines: Sequence[Line]) -> tuple[str, list[Line]]:
-    """Return the largest unit of time that lines over seconds reach, and them in it."""
-    longest = max(x for line in lines for x, _ in line.points)
+def _in_units(lines: Sequence[Sequence[Point]]) -> tuple[str, list[list[Point]]]:
+    """Return the largest unit of time that the lines reach, and the lines in it."""
+    longest = max(x for points in lines for x, _ in points)
     unit = next((unit for unit in UNITS if longest >= UNITS[unit]), "seconds")
     size = UNITS[unit]
-    return unit, [
-        line._replace(points=[(x / size, y) for x, y in line.points]) for line in lines
-    ]
+    return unit, [[(float(f"{x / size:.6g}"), y) for x, y in one] for one in lines]
 
 
 def importance_section(found: Importances) -> str:

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from risingsearch.arms import sign_of
-from risingsearch.plotting.charts import Point
+
+Point = tuple[float, float]
 
 
 class Progress(NamedTuple):
     """The best score so far, where it has risen and at the end; none without a score.
 
-    Against the epochs told, the seconds by the clock until then, where no earlier
-    release has left them out, and the seconds of training until then, over all workers.
+    Against the epochs told, the wall-clock seconds until then (empty if some are
+    unknown), and the seconds of training until then, over all workers.
     """
 
     by_epochs: list[Point]
@@ -23,7 +24,7 @@ class Progress(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Epochs, their time in training and by the clock; NaN where that is not known."""
+    """Epochs, their time in training and wall-clock time; NaN if that is not known."""
 
     name: str
     epochs: int
@@ -39,7 +40,7 @@ class Spending:
         """By arm, of those of its epochs that were measured."""
         self._sign = sign_of(direction)
         self._best = -math.inf
-        self._at = (0, 0.0, 0.0)  # epochs, seconds by the clock and of training
+        self._at = (0, 0.0, 0.0)  # epochs, wall-clock seconds, seconds of training
         self._all_clocked = True
         self._rises = Progress([], [], [])
 

@@ -57,7 +57,7 @@ def spendable(budget: Budget) -> str:
     """Return a budget in words.
 
     >>> spendable(Budget(epochs=1200)), spendable(Budget(wall_seconds=90.0))
-    ('1,200 epochs', '1 min 30 s by the clock')
+    ('1,200 epochs', '1 min 30 s of wall-clock time')
     >>> spendable(Budget(hours=8)), spendable(Budget(gpu_hours=20))
     ('8 h of training', '20 GPU-hours')
     """
@@ -72,8 +72,8 @@ def spendable(budget: Budget) -> str:
     if budget.hours is not None:
         return f"{budget.hours:g} h of training"
     if budget.wall_hours is not None:
-        return f"{budget.wall_hours:g} h by the clock"
-    return f"{duration(budget.wall_seconds or 0.0)} by the clock"
+        return f"{budget.wall_hours:g} h of wall-clock time"
+    return f"{duration(budget.wall_seconds or 0.0)} of wall-clock time"
 
 
 def duration(seconds: float) -> str:

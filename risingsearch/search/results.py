@@ -227,7 +227,7 @@ class SearchResult:
         return plot_curves(self.history, ax=ax, **self._drawn_as(), **options)
 
     def _repr_html_(self) -> str:
-        from risingsearch.plotting.notebook import result_html
+        from risingsearch.plotting.fragment import result_html
 
         return result_html(self)
 

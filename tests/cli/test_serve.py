@@ -1,5 +1,6 @@
 """Runs in a browser: what `risingsearch serve` answers, and how it ends."""
 
+import html
 import json
 import re
 import shutil
@@ -16,11 +17,11 @@ from sklearn.linear_model import SGDClassifier
 from starlette.testclient import TestClient
 
 from risingsearch import Functions, RisingSearch
-from risingsearch.cli import live_runs
-from risingsearch.cli.live_runs import app_of
+from risingsearch.cli import live
+from risingsearch.cli.live import app_of
 from risingsearch.cli.main import main
-from risingsearch.cli.pace import Pace
 from risingsearch.integrations.sklearn import RisingSearchCV
+from risingsearch.plotting import parts
 from risingsearch.storage.run_directory import JOURNAL
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
@@ -57,9 +58,8 @@ def run_dir(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch):
-    """Let pages be made anew as often as somebody asks."""
-    for share in ("SHARE", "JUDGING"):
-        monkeypatch.setattr(live_runs, share, float("inf"))
+    """Let pages be made again at every request."""
+    monkeypatch.setattr(live, "REST", 0.0)
 
 
 def served(*run_dirs):
@@ -67,19 +67,19 @@ def served(*run_dirs):
     return TestClient(app, base_url="http://127.0.0.1/token/")
 
 
-def epochs_on(client):
-    """Return how many epochs the page draws."""
-    data = re.search(r'id="data">(.*?)</script>', client.get("page").text)
+def epochs_in(page):
+    """Return how many epochs a page draws."""
+    data = re.search(r'id="data">(.*?)</script>', page)
     return len(json.loads(data[1])["told"]["arm"])
 
 
 def test_the_page_is_the_report_of_the_run(run_dir):
     client = served(run_dir)
-    page = client.get("page").text
+    page = client.get("").text
     assert "<h1>run</h1>" in page
     assert "Best score <strong>0.9</strong>" in page
     assert "the budget of 9 epochs is spent" in page
-    assert client.get("version").json()["state"] == "finished"
+    assert client.get("version").json()["words"].startswith("finished")
 
 
 def test_the_version_changes_with_every_epoch_and_the_page_with_it(tmp_path):
@@ -88,51 +88,39 @@ def test_the_version_changes_with_every_epoch_and_the_page_with_it(tmp_path):
     def visit(search, report):
         told = client.get("version").json()
         assert client.get("version").json()["version"] == told["version"]
-        seen.append((told["version"], told["state"], epochs_on(client)))
+        seen.append((told["version"], told["words"], client.get("").text))
 
     search = a_search(tmp_path)
     search.callbacks = [visit]
     search.run()
-    versions, states, epochs = zip(*seen, strict=True)
+    versions, words, pages = zip(*seen, strict=True)
     assert len(set(versions)) == 9
-    assert epochs == tuple(range(1, 10))
-    assert states == ("running",) * 8 + ("finished",)
-
-
-def test_while_it_runs_the_page_says_so_and_how_long_it_takes(tmp_path):
-    client, told = served(tmp_path), []
-
-    def visit(search, report):
-        client.get("version")
-        told.append((client.get("version").json()["words"], client.get("page").text))
-
-    search = a_search(tmp_path)
-    search.callbacks = [visit]
-    search.run()
-    words, page = told[3]
-    assert re.match("running: 4 of 9 epochs, about .* left", words)
-    assert "none: it is running" in page
-    assert "in training" in page
+    assert [epochs_in(page) for page in pages] == list(range(1, 10))
+    assert re.match("running: 4 of 9 epochs, about .* left", words[3])
+    assert "none: it is running" in pages[3]
+    assert words[8].startswith("finished: ")
+    for version, page in zip(versions, pages, strict=True):
+        assert f'<meta name="version" content="{html.escape(version)}">' in page
 
 
 def test_a_page_is_made_once_for_all_who_look(run_dir, monkeypatch):
     made = []
-    original = live_runs.report_page
+    original = live.report_page
     monkeypatch.setattr(
-        live_runs, "report_page", lambda *a, **k: made.append(1) or original(*a, **k)
+        live, "report_page", lambda *a, **k: made.append(1) or original(*a, **k)
     )
     client = served(run_dir)
-    pages = {client.get("page").text for _ in range(5)}
+    pages = {client.get("").text for _ in range(5)}
     assert len(pages) == len(made) == 1
 
 
 def test_an_empty_directory_is_waited_for(tmp_path):
     client = served(tmp_path)
-    assert client.get("version").json()["state"] == "waiting"
-    assert "no epoch is recorded yet" in client.get("page").text
+    assert client.get("version").json()["words"].startswith("waiting")
+    assert "no epoch is recorded yet" in client.get("").text
     a_search(tmp_path).run()
-    assert client.get("version").json()["state"] == "finished"
-    assert epochs_on(client) == 9
+    assert client.get("version").json()["words"].startswith("finished")
+    assert epochs_in(client.get("").text) == 9
 
 
 def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
@@ -141,11 +129,11 @@ def test_a_run_that_is_damaged_or_gone_says_so_until_it_is_mended(run_dir):
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-400].replace(b'"started"', b'"st4rted"', 1))
     told = client.get("version").json()
-    assert told["state"] == "damaged"
+    assert told["words"].startswith("damaged")
     assert "is damaged in line 2" in told["words"]
-    assert "is damaged in line 2" in client.get("page").text
+    assert "is damaged in line 2" in client.get("").text
     journal.write_bytes(whole)
-    assert client.get("version").json()["state"] == "finished"
+    assert client.get("version").json()["words"].startswith("finished")
     shutil.rmtree(run_dir)
     assert "holds no search" in client.get("version").json()["words"]
 
@@ -161,7 +149,7 @@ def test_of_a_sweep_it_names_the_command_and_of_any_search_the_metric(
     options = {"budget": 4, "max_epochs": 2, "random_state": 0, "run_dir": "fitted"}
     RisingSearchCV(SGDClassifier(), space, scoring="f1", **options).fit(X, y)
     client = served(tmp_path / "swept", tmp_path / "fitted")
-    swept, fitted = (client.get(f"{k}/page").text for k in (0, 1))
+    swept, fitted = (client.get(f"{k}/").text for k in (0, 1))
     assert "<dd>bash -c" in swept
     assert "Best accuracy" in swept
     assert "Best f1" in fitted
@@ -171,36 +159,24 @@ def test_of_a_sweep_it_names_the_command_and_of_any_search_the_metric(
         assert "finished" in capsys.readouterr().out
 
 
-def test_several_runs_have_an_overview_and_a_page_each(tmp_path):
-    a_search(tmp_path / "one").run()
-    a_search(tmp_path / "two", seed=4, budget=7).run()
-    client = served(tmp_path / "one", tmp_path / "two")
-    overview = client.get("page").text
-    assert '<a href="0/" target="_top">one</a>' in overview
-    assert '<a href="1/" target="_top">two</a>' in overview
-    assert client.get("version").json()["words"] == "0 of 2 running"
-    assert "<h1>two</h1>" in client.get("1/page").text
-    before = client.get("version").json()["version"]
-    search = a_search(tmp_path / "two", seed=4, budget=7)
-    search.extend(2)
-    search.run()
-    assert client.get("version").json()["version"] != before
-
-
-def test_several_runs_are_compared_as_they_are_now(tmp_path):
+def test_several_runs_are_listed_and_compared_as_they_are_now(tmp_path):
     a_search(tmp_path / "one").run()
     (tmp_path / "two").mkdir()
     client = served(tmp_path / "one", tmp_path / "two")
-    assert '<a href="comparison/" target="_top">' in client.get("page").text
-    assert "before two runs have an epoch" in client.get("comparison/page").text
+    listed = client.get("").text
+    assert '<a href="0/">one</a>, best score 0.9; finished: ' in listed
+    assert '<a href="1/">two</a>; waiting: no epoch is recorded yet' in listed
+    assert '<a href="comparison/">' in listed
+    assert client.get("version").json()["words"] == "0 of 2 running"
+    assert "before two runs have an epoch" in client.get("comparison/").text
     before = client.get("comparison/version").json()["version"]
     a_search(tmp_path / "two", seed=4, budget=7).run()
     assert client.get("comparison/version").json()["version"] != before
-    page = client.get("comparison/page").text
+    page = client.get("comparison/").text
     assert "<h1>Comparison of the runs</h1>" in page
     assert '<th scope="col">one</th><th scope="col">two</th>' in page
     assert "the budget of 7 epochs is spent" in page
-    assert '<a href="../">All runs</a>' in client.get("comparison/").text
+    assert "<h1>two</h1>" in client.get("1/").text
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths(tmp_path):
@@ -214,36 +190,64 @@ def test_runs_of_one_name_are_told_apart_by_their_paths(tmp_path):
     ] == [True, True]
 
 
-def test_which_parameters_matter_waits_for_its_share_and_is_then_of_all_arms(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(live_runs, "JUDGING", 1e-9)
-    candidates = [{"top": k / 30} for k in range(30)]
-    search = a_search(tmp_path, candidates=candidates, budget=25, max_epochs=1)
-    client, seen = served(tmp_path), []
-
-    def visit(search, report):
-        client.get("version")
-        seen.append("Too few arms to say: 1 opened" in client.get("page").text)
-
-    search.callbacks = [visit]
-    search.run()
-    assert seen == [True] * 25
-    monkeypatch.setattr(Pace, "is_due", True)
-    before = client.get("version").json()["version"]
-    assert "Too few arms" not in client.get("page").text
-    assert client.get("version").json()["version"] == before
-
-
 def test_a_run_that_begins_anew_in_its_directory_is_shown_from_its_first_epoch(
     tmp_path,
 ):
     client = served(a_search(tmp_path / "run").run() and tmp_path / "run")
-    assert epochs_on(client) == 9
+    assert epochs_in(client.get("").text) == 9
     shutil.rmtree(tmp_path / "run")
     a_search(tmp_path / "run", budget=12, seed=3).run()
     client.get("version")
-    assert epochs_on(client) == 12
+    assert epochs_in(client.get("").text) == 12
+
+
+class TestSecurity:
+    @pytest.fixture
+    def client(self, run_dir):
+        return TestClient(app_of([run_dir], "token"), base_url="http://127.0.0.1/")
+
+    @pytest.mark.parametrize("path", ["wrong/", "tokem/version", "", "wrong", "a/b/c"])
+    def test_without_the_token_nothing_is_seen(self, client, path):
+        answer = client.get(path)
+        assert answer.status_code == 403
+        assert "run" not in answer.text
+
+    def test_an_unknown_page_is_not_found(self, client):
+        assert client.get("token/7/").status_code == 404
+
+    @pytest.mark.parametrize("method", ["post", "put", "delete"])
+    def test_nothing_can_be_sent(self, client, method):
+        assert getattr(client, method)("token/").status_code == 405
+
+    @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example"])
+    def test_another_name_for_this_machine_is_refused(self, client, host):
+        assert client.get("token/", headers={"Host": host}).status_code == 400
+
+    @pytest.mark.parametrize("path", ["token/", "token/version", "wrong/"])
+    def test_answers_are_not_kept_framed_or_shared(self, client, path):
+        headers = client.get(path).headers
+        assert headers["cache-control"] == "no-store"
+        assert headers["content-security-policy"] == "frame-ancestors 'none'"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["referrer-policy"] == "no-referrer"
+
+    def test_the_page_may_run_its_program_and_ask_this_server_only(self, client):
+        page = client.get("token/").text
+        [policy] = re.findall(r'Content-Security-Policy" content="(.*?)"', page)
+        program = page.rpartition("<script>")[2].partition("</script>")[0]
+        assert parts.hash_of(program) in policy
+        assert "default-src 'none'" in policy
+        assert "connect-src 'self'" in policy
+
+    def test_names_are_escaped(self, tmp_path):
+        run_dirs = [tmp_path / "<b>one", tmp_path / "<b>two"]
+        for run_dir in run_dirs:
+            a_search(run_dir, budget=3).run()
+        client = served(*run_dirs)
+        for path in ("", "0/", "comparison/"):
+            page = client.get(path).text
+            assert "&lt;b&gt;one" in page
+            assert "<b>one" not in page
 
 
 class TestCommand:
@@ -258,7 +262,7 @@ class TestCommand:
                 url = process.stdout.readline().strip()
                 assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", url)
                 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-                with opener.open(f"{url}page") as answer:
+                with opener.open(url) as answer:
                     assert b"<h1>run</h1>" in answer.read()
                 with pytest.raises(urllib.error.HTTPError, match="403") as refused:
                     opener.open(url[:-2] + "/")
@@ -315,7 +319,7 @@ class TestCommand:
     def test_without_its_extra_it_says_what_to_install(
         self, run_dir, capsys, monkeypatch, package
     ):
-        for name in ("risingsearch.cli.live_runs", "risingsearch.plotting.live"):
+        for name in ("risingsearch.cli.live",):
             monkeypatch.delitem(sys.modules, name, raising=False)
         monkeypatch.setitem(sys.modules, package, None)
         assert main(["serve", str(run_dir)]) == 2

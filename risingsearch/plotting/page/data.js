@@ -1,14 +1,10 @@
-"use strict";
-
 // What the page holds, read once.
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const { arms, told, maximize } = data;
 const OPENED = 1, REVIVED = 2, FAILED = 4, BY_PRIOR = 8; // of a row told
 const LEADERS = 5;
 
 const at = (column, i) => column.distinct[column.at[i]];
-const find = (id) => document.getElementById(id);
 const count = (n, what = "") =>
   n.toLocaleString("en") + (what && ` ${what}${n === 1 ? "" : "s"}`);
 const goodness = (score) => (maximize ? score : -score);
@@ -19,12 +15,6 @@ function show(value, digits = 6) {
   const rounded = Number(value.toPrecision(digits));
   const tiny = rounded !== 0 && Math.abs(rounded) < 1e-3;
   return tiny ? rounded.toExponential() : String(rounded);
-}
-
-function make(tag, facts = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), facts);
-  element.append(...children);
-  return element;
 }
 
 told.marks = Array.from(told.marks, (mark) => parseInt(mark, 16));

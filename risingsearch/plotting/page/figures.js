@@ -45,19 +45,6 @@ function shareOf(score) {
   return Math.min(1, Math.max(0, maximize || high === low ? share : 1 - share));
 }
 
-function ticks(from, to, n, whole = false) {
-  const rough = (to - from) / Math.max(1, n);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  let step = [1, 2, 5, 10].find((s) => s * power >= rough) * power;
-  if (whole) step = Math.max(1, Math.round(step));
-  const values = [];
-  for (let k = Math.ceil(from / step); k * step <= to + step * 1e-9; k++) {
-    values.push(k * step);
-  }
-  return values.length < 50 ? values : [];
-}
-
-
 // A canvas with a second one over it for what the pointer is near to. `paint` draws,
 // and sets the chart's points: `x` and `y` by row told, NaN where there is none.
 class Chart {

@@ -1,4 +1,4 @@
-"""A search as a notebook shows it: its curves and its best arms, without any script."""
+"""A search as a notebook shows it: its best arms, without style or script."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.plotting.charts import (
-    COLOURS,
-    Line,
-    Point,
-    line_chart,
-    swatch,
-    thinned,
-)
-from risingsearch.plotting.epochs import score_limits
 from risingsearch.plotting.words import (
     NOTHING,
     as_text,
@@ -26,16 +17,15 @@ from risingsearch.plotting.words import (
     spendable,
 )
 
-IN_COLOUR = len(COLOURS)
 LISTED = 10  # arms in the table
 MOST_PARAMS = 10  # columns of them
-MOST_CURVES = 300
-MOST_POINTS = 4000  # of all curves together
 LONGEST_CELL = 60
+
+Point = tuple[int, float]
 
 
 def result_html(result: Any) -> str:
-    """Return a ``SearchResult`` as HTML of its own, below 100 kB.
+    """Return the summary and the best arms of a ``SearchResult`` as HTML.
 
     Examples
     --------
@@ -63,7 +53,7 @@ def search_html(
     metric: str,
     spent: str,
 ) -> str:
-    """Return a summary, the curves and the best arms of a history.
+    """Return the summary and the best arms of a history as HTML.
 
     Parameters
     ----------
@@ -84,56 +74,35 @@ def search_html(
         HTML without scripts, styles or requests; what users wrote is escaped.
     """
     sign = sign_of(direction)
-    curves: dict[int, list[Point]] = {}
+    last: dict[int, int] = {}  # epoch with a score, by arm; 0 without one
     best: dict[int, Point] = {}  # in the order reached, by which ties are broken
     for row in history:
         arm, point = row["arm"], (row["epoch"], row["score"])
-        curves.setdefault(arm, [])
+        last.setdefault(arm, 0)
         if math.isfinite(row["score"]):
-            curves[arm].append(point)
+            last[arm] = row["epoch"]
             if arm not in best or sign * point[1] > sign * best[arm][1]:
                 best.pop(arm, None)
                 best[arm] = point
     ranked = sorted(best, key=lambda arm: -sign * best[arm][1])
-    summary = f"{len(curves):,} of {len(candidates):,} arms opened, {spent}"
+    summary = f"{len(last):,} of {len(candidates):,} arms opened, {spent}"
     name = html.escape(shown_metric(metric))
     if not ranked:
         return _whole(f"No score yet: {escaped(summary)}.")
     epoch, score = best[ranked[0]]
     found = f"Best {name} <strong>{score:.6g}</strong>: arm {ranked[0]}, epoch {epoch}"
-    scores = [row["score"] for row in history]
-    limits = score_limits(scores, maximize=sign > 0.0)
-    chart = line_chart(
-        _lines(ranked, curves),
-        x="epochs of the arm",
-        y=shown_metric(metric),
-        limits=limits,
-    )
-    n_drawn = min(len(ranked), MOST_CURVES)
-    few = f" The best {n_drawn} are drawn." if n_drawn < len(ranked) else ""
-    table = _table(ranked, best, curves, candidates, name)
-    return _whole(f"{found}; {escaped(summary)}.{few}", chart, table)
+    table = _table(ranked, best, last, candidates, name)
+    return _whole(f"{found}; {escaped(summary)}.", table)
 
 
 def _whole(summary: str, *parts: str) -> str:
     return f'<div class="risingsearch"><p>{summary}</p>{"".join(parts)}</div>'
 
 
-def _lines(ranked: Sequence[int], curves: Mapping[int, Sequence[Point]]) -> list[Line]:
-    """Return the curves, the best last, thinned so that they stay small together."""
-    drawn = ranked[:MOST_CURVES]
-    most = max(2, MOST_POINTS // len(drawn))
-    lines = [
-        Line(thinned(curves[arm], most), number=k if k < IN_COLOUR else None)
-        for k, arm in enumerate(drawn)
-    ]
-    return lines[::-1]
-
-
 def _table(
     ranked: Sequence[int],
     best: Mapping[int, Point],
-    curves: Mapping[int, Sequence[Point]],
+    last: Mapping[int, int],
     candidates: Sequence[Mapping[str, Any]],
     metric: str,
 ) -> str:
@@ -141,15 +110,14 @@ def _table(
     names = list(dict.fromkeys(name for arm in shown for name in candidates[arm]))
     listed = names[:MOST_PARAMS]
     params = "".join(f"<th>{_cell(name)}</th>" for name in listed)
-    head = f"<th></th><th>arm</th><th>best {metric}</th><th>at epoch</th>{params}"
+    head = f"<th>arm</th><th>best {metric}</th><th>at epoch</th>{params}"
     rows = []
-    for k, arm in enumerate(shown):
+    for arm in shown:
         epoch, score = best[arm]
         values = "".join(f"<td>{_value(candidates[arm], name)}</td>" for name in listed)
-        colour = swatch(k) if k < IN_COLOUR else ""
         rows.append(
-            f"<tr><td>{colour}</td><td>{arm}</td><td>{score:.6g}</td>"
-            f"<td>{epoch} of {curves[arm][-1][0]}</td>{values}</tr>"
+            f"<tr><td>{arm}</td><td>{score:.6g}</td>"
+            f"<td>{epoch} of {last[arm]}</td>{values}</tr>"
         )
     left_out = len(names) - len(listed)
     more = f"<p>{left_out} parameters more are not shown.</p>" if left_out else ""

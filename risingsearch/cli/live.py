@@ -1,0 +1,244 @@
+"""The application behind ``risingsearch serve``: reports that reload on news.
+
+Only a browser on this machine that knows the token sees them: other users do not have
+it, and pages of the web are kept out by the check of the host (DNS rebinding) and by
+the headers. The policies of the pages allow requests to this server alone.
+"""
+
+from __future__ import annotations
+
+import html
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from risingsearch.cli.options import one_line
+from risingsearch.cli.standing import RUNNING, in_words, look, state_of, why_ended
+from risingsearch.cli.sweeps import RUNNING as NOT_STOPPED
+from risingsearch.cli.sweeps import named, settings_and_space
+from risingsearch.errors import RisingSearchError
+from risingsearch.plotting.comparison import comparison_page
+from risingsearch.plotting.html_report import report_page
+from risingsearch.plotting.parts import own_page, part
+from risingsearch.search.following import Follower, Standing
+from risingsearch.search.results import SearchResult
+
+HOSTS = ["127.0.0.1", "localhost"]
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",  # the pages bring the rest
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+REST = 20.0
+"""Times as long as looking at a run and making its page has taken, until the next."""
+COMPARISON = "comparison"
+NO_TOKEN = "This page needs the whole URL, with its token."
+
+
+class LiveRun:
+    """A run and the report of it, made again when its files have changed."""
+
+    def __init__(self, name: str, run_dir: Path) -> None:
+        self.name = name
+        self._follower = Follower(run_dir)
+        self._standing: Standing | None = None
+        self._problem: str | None = None
+        self._page: str | None = None
+        self._mark = self._follower.mark()
+        self._looked = self._next = 0.0
+        self._look()
+
+    def version(self) -> str:
+        """Return a text that changes with the page."""
+        if time.monotonic() >= self._next:
+            try:
+                mark = self._follower.mark()
+                if mark != self._mark or self._problem is not None:
+                    self._look()
+                    self._mark = mark
+            except RisingSearchError as error:
+                self._problem, self._page = one_line(str(error)), None
+        return f"{self._mark} {self._problem}"
+
+    def words(self) -> str:
+        """Return how the run is doing, for the user."""
+        if self._problem is not None:
+            return f"damaged: {self._problem}"
+        state = state_of(self._standing)
+        if self._standing is None:
+            return f"{state}: {in_words(None)}"
+        ended = why_ended(self._standing, self._follower.path)
+        age = time.monotonic() - self._looked
+        return f"{state}: {ended or in_words(self._standing, age)}"
+
+    def result(self) -> SearchResult | None:
+        """Return the result so far, None before the first epoch."""
+        standing = self._standing
+        if standing is None or not standing.result.history or self._problem:
+            return None
+        if state_of(standing) == RUNNING:
+            return replace(standing.result, stop_reason=NOT_STOPPED)
+        return standing.result
+
+    def page(self) -> str:
+        """Return the report of the run as it is now."""
+        version = self.version()
+        if self._page is None:
+            result = self.result()
+            if result is None:
+                return note_page(self.name, html.escape(self.words()), version)
+            begun = time.monotonic()
+            settings, space = settings_and_space(self._follower.path)
+            self._page = report_page(
+                result, title=self.name, settings=settings, space=space, version=version
+            )
+            self._rest(begun)
+        return self._page
+
+    def _look(self) -> None:
+        begun = self._looked = time.monotonic()
+        self._standing, self._page = look(self._follower), None
+        self._problem = None
+        self._rest(begun)
+
+    def _rest(self, begun: float) -> None:
+        """Keep what is done at every change to a small share of a core."""
+        now = time.monotonic()
+        self._next = max(self._next, now) + REST * (now - begun)
+
+
+class LiveRuns:
+    """The list of several runs, or their comparison."""
+
+    def __init__(self, runs: Sequence[LiveRun], page: Callable[..., str]) -> None:
+        self._runs = runs
+        self._page = page
+
+    def version(self) -> str:
+        """Return a text that changes with the page."""
+        return "; ".join(run.version() for run in self._runs)
+
+    def words(self) -> str:
+        """Return how many runs are running."""
+        running = sum(run.words().startswith(RUNNING) for run in self._runs)
+        return f"{running} of {len(self._runs)} running"
+
+    def page(self) -> str:
+        """Return the page as it is now."""
+        return self._page(self._runs, self.version())
+
+
+def list_page(runs: Sequence[LiveRun], version: str) -> str:
+    """Return the list of runs, with the best score of each."""
+    items = []
+    for number, run in enumerate(runs):
+        result = run.result()
+        best = ""
+        if result is not None and result.best_arm is not None:
+            best = f", best {result.metric} {result.best_score:.6g}"
+        link = f'<a href="{number}/">{html.escape(run.name)}</a>'
+        items.append(f"<li>{link}{html.escape(f'{best}; {run.words()}')}</li>")
+    link = f'<p><a href="{COMPARISON}/">Compare the runs</a></p>'
+    return note_page("All runs", f"<ul>{''.join(items)}</ul>{link}", version)
+
+
+def compared_page(runs: Sequence[LiveRun], version: str) -> str:
+    """Return the comparison of the runs that have an epoch."""
+    found = {run.name: result for run in runs if (result := run.result()) is not None}
+    title = "Comparison of the runs"
+    if len(found) < 2:
+        note = "There is nothing to compare before two runs have an epoch each."
+        return note_page(title, note, version)
+    return comparison_page(found, title=title, settings=None, version=version)
+
+
+def note_page(title: str, content: str, version: str) -> str:
+    """Return a page with this content, which is HTML."""
+    return own_page(
+        "note.html",
+        title,
+        part("page.css"),
+        "",
+        version=version,
+        content=content,
+    )
+
+
+def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
+    """Return the application that serves runs below ``/TOKEN/``.
+
+    Raises
+    ------
+    RisingSearchError
+        If one of the runs cannot be read.
+    """
+    runs = [LiveRun(name, run_dir) for name, run_dir in named(run_dirs).items()]
+    pages: dict[str, LiveRun | LiveRuns] = {"": runs[0]}
+    if len(runs) > 1:
+        pages = {str(number): run for number, run in enumerate(runs)}
+        pages[""] = LiveRuns(runs, list_page)
+        pages[COMPARISON] = LiveRuns(runs, compared_page)
+
+    def found(request: Request) -> LiveRun | LiveRuns:
+        given = request.path_params["token"].encode()
+        if not secrets.compare_digest(given, token.encode()):
+            raise HTTPException(403, NO_TOKEN)
+        name = str(request.path_params.get("name", ""))
+        if name not in pages:
+            raise HTTPException(404)
+        return pages[name]
+
+    async def page(request: Request) -> Response:
+        return HTMLResponse(found(request).page())
+
+    async def version(request: Request) -> Response:
+        one = found(request)
+        return JSONResponse({"version": one.version(), "words": one.words()})
+
+    async def no_token(request: Request) -> Response:
+        raise HTTPException(403, NO_TOKEN)
+
+    routes = [
+        Route(f"/{{token}}/{below}{name}", answer)
+        for below in ("", "{name}/")
+        for name, answer in (("", page), ("version", version))
+    ]
+    return Starlette(
+        routes=[*routes, Route("/{path:path}", no_token)],
+        middleware=[
+            Middleware(_WithHeaders),
+            Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False),
+        ],
+    )
+
+
+class _WithHeaders:
+    """Adds ``HEADERS`` to every answer, refusals included."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [
+                    (name.lower().encode(), value.encode())
+                    for name, value in HEADERS.items()
+                ]
+            await send(message)
+
+        await self._app(scope, receive, sent)
