@@ -34,7 +34,7 @@ class Note(Protocol):
 
 
 @dataclass
-class Slice:
+class TrialJob:
     """A job of a trial, and what it has brought back so far."""
 
     job: Job
@@ -76,7 +76,7 @@ class Arms:
         self.scheduler = scheduler
         self.arm: dict[str, int] = {}  # by the id of its trial
         self.trial: dict[int, str] = {}
-        self.slices: dict[str, Slice] = {}  # those in training, or to be trained
+        self.slices: dict[str, TrialJob] = {}  # those in training, or to be trained
         self.params: dict[int, Event] = {}  # of arms, as they are noted
         self.reports: dict[int, Report] = {}  # of jobs
         self._note = note
@@ -92,16 +92,16 @@ class Arms:
         job = self.scheduler.ask()
         assert job is not None
         self._note(started(self.scheduler, job))
-        self.slices[self.trial[job.arm]] = Slice(job)
+        self.slices[self.trial[job.arm]] = TrialJob(job)
 
-    def start(self, trial_id: str, n_epochs: int | None = None) -> Slice:
+    def start(self, trial_id: str, n_epochs: int | None = None) -> TrialJob:
         """Give a trial epochs that were decided elsewhere.
 
         If the arm cannot train, or the budget does not pay, that is a JobError.
         """
         job = self.scheduler.start(self.arm[trial_id], n_epochs)
         self._note(started(self.scheduler, job))
-        self.slices[trial_id] = Slice(job)
+        self.slices[trial_id] = TrialJob(job)
         return self.slices[trial_id]
 
     def tell(self, trial_id: str) -> None:
@@ -151,8 +151,8 @@ class Arms:
         """Take over the events of an experiment that is restored."""
         for event in events:
             if event["event"] == "opened":
-                self._bind(event["arm"], event["trial"], event.get("params", {}))
-            elif event["event"] in RESULTS and "results" in event:
+                self._bind(event["arm"], event["trial"], event["params"])
+            elif event["event"] in RESULTS:
                 job, scores = Job(*event["job"]), from_json(event["scores"])
                 self.reports[job.id] = _report(job, scores, event["results"])
         # A slice with fewer scores than epochs means that its trial has ended.
@@ -162,7 +162,7 @@ class Arms:
             if job.arm not in self.trial:
                 msg = f"{job} has no trial in the journal, which is damaged"
                 raise StateError(msg)
-            self.slices[self.trial[job.arm]] = Slice(job)
+            self.slices[self.trial[job.arm]] = TrialJob(job)
 
     def _bind(self, arm: int, trial_id: str, params: Event) -> None:
         self.arm[trial_id] = arm

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import ray
 from ray.tune.experiment import Trial
 from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 
 from risingsearch.errors import JobError, JournalError, StateError
-from risingsearch.integrations.ray.arms import Arms, Slice, Stamp
+from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob
 from risingsearch.integrations.ray.checkpoints import (
     NONE,
     bring_up_to_date,
@@ -21,8 +25,7 @@ from risingsearch.integrations.ray.checkpoints import (
     last_stamp,
     stamp_of,
 )
-from risingsearch.integrations.ray.concurrency import lift_limit, room_for
-from risingsearch.integrations.ray.record import Record
+from risingsearch.integrations.ray.journal import ExperimentJournal
 from risingsearch.integrations.ray.reported import (
     bring_results_up_to_date,
     params_of,
@@ -65,7 +68,6 @@ class Experiment:
         make_scheduler: Callable[[int], Scheduler],
         metric: str,
         time_attr: str,
-        saved: tuple[Event, list[Event]] | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.controller = controller
@@ -84,17 +86,17 @@ class Experiment:
             "limit": lift_limit(controller.search_alg),
             "n_arms": min(controller.search_alg.total_samples or budget, budget),
         }
-        self._record = Record.of(trial)
+        self._record = ExperimentJournal.of(trial)
         known = self._record.resume(key, trial)
-        if known is None and saved is None and trial.has_reported_at_least_once:
+        if known is None and trial.has_reported_at_least_once:
             msg = (
                 f"{self._record.path} is missing, which says what was decided before: "
                 "put it back, or begin a new experiment"
             )
             raise JournalError(msg)
-        header, events = known or saved or (new, [])
         if known is None:
-            self._record.begin(header, events)
+            self._record.begin(new)
+        header, events = known or (new, [])
         _check_same(header["settings"], settings)
         self._limit = header["limit"]
         self.arms = Arms(make_scheduler(header["n_arms"]), self._note)
@@ -129,10 +131,6 @@ class Experiment:
         else:
             self._record.note(event, trial, self._seen.get(trial.trial_id))
 
-    def recorded(self) -> tuple[Event, list[Event]]:
-        """Return all that is on disk."""
-        return self._record.read()
-
     # ------------------------------------------------------------ what Ray tells
 
     def add(self, trial: Trial) -> None:
@@ -159,7 +157,7 @@ class Experiment:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
     def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
-        """Record a result, and return what the trial is to do."""
+        """ExperimentJournal a result, and return what the trial is to do."""
         if self.metric not in result:
             return str(CONTINUE)
         slice_ = self.arms.slices.get(trial.trial_id) or self._unasked(trial)
@@ -175,7 +173,7 @@ class Experiment:
             return str(STOP)
         return self._continue_or_pause(trial, result)
 
-    def _add(self, trial: Trial, slice_: Slice, result: Mapping[str, Any]) -> None:
+    def _add(self, trial: Trial, slice_: TrialJob, result: Mapping[str, Any]) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
         noted = as_json(reported(result))
         slice_.add(float(result[self.metric]), stamp_of(result), noted)
@@ -192,7 +190,7 @@ class Experiment:
         return str(CONTINUE)
 
     def fail(self, trial: Trial) -> None:
-        """Record that a trial failed; Ray may add it again."""
+        """ExperimentJournal that a trial failed; Ray may add it again."""
         trial_id = trial.trial_id
         if trial_id in self.arms.slices:
             self.arms.fail(trial_id, _reason(trial), last_stamp(trial))
@@ -204,7 +202,7 @@ class Experiment:
             )
 
     def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
-        """Record that a trial ended, with a result that may be new."""
+        """ExperimentJournal that a trial ended, with a result that may be new."""
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is not None:
             is_new = stamp_of(result) != self._seen.get(trial.trial_id)
@@ -214,7 +212,7 @@ class Experiment:
         self._record.stop_waiting(trial)
 
     def remove(self, trial: Trial) -> None:
-        """Record that a trial was stopped while it did not train."""
+        """ExperimentJournal that a trial was stopped while it did not train."""
         if trial.trial_id in self.arms.slices:
             self.arms.tell(trial.trial_id)
         self._record.stop_waiting(trial)
@@ -329,7 +327,7 @@ class Experiment:
         except JobError as error:
             logger.warning("trial %s is not tried again: %s", trial_id, error)
 
-    def _unasked(self, trial: Trial) -> Slice | None:
+    def _unasked(self, trial: Trial) -> TrialJob | None:
         """Charge a trial that trains unasked for an epoch, where the budget pays."""
         trial_id = trial.trial_id
         if trial_id in self._pool and self.arms.unopened:
@@ -363,6 +361,34 @@ class Experiment:
     def _stop(self, trial: Trial) -> None:
         if trial.status in WAITS:
             self.controller.stop_trial(trial)
+
+
+def lift_limit(search_alg: Any) -> int | None:
+    """Return ``max_concurrent_trials``, and let the searcher propose beyond it.
+
+    Ray counts paused trials too, so that a limit of two would never open a third arm.
+    The scheduler keeps the limit instead, for trials that train.
+    """
+    limits = []
+    if isinstance(search_alg, BasicVariantGenerator) and search_alg.max_concurrent:
+        limits.append(search_alg.max_concurrent)
+        search_alg.max_concurrent = 0
+    searcher = getattr(search_alg, "searcher", None)
+    while searcher is not None:
+        if isinstance(searcher, ConcurrencyLimiter):
+            limits.append(searcher.max_concurrent)
+            searcher.max_concurrent = sys.maxsize
+            searcher.searcher.set_max_concurrency(sys.maxsize)  # of its own, if any
+        searcher = getattr(searcher, "searcher", None)
+    return min(limits, default=None)
+
+
+def room_for(trial: Trial) -> int:
+    """Return how many trials like this one the cluster holds, at least 1."""
+    there = ray.cluster_resources()
+    needed = trial.placement_group_factory.required_resources
+    fits = [there.get(name, 0.0) / n for name, n in needed.items() if n > 0]
+    return max(1, math.floor(min(fits, default=1.0)))
 
 
 def _reason(trial: Trial) -> str:

@@ -75,10 +75,10 @@ risingsearch-journal.json: give the folder of an experiment with a RisingSchedul
             arm, from_epoch, *_ = event["job"]
             trial = {
                 "trial_id": opened[arm]["trial"],
-                "params": from_json(opened[arm].get("params", {})),
+                "params": from_json(opened[arm]["params"]),
             }
             scores = from_json(event["scores"])
-            metrics = from_json(event.get("results", [{}] * len(scores)))
+            metrics = from_json(event["results"])
             rows += [
                 {**trial, "epoch": epoch, "score": score, "metrics": reported_then}
                 for epoch, (score, reported_then) in enumerate(
@@ -117,10 +117,7 @@ def reported(result: Mapping[str, Any]) -> Result:
 
 
 def results_by_trial(events: Iterable[Event]) -> dict[str, list[Result]]:
-    """Return the results of all told epochs, by the ids of their trials.
-
-    Without the trials of which an earlier release has noted the scores only.
-    """
+    """Return the results of all told epochs, by the ids of their trials."""
     trials: dict[int, str] = {}
     told: dict[str, list[Result]] = {}
     for event in events:
@@ -128,11 +125,7 @@ def results_by_trial(events: Iterable[Event]) -> dict[str, list[Result]]:
             trials[event["arm"]] = event["trial"]
             told[event["trial"]] = []
         elif event["event"] in RESULTS:
-            trial_id = trials[event["job"][0]]
-            if "results" not in event:
-                told.pop(trial_id, None)
-            elif trial_id in told:
-                told[trial_id] += from_json(event["results"])
+            told[trials[event["job"][0]]] += from_json(event["results"])
     return told
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -35,8 +33,14 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     An epoch is a report. Trials must save checkpoints: functions give one to each
     ``tune.report``, classes have ``save_checkpoint`` and ``load_checkpoint``.
 
-    A scheduler serves one experiment. ``Tuner.restore`` goes on with what it has noted
-    in the experiment's folder.
+    A scheduler serves one experiment. ``Tuner.restore`` continues from its journal in
+    the experiment's folder.
+
+    Some options of other searches are Ray's own: known configurations and earlier
+    searches are given to the searcher (``points_to_evaluate``), retries to
+    ``tune.FailureConfig(max_failures=...)``, wall-clock time to
+    ``tune.TuneConfig(time_budget_s=...)``, and the number of candidates is its
+    ``num_samples``.
 
     Parameters
     ----------
@@ -54,8 +58,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         A registered name, see ``risingsearch.list_policies``; or as in ``Scheduler``.
     policy_params : dict, optional
         Parameters of the policy.
-    objective : {"best", "sum"}, default "best"
-        What ``policy="auto"`` aims at.
     epochs_per_job : int, optional
         Epochs until the next decision, at least 1. By default the policy decides.
     n_jobs : int, optional
@@ -66,8 +68,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         first; see ``Scheduler``.
     error_score : float, optional
         What a failed epoch counts as; by default the worst score so far.
-    score_range : (float, float), optional
-        Lowest and highest score possible. Where given, no projection exceeds it.
     seed : int, optional
         Seed of all draws, at least 0.
     callbacks : sequence of Callback
@@ -110,12 +110,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         time_attr: str = "epoch",
         policy: Any = "auto",
         policy_params: dict[str, Any] | None = None,
-        objective: str = "best",
         epochs_per_job: int | None = None,
         n_jobs: int | None = None,
         order: str | None = None,
         error_score: float | None = None,
-        score_range: tuple[float, float] | None = None,
         seed: int | None = None,
         callbacks: Sequence[Callback] = (),
         min_epochs: int = 1,
@@ -133,12 +131,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             "policy": policy,
             "policy_params": policy_params,
             "max_epochs": max_epochs,
-            "objective": objective,
             "epochs_per_job": epochs_per_job,
             "n_jobs": n_jobs,
             "order": order,
             "error_score": error_score,
-            "score_range": score_range,
             "seed": seed,
             "min_epochs": min_epochs,
         }
@@ -149,7 +145,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None
         self._error: Exception | None = None  # of a trial that could not be added
-        self._saved: Any = None  # what ``restore`` has read
         self._make(n_arms=1)  # raises what is wrong
 
     def _make(self, n_arms: int) -> Scheduler:
@@ -206,7 +201,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             make_scheduler=self._make,
             metric=self._metric,
             time_attr=self.time_attr,
-            saved=self._saved,
             callbacks=self.callbacks,
         )
 
@@ -261,16 +255,6 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             f"{self.best_trial_id} at epoch {self.best_epoch}"
             f"{'' if self.stop_reason is None else f'; {self.stop_reason}'}"
         )
-
-    def save(self, checkpoint_path: str) -> None:
-        """Save what was decided so far; ``Tuner.restore`` does not need it."""
-        experiment = self._experiment
-        recorded = self._saved if experiment is None else experiment.recorded()
-        Path(checkpoint_path).write_text(json.dumps([self._key, recorded]))
-
-    def restore(self, checkpoint_path: str) -> None:
-        """Go on from what ``save`` has saved, for trials that Ray has restored."""
-        self._key, self._saved = json.loads(Path(checkpoint_path).read_text())
 
     # -------------------------------------------------------------- what it has found
 

@@ -9,7 +9,6 @@ from ray.tune.callback import CallbackList
 
 from risingsearch.errors import JournalError
 from risingsearch.integrations.ray import results
-from risingsearch.storage.journal import Journal, create, read
 
 
 def stopped(fake_tune, n_epochs=25, **options):
@@ -104,22 +103,6 @@ def test_without_the_logger_no_file_is_written(fake_tune):
     tune = stopped(fake_tune)
     tune._callbacks = CallbackList([])
     assert not any(logged(trial) for trial in tune.restored().trials)
-
-
-def test_of_a_journal_without_results_nothing_is_touched(fake_tune):
-    tune = stopped(fake_tune)
-    journal = tune.folder / "experiment" / "risingsearch-journal.jsonl"
-    recorded = read(journal)
-    journal.unlink()
-    bare = [{k: v for k, v in e.items() if k != "results"} for e in recorded.events]
-    create(journal, recorded.header)
-    written = Journal(journal, read(journal))
-    for event in bare:
-        written.append(event)
-    other = tune.restored()
-    assert not any(logged(trial) for trial in other.trials)
-    assert all(row["metrics"] == {} for row in results(journal.parent))
-    assert other.run()
 
 
 def test_nested_parameters_go_by_their_path(fake_tune):

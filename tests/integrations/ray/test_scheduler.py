@@ -25,7 +25,7 @@ from risingsearch.errors import (
     UnknownNameError,
 )
 from risingsearch.integrations.ray import RisingScheduler
-from risingsearch.integrations.ray.concurrency import lift_limit
+from risingsearch.integrations.ray.experiment import lift_limit
 
 POLICIES = ["auto", "successive-halving", "hyperband", "raven-ucb"]
 
@@ -492,22 +492,6 @@ class TestRestoring:
         other = tune.restored()
         assert other.run()
         assert charged(other) == 40
-
-    def test_save_and_restore_carry_what_was_decided(self, fake_tune, tmp_path):
-        tune = fake_tune()
-        tune.run(60)
-        tune.scheduler.save(str(tmp_path / "saved"))
-        (tune.folder / "experiment" / "risingsearch-journal.jsonl").unlink()
-        scheduler = RisingScheduler(
-            40, 10, metric="score", mode="max", n_jobs=2, seed=0
-        )
-        scheduler.restore(str(tmp_path / "saved"))
-        tune.saved_scheduler = pickle.dumps(scheduler)
-        before = len(tune.trained)
-        other = tune.restored()
-        assert other.run()
-        assert charged(other) == 40
-        assert len(other.trained) <= 40 + before
 
 
 class TestSearchers:

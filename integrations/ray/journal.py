@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ class _Line:
     is_ready: bool = False
 
 
-class Record:
+class ExperimentJournal:
     """Writes the journal of an experiment: a slice once its checkpoint is safe."""
 
     def __init__(self, path: Path, staging: Path) -> None:
@@ -40,7 +39,7 @@ class Record:
         self._lines: list[_Line] = []
 
     @classmethod
-    def of(cls, trial: Trial) -> Record:
+    def of(cls, trial: Trial) -> ExperimentJournal:
         """Return the record of the experiment that a trial belongs to.
 
         It is written where the experiment is stored; for remote storage to the folder
@@ -66,18 +65,11 @@ class Record:
         self._journal = Journal(self.path, recorded)
         return recorded.header, recorded.events
 
-    def begin(self, header: Event, events: Sequence[Event]) -> None:
+    def begin(self, header: Event) -> None:
         """Make the journal of a new experiment."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         create(self.path, header)
         self._journal = Journal(self.path, read(self.path))
-        for event in events:
-            self._journal.append(event)
-
-    def read(self) -> tuple[Event, list[Event]]:
-        """Return header and events on disk."""
-        recorded = read(self.path)
-        return recorded.header, recorded.events
 
     def note(self, event: Event, trial: Trial | None = None, stamp: Any = None) -> None:
         """Write an event; with a trial, once the checkpoint of that result is there.
