@@ -16,9 +16,7 @@ from risingsearch.scheduling.proposers import GaussianProcessProposer
 
 ORACLE = "oracle"
 DEFAULT = "auto"
-SIMPLE, GATED = "screened-damped-slope", "gated-damped-slope"
 TRUSTED = "trusted-damped-slope"
-PROPOSING = "gated-damped-slope, proposals"
 
 
 class Method(NamedTuple):
@@ -103,31 +101,31 @@ def settings() -> list[Method]:
 
 
 def own(default: Sequence[Method]) -> list[Method]:
-    """Return the default in its settings, and the other rules of our own."""
-    return [*default, *(Method(name, name) for name in (SIMPLE, GATED, TRUSTED))]
+    """Return the default in its settings, and its rule without proposals."""
+    return [*default, Method(TRUSTED, TRUSTED)]
 
 
 def ablations() -> list[Method]:
-    """Return the simplest rule of our own with other shares and windows."""
+    """Return the rule of the default with other shares and windows."""
     changes: tuple[dict[str, float], ...] = (
         {"promoted_share": 1.0},
         {"promoted_share": 0.2},
-        {"screening_share": 0.15},
-        {"screening_share": 0.5},
+        {"opening_share": 0.2},
+        {"opening_share": 0.6},
         {"eps": 0.125},
         {"eps": 0.5},
     )
     return [
-        Method(", ".join(f"{key}={value:g}" for key, value in one.items()), SIMPLE, one)
+        Method(f"{name}={value:g}", TRUSTED, {name: value})
         for one in changes
+        for name, value in one.items()
     ]
 
 
 def everyone(default: Sequence[Method]) -> list[Method]:
     """Return all methods that search by epochs, and the oracle."""
-    late = Method(PROPOSING, GATED, {"late_arms": True}, None, GaussianProcessProposer)
     oracle = Method(ORACLE, ORACLE)
-    return [*own(default), late, *BASELINES, DYHPO, *BANDITS, *ablations(), oracle]
+    return [*own(default), *BASELINES, DYHPO, *BANDITS, *ablations(), oracle]
 
 
 def in_conditions(default: Sequence[Method]) -> list[Method]:

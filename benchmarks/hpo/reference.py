@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks.hpo.methods import GATED, PROPOSING, SIMPLE
 from benchmarks.hpo.parts import MULTIPLES, Played
 from benchmarks.hpo.statistics import Interval, over_seeds, overall, per_task
 from benchmarks.hpo.tables import bar_row, with_half
@@ -41,9 +40,6 @@ ORDERS, FEWEST = 30, 20
 """Of the reference, and of ours from which on they are compared with it."""
 
 REFERENCE = {
-    PROPOSING: Row(0.220, 0.010, (0.494, 0.037, 0.073, 0.277)),
-    SIMPLE: Row(0.239, 0.012, (0.488, 0.036, 0.086, 0.347)),
-    GATED: Row(0.232, 0.011, (0.489, 0.037, 0.079, 0.323)),
     "epsilon-greedy": Row(0.255, 0.011, (0.493, 0.060, 0.090, 0.375)),
     "successive-halving-4": Row(0.275, 0.009, (0.602, 0.044, 0.082, 0.372)),
     "successive-halving-3": Row(0.279, 0.009, (0.611, 0.044, 0.085, 0.377)),

@@ -20,7 +20,7 @@ from risingsearch.integrations.optuna.trials import (
     is_given_up,
     sign_of,
 )
-from risingsearch.policies.tuning.screened_damped_slope import highest_end
+from risingsearch.policies.tuning.slopes import highest_end
 
 
 class RisingPruner(BasePruner):

@@ -48,11 +48,9 @@ from risingsearch.policies.stationary.ucb1 import UCB1
 from risingsearch.policies.stationary.ucb_improved import ImprovedUCB
 from risingsearch.policies.stationary.ucb_v import UCBV
 from risingsearch.policies.tuning.asha import ASHA
-from risingsearch.policies.tuning.gated_damped_slope import GatedDampedSlope
 from risingsearch.policies.tuning.hyperband import Hyperband
 from risingsearch.policies.tuning.median_stopping import MedianStopping
 from risingsearch.policies.tuning.random_search import RandomSearch
-from risingsearch.policies.tuning.screened_damped_slope import ScreenedDampedSlope
 from risingsearch.policies.tuning.successive_halving import SuccessiveHalving
 from risingsearch.policies.tuning.trusted_damped_slope import TrustedDampedSlope
 
@@ -85,7 +83,6 @@ __all__ = [
     "CureUCB",
     "DCTOSimUCB",
     "EpsilonGreedy",
-    "GatedDampedSlope",
     "Hyperband",
     "ImprovedUCB",
     "MaxUCB",
@@ -99,7 +96,6 @@ __all__ = [
     "Rexp3",
     "RisingBandits",
     "RoundRobin",
-    "ScreenedDampedSlope",
     "SuccessiveHalving",
     "ThompsonBeta",
     "ThompsonGaussian",

@@ -37,11 +37,9 @@ from risingsearch.policies.stationary.ucb1 import UCB1
 from risingsearch.policies.stationary.ucb_improved import ImprovedUCB
 from risingsearch.policies.stationary.ucb_v import UCBV
 from risingsearch.policies.tuning.asha import ASHA
-from risingsearch.policies.tuning.gated_damped_slope import GatedDampedSlope
 from risingsearch.policies.tuning.hyperband import Hyperband
 from risingsearch.policies.tuning.median_stopping import MedianStopping
 from risingsearch.policies.tuning.random_search import RandomSearch
-from risingsearch.policies.tuning.screened_damped_slope import ScreenedDampedSlope
 from risingsearch.policies.tuning.successive_halving import SuccessiveHalving
 from risingsearch.policies.tuning.trusted_damped_slope import TrustedDampedSlope
 
@@ -131,7 +129,6 @@ _ENTRIES: dict[str, _Entry] = {
         FDSWTS, "Cavenaghi et al. 2021, Entropy 23(3):380", STANDARD, needs=RANGE
     ),
     "fewa": _Entry(FEWA, "Seznec et al. 2019, AISTATS", PAPER),
-    "gated-damped-slope": _Entry(GatedDampedSlope, "risingsearch", OWN),
     "hyperband": _Entry(Hyperband, "Li et al. 2018, JMLR", STANDARD),
     "kl-ucb": _Entry(KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, needs=RANGE),
     "max-ucb": _Entry(MaxUCB, "Balef et al., arXiv 2505.05226", PAPER),
@@ -155,7 +152,6 @@ _ENTRIES: dict[str, _Entry] = {
         RisingBandits, "Li et al. 2020, AAAI", PAPER, needs=RANGE
     ),
     "round-robin": _Entry(RoundRobin, "baseline", STANDARD),
-    "screened-damped-slope": _Entry(ScreenedDampedSlope, "risingsearch", OWN),
     "ser4": _Entry(
         SER4,
         "Allesiardo, Feraud, Maillard 2017, IJDSA",

@@ -8,7 +8,7 @@ import numpy as np
 
 from risingsearch.policies import policy_info
 from risingsearch.policies.tuning.live import live
-from risingsearch.policies.tuning.screened_damped_slope import (
+from risingsearch.policies.tuning.slopes import (
     record_slope,
     screening_pulls,
 )

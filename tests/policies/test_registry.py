@@ -51,13 +51,13 @@ def test_max_pulls_is_the_horizon_by_default(name):
 def test_planning_policies_are_marked():
     planning = {info.name for info in list_policies() if info.plans_rounds}
     assert planning >= {"be", "successive-halving"}
-    assert planning.isdisjoint({"asha", "cure-ucb", "screened-damped-slope"})
+    assert planning.isdisjoint({"asha", "cure-ucb", "trusted-damped-slope"})
 
 
 def test_policies_that_may_stop_early_are_marked():
     stopping = {info.name for info in list_policies() if not info.adaptive}
     assert stopping >= {"median-stopping", "successive-halving"}
-    assert stopping.isdisjoint({"asha", "cure-ucb", "screened-damped-slope"})
+    assert stopping.isdisjoint({"asha", "cure-ucb", "trusted-damped-slope"})
 
 
 def test_auto_depends_on_the_objective():
@@ -138,7 +138,7 @@ def test_policies_without_an_own_rule_get_a_quarter_of_the_budget():
 def test_the_recommended_arms_can_use_the_budget_and_each_have_a_round():
     assert recommended_arms("cure-ucb", 400, 30) == 100
     assert recommended_arms("round-robin", 100, 30) == 4
-    assert recommended_arms("screened-damped-slope", 1, 30) == 1
+    assert recommended_arms("trusted-damped-slope", 1, 30) == 1
     with pytest.raises(InvalidParameterError, match="eta must be"):
         recommended_arms("hyperband", 100, 27, eta=1)
 

@@ -21,16 +21,13 @@ from risingsearch.policies import list_policies
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "decisions.json"
 N_ARMS, N_SEARCHES = 8, 20
-GONE = ("gated-damped-slope", "screened-damped-slope")
 PLANS_ROUNDS = {info.name for info in list_policies() if info.plans_rounds}
 NEEDED = {
     "reward_range": (0.0, 2.0),
     "models": [[top * epoch / (2 + epoch) for epoch in range(1, 9)] for top in (1, 2)],
 }
 PARAMETERS = {
-    info.name: {need: NEEDED[need] for need in info.needs}
-    for info in list_policies()
-    if info.name not in GONE
+    info.name: {need: NEEDED[need] for need in info.needs} for info in list_policies()
 } | {"auto": {}}
 CASES = [
     (name, n_jobs, deterministic)

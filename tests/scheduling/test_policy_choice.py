@@ -9,7 +9,6 @@ from risingsearch.scheduling.policy_choice import (
     recommended_candidates,
 )
 
-GATED, SCREENED = "gated-damped-slope", "screened-damped-slope"
 TRUSTED = "trusted-damped-slope"
 
 
@@ -55,8 +54,6 @@ def test_parameters_apply_to_the_policy_that_auto_stands_for():
 
 def test_every_other_name_stands_for_itself():
     assert choose_policy("asha", 270, 27).name == "asha"
-    late = choose_policy(GATED, 270, 27, parameters={"late_arms": True})
-    assert (late.n_opened, late.n_candidates) == (270, 270)
 
 
 def test_a_budget_that_is_not_in_epochs_trains_all_arms_in_full():
@@ -108,7 +105,6 @@ def test_the_rule_of_the_default():
     assert recommended_candidates("auto", "best", 270, 120, None) == 135
     params = {"opening_share": 0.1}
     assert recommended_candidates("auto", "best", 270, 27, params) == 270
-    assert recommended_candidates("screened-damped-slope", "best", 270, 27, {}) == 81
     assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 270
 
 

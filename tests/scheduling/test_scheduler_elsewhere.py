@@ -152,7 +152,7 @@ def test_an_arm_in_training_ends_by_its_job():
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_the_expected_end_is_in_the_users_direction(direction):
     sign = 1.0 if direction == "maximize" else -1.0
-    search = scheduler(policy="gated-damped-slope", direction=direction)
+    search = scheduler(policy="trusted-damped-slope", direction=direction)
     assert math.isnan(search.expected_end(0))
     search.tell(search.start(0, 2), [sign * 0.5, sign * 0.7])
     search.tell(search.start(1, 8), [sign * 0.4] * 7 + [sign * 0.1])

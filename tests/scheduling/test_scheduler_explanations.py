@@ -58,7 +58,7 @@ def test_the_arm_told_last_is_not_waiting_for_another() -> None:
 
 
 def test_explain_says_that_the_policy_waits_for_what_is_in_training() -> None:
-    scheduler = Scheduler("screened-damped-slope", 2, budget=8, max_epochs=6, n_jobs=2)
+    scheduler = Scheduler("trusted-damped-slope", 2, budget=8, max_epochs=6, n_jobs=2)
     for _ in range(4):
         job = ask(scheduler)
         scheduler.tell(job, scores_of(job))
@@ -66,7 +66,7 @@ def test_explain_says_that_the_policy_waits_for_what_is_in_training() -> None:
     assert scheduler.ask() is None
     reasons = [arm.reason for arm in scheduler.explain()]
     reasons.remove("in training")
-    assert reasons == ["paused: screened-damped-slope waits for what is in training"]
+    assert reasons == ["paused: trusted-damped-slope waits for what is in training"]
     scheduler.tell(job, scores_of(job))
     assert scheduler.ask() is not None
 

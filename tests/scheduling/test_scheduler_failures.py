@@ -291,7 +291,7 @@ def test_any_finite_score_is_taken(policy: str, live_params: Any) -> None:
 def test_a_declared_score_range_caps_the_projection() -> None:
     def jobs(score_range: tuple[float, float] | None) -> list[Job]:
         scheduler = Scheduler(
-            "screened-damped-slope", 3, 60, 30, score_range=score_range
+            "trusted-damped-slope", 3, 60, 30, score_range=score_range
         )
         return finish(scheduler, lambda arm, epoch: min(1.0, (0.3 + 0.1 * arm) * epoch))
 

@@ -22,13 +22,11 @@ BY_COST = [*(name for name, info in INFOS.items() if not info.plans_rounds), Gam
 # flight could use up the budget.
 WAITING = {
     "be",
-    "gated-damped-slope",
     "hyperband",
     "median-stopping",
     "r-ed-ae",
     "r-sr",
     "rising-bandits-cash",
-    "screened-damped-slope",
     "successive-halving",
     "trusted-damped-slope",
     "ucb-improved",

@@ -111,11 +111,11 @@ class TestProposals:
 
         def best(proposer):
             scheduler = Scheduler(
-                "gated-damped-slope",
+                "trusted-damped-slope",
                 400,
                 200,
                 20,
-                {"late_arms": proposer is not None},
+                None,
                 seed=0,
                 proposer=proposer,
             )
@@ -128,4 +128,4 @@ class TestProposals:
         near, opened = best(GaussianProcessProposer(rate[:, None]))
         far, _ = best(None)
         assert near < 0.8 * far
-        assert "rank_correlation" in opened[0].index
+        assert "step_correlation" in opened[0].index

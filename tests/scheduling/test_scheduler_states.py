@@ -166,7 +166,7 @@ def test_looking_changes_nothing(
 def test_whatever_is_damaged_in_a_state_changes_nothing(
     damage: Callable[[Any], Any],
 ) -> None:
-    scheduler = Scheduler("gated-damped-slope", 4, 20, 5, seed=0)
+    scheduler = Scheduler("trusted-damped-slope", 4, 20, 5, seed=0)
     ask(scheduler)
     before, damaged = saved(scheduler), saved(scheduler)
     damage(damaged)
@@ -198,7 +198,7 @@ def test_a_look_at_done_before_a_flush_decides_nothing() -> None:
 def test_numpy_numbers_and_open_ranges_are_saved_as_json() -> None:
     def build() -> Scheduler:
         return Scheduler(
-            "screened-damped-slope",
+            "trusted-damped-slope",
             np.int64(3),  # type: ignore[arg-type]
             np.int64(20),  # type: ignore[arg-type]
             np.int64(9),  # type: ignore[arg-type]

@@ -75,7 +75,7 @@ def a_search(executor, run_dir, order):
     return RisingSearch(
         Counting(),
         CANDIDATES,
-        policy="gated-damped-slope",
+        policy="trusted-damped-slope",
         proposer=None,
         budget=BUDGET,
         max_epochs=3,

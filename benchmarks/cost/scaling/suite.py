@@ -47,7 +47,7 @@ CLUSTERS = ((1, 100), (10, 200), (100, 1000), (1000, 10_000), (10_000, 100_000))
 EPOCHS_PER_ARM = 10
 """Of the budget."""
 CHARGES: dict[str, Callable[[float], float]] = {"measured": measured, "free": free}
-ALONE = ("auto", "gated-damped-slope", "asha")
+ALONE = ("auto", "asha")
 """Policies that are timed decision by decision."""
 ARMS = (1000, 10_000, 100_000)
 WORKERS = (1, 10, 100, 1000)
@@ -72,7 +72,6 @@ TOLD_ARMS, TOLD_EPOCHS = 100, 4
 CHECKPOINT_BYTES = 1_000_000
 LOOKS = {
     "auto": Look("#D55E00", "-", "o"),
-    "gated-damped-slope": Look("#E69F00", "-", "D"),
     "asha": Look("#0072B2", "--", "s"),
 }
 

@@ -1,4 +1,4 @@
-"""The default policies over many arms, in numpy: the same choices in less time.
+"""The default policy over many arms, in numpy: the same choices in less time.
 
 A policy goes through the arms one by one, which is fast when compiled. A live search
 interprets it, and then thousands of arms cost milliseconds a decision. Here the same
@@ -7,27 +7,12 @@ rules are vectorized over the arms; what few arms decide stays with the policy.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats
-from risingsearch.policies.base import WAIT, Policy, slice_length
-from risingsearch.policies.tuning.gated_damped_slope import (
-    UNKNOWN,
-    GatedDampedSlope,
-    is_screening,
-    late_arm,
-    opens_now,
-    pilot_arm,
-    promoted_share,
-    record_gated,
-)
-from risingsearch.policies.tuning.screened_damped_slope import (
-    ScreenedDampedSlope,
-    screening_choice,
-)
+from risingsearch.policies.base import WAIT, Policy
 from risingsearch.policies.tuning.trusted_damped_slope import (
     EXPECTED_PAIRS,
     FEWEST_PAIRS,
@@ -53,116 +38,12 @@ def live(policy: Policy) -> Any:
 
     Examples
     --------
-    >>> policy = ScreenedDampedSlope.create(n_arms=20_000, horizon=100_000)
+    >>> policy = TrustedDampedSlope.create(n_arms=20_000, horizon=100_000)
     >>> live(policy).select(1, np.random.default_rng(0))
     0
     """
     made = _LIVE.get(type(policy))
     return policy if made is None else made(policy)
-
-
-class _Screened:
-    """``ScreenedDampedSlope``."""
-
-    def __init__(self, policy: ScreenedDampedSlope) -> None:
-        self._policy = policy
-        self.update = policy.update
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        arm = self._arm_to_screen()
-        if arm != WAIT:
-            return arm
-        return _highest_end(self._policy, self._policy.slope, t)
-
-    def slice_length(self, arm: int) -> int:
-        n, r1 = int(self._policy.pulls[arm]), self._policy.screening_pulls
-        if n != r1:  # this arm alone decides
-            return slice_length(self._policy, arm)
-        return r1 if self._arm_to_screen() == arm else 1 + n // 4
-
-    def _arm_to_screen(self) -> int:
-        policy = self._policy
-        n, r1, free = policy.pulls, policy.screening_pulls, policy.available
-        short = _first((n > 0) & (n < r1) & free)
-        if short != WAIT:
-            return short
-        unopened = (n == 0) & free
-        on_rung = n == r1
-        again = on_rung & ~free & (policy.pulls_left > 0)
-        return screening_choice(
-            policy,
-            _sum(policy.horizon),
-            int(np.count_nonzero(~unopened)),
-            int(np.count_nonzero(n > r1) + np.count_nonzero(again)),
-            _first(unopened),
-            _highest(policy.screened, on_rung & free),
-        )
-
-
-class _Gated:
-    """``GatedDampedSlope``."""
-
-    def __init__(self, policy: GatedDampedSlope) -> None:
-        self._policy = policy
-        self.slice_length = policy.slice_length
-
-    def select(self, t: int, rng: np.random.Generator) -> int:
-        arm = self._arm_to_screen(t)
-        if arm != WAIT:
-            return arm
-        policy = self._policy
-        return _highest_end(policy, np.where(policy.parked, 0.0, policy.slope), t)
-
-    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        policy = self._policy
-        if record_gated(policy, arm, reward):
-            n_opened = np.count_nonzero((policy.pulls > 0) | ~policy.available)
-            n_better = np.count_nonzero(policy.first_look > policy.first_look[arm])
-            policy.promoted[arm] = n_better < promoted_share(policy) * int(n_opened)
-
-    def _arm_to_screen(self, t: int) -> int:
-        policy = self._policy
-        if policy.gate_state[0] == UNKNOWN:
-            arm = pilot_arm(policy)
-            if arm != WAIT:
-                return arm
-        n, r1, free = policy.pulls, policy.screening_pulls, policy.available
-        due = np.where(policy.promoted, 2 * r1, r1)
-        short = _first((n > 0) & (n < due) & free)
-        if short != WAIT:
-            return short
-        unopened = (n == 0) & free
-        first_unopened = _first(unopened)
-        n_opened = int(np.count_nonzero(~unopened))
-        horizon = _sum(policy.horizon) / len(n)
-        if opens_now(policy, horizon, n_opened) and first_unopened != WAIT:
-            return first_unopened
-        if is_screening(policy):
-            arm = self._arm_to_promote(n_opened)
-            if arm != WAIT:
-                return arm
-        return late_arm(policy, t, horizon, n_opened, first_unopened)
-
-    def _arm_to_promote(self, n_opened: int) -> int:
-        policy = self._policy
-        n, promoted = policy.pulls, policy.promoted
-        quota = math.ceil(promoted_share(policy) * n_opened)
-        n_promoted = int(np.count_nonzero(promoted))
-        on_rung = ~promoted & (policy.first_look > -math.inf)
-        while n_promoted < quota:
-            best = _highest(policy.first_look, on_rung)
-            if best == WAIT:
-                break
-            promoted[best] = True
-            on_rung[best] = False
-            n_promoted += 1
-            if policy.available[best] and n[best] < 2 * policy.screening_pulls:
-                return best
-        unseen = ~promoted & np.isnan(policy.first_look) & (policy.pulls_left > 0)
-        if n_promoted >= quota or not (unseen & ((n > 0) | ~policy.available)).any():
-            policy.first_arms[0] = n_opened
-            policy.parked[:] = (n > 0) & ~promoted
-        return WAIT
 
 
 class _Trusted:
@@ -298,14 +179,12 @@ class _Trusted:
 
 
 _LIVE: dict[type, Any] = {
-    ScreenedDampedSlope: _Screened,
-    GatedDampedSlope: _Gated,
     TrustedDampedSlope: _Trusted,
 }
 
 
 def _is_claimed(
-    policy: ScreenedDampedSlope | GatedDampedSlope | TrustedDampedSlope,
+    policy: TrustedDampedSlope,
 ) -> bool:
     claimed = int(policy.pulls_left[~policy.available].sum())
     left = policy.horizon.max(initial=0.0) - int(policy.pulls.sum())
@@ -313,7 +192,7 @@ def _is_claimed(
 
 
 def _highest_end(
-    policy: ScreenedDampedSlope | GatedDampedSlope | TrustedDampedSlope,
+    policy: TrustedDampedSlope,
     slope: Floats,
     t: int,
     among: Bools | None = None,

@@ -12,7 +12,7 @@ from risingsearch.checks import checked_float, checked_int, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.sums import append_reward, checked_eps, prefix_sums
-from risingsearch.policies.tuning.screened_damped_slope import (
+from risingsearch.policies.tuning.slopes import (
     damped_gain,
     epochs_left,
     is_claimed,
@@ -64,7 +64,7 @@ class TrustedDampedSlope(NamedTuple):
     trainings has none.
 
     *Damped slope.* Otherwise the arm is trained that will end highest if its recent
-    slope flattens as in ``ScreenedDampedSlope``, a quarter of its pulls at a time.
+    slope flattens as in ``tuning/slopes.py``, a quarter of its pulls at a time.
 
     *Who else?* Where that end is not above the highest reward seen, less two standard
     deviations of the arm's noise, the leader has stopped rising. It then takes turns

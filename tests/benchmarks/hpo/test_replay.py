@@ -20,7 +20,7 @@ from risingsearch import Scheduler
 from risingsearch.policies import make_policy
 from risingsearch.simulation import simulate
 
-RULE = Method("rule", "screened-damped-slope")
+RULE = Method("rule", "trusted-damped-slope")
 
 
 @pytest.fixture

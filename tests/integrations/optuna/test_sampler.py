@@ -88,7 +88,7 @@ def test_the_seed_decides(make_study, objective):
     assert found(1) != found(2)
 
 
-@pytest.mark.parametrize("policy", ["asha", "screened-damped-slope", "cure-ucb"])
+@pytest.mark.parametrize("policy", ["asha", "trusted-damped-slope", "cure-ucb"])
 def test_any_policy_decides(objective, make_study, policy):
     study = make_study(budget=60, policy=policy)
     study.optimize(objective)

@@ -39,19 +39,19 @@ def test_a_sampler_sees_one_trial_per_arm(objective, make_study):
                 assert trial.value >= max(trial.intermediate_values.values())
 
 
-@pytest.mark.parametrize("gate", [-1.0, 1.0])
+@pytest.mark.parametrize("trust", [-1.0, 1.0])
 def test_first_slices_are_believed_where_the_policy_trusts_them(
-    objective, make_study, gate
+    objective, make_study, trust
 ):
     objective.suggest = lambda trial: trial.number + trial.suggest_float("x", 0, 1)
     objective.score = lambda top, epoch: (-1) ** epoch * top  # second slices turn it
-    study = make_study(policy_params={"gate": gate}, policy="gated-damped-slope")
+    study = make_study(policy_params={"trust": trust}, policy="trusted-damped-slope")
     study.optimize(objective)
     had_another_slice = {r.id for r in rising.arm_results(study) if r.n_trials > 1}
     seen = study.sampler._seen(study)
     ended = {trial.number for trial in seen if trial.state == TrialState.COMPLETE}
     assert {trial.state for trial in seen} <= {TrialState.COMPLETE, TrialState.RUNNING}
-    assert ended == (had_another_slice if gate > 0 else {t.number for t in seen})
+    assert ended == (had_another_slice if trust > 0 else {t.number for t in seen})
 
 
 @pytest.mark.parametrize("base", ["grid", "brute force"])

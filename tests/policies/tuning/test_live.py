@@ -11,10 +11,6 @@ from risingsearch.policies.tuning.live import live
 from risingsearch.scheduling import policy_adapter
 
 POLICIES = [
-    ("screened-damped-slope", {}),
-    ("gated-damped-slope", {}),
-    ("gated-damped-slope", {"late_arms": True}),
-    ("gated-damped-slope", {"late_arms": True, "gate": -1.0}),
     ("trusted-damped-slope", {}),
     ("trusted-damped-slope", {"trust": 1.0}),
     ("trusted-damped-slope", {"trust": -1.0, "opening_share": 0.2}),
