@@ -50,10 +50,6 @@ DEFINING = set(Sweep.model_fields) - MAY_CHANGE - ONLY_AT_FIRST - OF_THE_SCORE
 IN_YAML = {"None": "null", "True": "true", "False": "false"}
 _WHAT = "what the sweep was last run with"
 
-VERSION = 2
-FIRST_NAMES = {"timeout": "epoch_timeout", "retries": "max_failures"}
-"""Keys of sweeps that were saved without a version, and what they are called now."""
-
 Identity = Mapping[str, Any]
 """A sweep without the values of its environment, and where its scripts run."""
 
@@ -64,7 +60,7 @@ def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
         mode="json", exclude_defaults=True, exclude={"environment", *ONLY_AT_FIRST}
     )
     recorded = environment.recorded_now(sweep.environment, salt)
-    return {"version": VERSION, "sweep": settings, "cwd": str(cwd), **recorded}
+    return {"sweep": settings, "cwd": str(cwd), **recorded}
 
 
 def begun_with(run_dir: Path) -> Identity | None:
@@ -85,14 +81,6 @@ def _begun_with(run_dir: Path) -> Identity:
     return identity
 
 
-def _in_names_of_today(identity: Identity) -> Identity:
-    if "version" in identity:
-        return identity
-    sweep = identity["sweep"]
-    renamed = {FIRST_NAMES.get(name, name): value for name, value in sweep.items()}
-    return {**identity, "sweep": renamed}
-
-
 def save(run_dir: Path, identity: Identity, gpus: list[list[str]]) -> None:
     """Write what a run goes on with, and which GPUs each worker has now."""
     now = {GPUS: gpus} if gpus else {}
@@ -105,13 +93,13 @@ def last(run_dir: Path) -> Identity:
         saved: Identity = private_files.load(run_dir / FILE, _WHAT)
         if not isinstance(saved, dict) or not isinstance(saved.get("sweep"), dict):
             raise private_files.lost(run_dir / FILE, _WHAT, "is damaged")
-        return _in_names_of_today(saved)
-    return _in_names_of_today(_begun_with(run_dir))
+        return saved
+    return _begun_with(run_dir)
 
 
 def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> None:
     """Raise a StateError where these keys define another search than was begun."""
-    was = checked_sweep(_in_names_of_today(begun)["sweep"], str(run_dir))
+    was = checked_sweep(begun["sweep"], str(run_dir))
     differs = first_difference(
         was.model_dump(mode="json", include=keys),
         sweep.model_dump(mode="json", include=keys),

@@ -1,14 +1,16 @@
-"""Lines of a script, however long: as they come, with bounded memory."""
+"""The lines of a script, with bounded memory, and the epochs reported in them."""
 
 from __future__ import annotations
 
 import codecs
 import io
+import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from risingsearch.errors import ScriptError
 from risingsearch.scripts.plain_files import open_plain
@@ -17,6 +19,10 @@ AT_ONCE = 1 << 16
 """Bytes that are read at a time."""
 LONGEST = 1 << 20
 """Characters of a line that are kept; what follows is passed on as another line."""
+SHOWN = 200  # characters of a line in a message
+MOST_KEYS = 20  # in a message
+SEARCHED = 2_000  # characters of a line: some patterns take their square in time
+SCORE, EPOCH = "score", "epoch"
 
 
 class Line(NamedTuple):
@@ -113,3 +119,116 @@ class ReportFile:
             raise ScriptError(msg) from error
         with open(descriptor, "rb", buffering=0) as file:
             yield file
+
+
+class JsonLines:
+    """Reads lines of JSON that have the metric; it recalls the keys of the others.
+
+    >>> reader = JsonLines("accuracy")
+    >>> reader.read(Line('{"epoch": 1, "accuracy": 0.5}'))
+    {'epoch': 1, 'accuracy': 0.5}
+    >>> reader.read(Line('{"epoch": 2, "acc": 0.6}'))
+    >>> reader.missed
+    "no line of JSON with an epoch and 'accuracy'; the keys seen were epoch, acc"
+    """
+
+    reads_errors = False
+
+    def __init__(self, metric: str) -> None:
+        self.metric = metric
+        self._seen: dict[str, None] = {}
+
+    def read(self, line: Line) -> dict[str, Any] | None:
+        """Return the report in a line, None if it holds none."""
+        record = _json_report(line, self.metric)
+        if record is not None and self.metric not in record:
+            for key in record:
+                if len(self._seen) < MOST_KEYS:
+                    self._seen[key[:SHOWN]] = None
+            return None
+        return record
+
+    @property
+    def missed(self) -> str:
+        """What a script without a report has not printed."""
+        msg = f"no line of JSON with an epoch and {self.metric!r}"
+        seen = ", ".join(self._seen)
+        return f"{msg}; the keys seen were {seen}" if seen else msg
+
+
+class PlainLines:
+    """Reads the number that a pattern finds in a line, wherever it is printed.
+
+    Every match is an epoch, the one after the last, unless the group ``epoch`` says
+    which.
+
+    >>> reader = PlainLines(re.compile("accuracy: ([0-9.]+)"))
+    >>> reader.read(Line("validation accuracy: 0.75 (best)"))
+    {'epoch': 1, 'score': 0.75}
+    >>> reader.read(Line("accuracy is better"))
+    """
+
+    reads_errors = True  # where logging goes
+    metric = SCORE
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self._group = SCORE if SCORE in pattern.groupindex else 1
+        self._n_matches = 0
+
+    def read(self, line: Line) -> dict[str, Any] | None:
+        """Return the report in a line, None if it holds none."""
+        found = self._pattern.search(line.text[-SEARCHED:])
+        if found is None:
+            return None
+        self._n_matches += 1
+        epoch: Any = self._n_matches
+        if EPOCH in self._pattern.groupindex:
+            epoch = _number(found[EPOCH], line)
+            epoch = int(epoch) if epoch.is_integer() else epoch
+        return {EPOCH: epoch, SCORE: _number(found[self._group], line)}
+
+    @property
+    def missed(self) -> str:
+        """What a script without a report has not printed."""
+        return f"no line in which {self._pattern.pattern!r} finds a number"
+
+
+Reader = JsonLines | PlainLines
+
+
+def reader_of(metric: str | re.Pattern[str]) -> Reader:
+    """Return what reads the lines of one script."""
+    return JsonLines(metric) if isinstance(metric, str) else PlainLines(metric)
+
+
+def _number(text: str | None, line: Line) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        msg = (
+            f"the metric's pattern finds {(text or '')[:SHOWN]!r}, which is no number, "
+            f"in {line.text.strip()[:SHOWN]!r}"
+        )
+        raise ScriptError(msg) from None
+
+
+def _json_report(line: Line, metric: str) -> dict[str, Any] | None:
+    """Return the object in a line, None if there is none that can be meant."""
+    text = line.text.strip()
+    if not text.startswith("{") or not line.begins:
+        return None
+    if not line.ends or len(text) > LONGEST:
+        msg = (
+            f"the script reports a line of more than {LONGEST:,} characters: "
+            f"{text[:SHOWN]!r}"
+        )
+        raise ScriptError(msg)
+    try:
+        record: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if f'"{metric}"' not in text:
+            return None
+        msg = f"the script reports invalid JSON: {text[:SHOWN]!r}"
+        raise ScriptError(msg) from error
+    return record

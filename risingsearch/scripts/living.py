@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Arm, sign_of
+from risingsearch.scripts.lines import Reader, reader_of
 from risingsearch.scripts.markers import end_left_over
 from risingsearch.scripts.plain_files import make_folder, open_plain
-from risingsearch.scripts.readers import Reader, reader_of
 from risingsearch.scripts.trainable import (
     CommandTrainable,
     Launched,

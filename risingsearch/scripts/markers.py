@@ -15,27 +15,18 @@ import re
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from risingsearch.errors import SetupError, missing
+from risingsearch.errors import SetupError
 from risingsearch.scripts.plain_files import open_plain
 from risingsearch.scripts.processes import (
     PATIENCE,
     POLL_EVERY,
-    end,
     end_all,
-    family,
     new_token,
     own_tokens,
-    variable_of,
 )
 
-try:
-    import psutil
-except ModuleNotFoundError as error:
-    raise missing("psutil", "cli") from error
-
-CHECKPOINT_DIR = "RISINGSEARCH_CHECKPOINT_DIR"
 RUNNING = "running.json"
 LONGEST = 1000  # bytes of a marker
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -85,7 +76,7 @@ def end_left_over(home: Path) -> None:
         with open(open_plain(path, os.O_RDWR), "rb", buffering=0) as file:
             content = file.read(LONGEST + 1)
             if content:  # else the sweep was killed before it had written it
-                _end_job(home, file, _marked(path, content))
+                _end_job(path, file, *_marked(path, content))
         path.unlink()
     except FileNotFoundError:
         return
@@ -94,16 +85,14 @@ def end_left_over(home: Path) -> None:
         raise SetupError(msg) from error
 
 
-def _marked(path: Path, content: bytes) -> Any:
-    """Return what a marker names: its token and its inode, or a process."""
+def _marked(path: Path, content: bytes) -> tuple[str, int]:
+    """Return the token and the inode that a marker names."""
     with suppress(ValueError, RecursionError):
         found = json.loads(content) if len(content) <= LONGEST else None
         match found:
             case {"token": str(token), "inode": int(inode)} if _TOKEN.fullmatch(token):
                 if token not in own_tokens():
                     return token, inode
-            case [int(pid), float(started)] if 1 < pid < 1 << 31:
-                return pid, started
     msg = (
         f"{path} is not what a sweep has written there: see that no script of this arm "
         "runs, remove the file, and resume"
@@ -111,13 +100,10 @@ def _marked(path: Path, content: bytes) -> Any:
     raise SetupError(msg)
 
 
-def _end_job(home: Path, file: IO[bytes], marked: Any) -> None:
-    name, number = marked
-    if isinstance(name, int):
-        _end_of_earlier_release(home, name, number)
-    elif number == os.fstat(file.fileno()).st_ino:  # else it is a copy of a marker
-        _wait_for_lock(home / RUNNING, file, name)
-        end_all(name)
+def _end_job(path: Path, file: IO[bytes], token: str, inode: int) -> None:
+    if inode == os.fstat(file.fileno()).st_ino:  # else it is a copy of a marker
+        _wait_for_lock(path, file, token)
+        end_all(token)
 
 
 def _wait_for_lock(path: Path, file: IO[bytes], token: str) -> None:
@@ -135,13 +121,3 @@ def _wait_for_lock(path: Path, file: IO[bytes], token: str) -> None:
             )
             raise SetupError(msg)
         time.sleep(POLL_EVERY)
-
-
-def _end_of_earlier_release(home: Path, pid: int, started: float) -> None:
-    """End a script whose marker has its number and its start, if it is of this arm."""
-    processes = family(pid)
-    with suppress(psutil.NoSuchProcess, OSError):
-        folder = Path(variable_of(processes[0], CHECKPOINT_DIR)).parent
-        same = processes[0].create_time() == started and folder.samefile(home)
-        if same and os.getpid() not in [process.pid for process in processes]:
-            end(processes)

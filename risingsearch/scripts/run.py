@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import secrets
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -14,18 +16,22 @@ from typing import Any
 
 from risingsearch.arms import Report
 from risingsearch.budget import Budget
-from risingsearch.errors import InvalidParameterError, RunDirError, StateError
+from risingsearch.errors import (
+    InvalidParameterError,
+    RunDirError,
+    SearchFailedError,
+    StateError,
+)
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import environment, identity
 from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.living import LivingTrainable, with_room_made
-from risingsearch.scripts.resuming import ResumeCheck, check_resumed
+from risingsearch.scripts.settings import MakeTrackers
 from risingsearch.scripts.slurm.batches import FOLDER as SLURM
 from risingsearch.scripts.slurm.batches import LeftOpen, make_home
 from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable, facts_of
 from risingsearch.scripts.sweep import Sweep, checked_sweep
-from risingsearch.scripts.trackers import Made
 from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.search.callbacks import Callback
 from risingsearch.search.gpus import Placement
@@ -42,6 +48,8 @@ from risingsearch.storage.run_directory import (
 )
 
 ARMS = "arms"
+ENOUGH = 3
+"""Scripts that fail to resume, if none has succeeded, before the search ends."""
 RETAINED = 2
 """Checkpoint directories of an arm: the last, and one for when that is gone."""
 
@@ -57,7 +65,7 @@ def run_sweep(
     more: Budget | None = None,
     *,
     retry_failed: bool = False,
-    trackers: Made = _no_trackers,
+    trackers: MakeTrackers = _no_trackers,
 ) -> tuple[SearchResult, Path]:
     """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
@@ -71,6 +79,9 @@ def run_sweep(
     cwd = Path.cwd() if cwd is None else cwd
     _check_place(run_dir, sweep)
     begun, before = identity.begun_with(run_dir), identity.last_known(run_dir)
+    if sweep.seed is None:
+        known = None if begun is None else begun["sweep"].get("seed")
+        sweep = sweep.with_seed(secrets.randbits(32) if known is None else known)
     salt = identity.salt_of(run_dir, before)
     now = identity.described(sweep, cwd, salt)
     if begun is not None and before is not None:
@@ -147,7 +158,8 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         timeout=sweep.timeout,
         seed=sweep.seed,
         epochs_per_job=sweep.epochs_per_job,
-        order=sweep.order,
+        order="ask" if sweep.deterministic else "completion",
+        error_score=sweep.error_score,
         prior=sweep.earlier(),
         progress=True,
         **options,
@@ -246,7 +258,7 @@ def resume_sweep(
     added: float | Budget | None = None,
     *,
     retry_failed: bool = False,
-    trackers: Made = _no_trackers,
+    trackers: MakeTrackers = _no_trackers,
 ) -> tuple[SearchResult, Path]:
     """Continue a sweep from its run directory alone, as it was last run.
 
@@ -309,3 +321,43 @@ def _ended(executor: ThreadPoolExecutor, trainable: CommandTrainable) -> Iterato
         executor.shutdown(wait=False, cancel_futures=True)
         trainable.end()
         executor.shutdown()
+
+
+class ResumeCheck:
+    """A callback that ends a search in which no script goes on."""
+
+    def __init__(self) -> None:
+        self._n_failed = 0
+        self._has_resumed = False
+
+    def __call__(self, search: RisingSearch, report: Report) -> None:
+        """Raise a SearchFailedError once it is clear."""
+        if report.job.from_epoch == 0:
+            return
+        if report.failure is None:
+            self._has_resumed = True
+            return
+        self._n_failed += 1
+        if self._n_failed >= ENOUGH and not self._has_resumed:
+            check_resumed(search.result())
+
+
+def check_resumed(result: SearchResult) -> None:
+    """Raise a SearchFailedError where scripts were to go on, and none has."""
+    failed = [
+        report
+        for report in result.failures
+        if report.job.from_epoch > 0 and not report.scores
+    ]
+    if not failed or any(
+        math.isfinite(row["score"])
+        for row in result.history
+        if not row["reason"].startswith("opened")
+    ):
+        return
+    msg = (
+        f"no script has gone on from its checkpoint, of {len(failed)} that were to: "
+        f"{failed[0].failure}; where a script cannot load what it has saved, "
+        "resume: false in the sweep keeps its process alive, with another --run-dir"
+    )
+    raise SearchFailedError(msg) from failed[0].failure

@@ -18,21 +18,17 @@ from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.json_values import plain
 
 try:
-    from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+    from pydantic import AfterValidator, Field, model_validator
 except ModuleNotFoundError as error:
     raise missing("pydantic", "cli") from error
+
+from risingsearch.scripts.settings import Strict
 
 LARGEST = 2**62
 MOST_CANDIDATES = 1_000_000
 TRIES = 20
 """Draws in a row without a new configuration, per known one, before giving up."""
 _NAME = re.compile(r"[^\W\d][\w.-]*")
-
-
-class Strict(BaseModel):
-    """A part of a sweep: no keys but its fields, and finite numbers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _plain(value: Any) -> Any:
@@ -54,7 +50,7 @@ Integral = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 class BaseParameter(Strict):
     """A parameter; ``when`` maps earlier parameters to the values that it needs."""
 
-    when: dict[str, Value | list[Value]] = {}
+    when: dict[str, Value | list[Value]] = Field(default_factory=dict)
 
     def applies(self, drawn: Mapping[str, Any]) -> bool:
         """Whether the parameter is used with the values drawn before."""
@@ -246,9 +242,9 @@ class ParameterSpace:
                 )
                 raise ValueError(msg)
 
-    def drawn(self, seed: int) -> Iterator[dict[str, Any]]:
+    def drawn(self, seed: int | None) -> Iterator[dict[str, Any]]:
         """Yield random configurations without end."""
-        rng = np.random.default_rng([seed, 1])
+        rng = np.random.default_rng(None if seed is None else [seed, 1])
         while True:
             # Unused values are drawn too: those of the other parameters stay the same.
             values = {name: one.draw(rng) for name, one in self.parameters.items()}
@@ -316,9 +312,10 @@ class ImportedSpace:
             msg = f"{place} is not a configuration of the space ({problem})"
             raise ValueError(msg) from error
 
-    def drawn(self, seed: int) -> Iterator[dict[str, Any]]:
+    def drawn(self, seed: int | None) -> Iterator[dict[str, Any]]:
         """Yield random configurations without end."""
-        self._space.seed(seed % 2**32)
+        if seed is not None:
+            self._space.seed(seed % 2**32)
         while True:
             drawn = dict(self._space.sample_configuration())
             yield {name: plain(value) for name, value in drawn.items()}
@@ -344,7 +341,7 @@ def all_of(space: Space) -> list[dict[str, Any]]:
     return found
 
 
-def different(space: Space, n: int, seed: int) -> list[dict[str, Any]]:
+def different(space: Space, n: int, seed: int | None) -> list[dict[str, Any]]:
     """Return ``n`` different configurations, fewer if no others are found."""
     found: dict[str, dict[str, Any]] = {}
     n_in_vain = 0

@@ -33,9 +33,15 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
-from risingsearch.scripts.metric_setting import PlainMetric, form_of_metric
-from risingsearch.scripts.prior_setting import PriorSetting
-from risingsearch.scripts.readers import EPOCH, SCORE
+from risingsearch.scripts.lines import EPOCH, SCORE
+from risingsearch.scripts.settings import (
+    PlainMetric,
+    PriorSetting,
+    Strict,
+    TrackerSetting,
+    prior_as_mapping,
+    trackers_as_mapping,
+)
 from risingsearch.scripts.slurm.setting import (
     LauncherSetting,
     SlurmSetting,
@@ -47,12 +53,10 @@ from risingsearch.scripts.space import (
     Parameter,
     ParameterSpace,
     Space,
-    Strict,
     Value,
     all_of,
     different,
 )
-from risingsearch.scripts.trackers import TrackerSetting, as_mapping
 from risingsearch.scripts.trainable import FIELDS, fields_of
 from risingsearch.search.gpus import (
     MASKS,
@@ -65,11 +69,8 @@ from risingsearch.search.trainable import COST
 from risingsearch.storage.object_store import checked_url
 
 LONGEST = 1e9  # seconds, some 30 years
-MOST_ALIVE = 10_000
 ALIVE_PER_WORKER = 4
-MOST_RETRIES = 1_000_000
-LARGEST_SEED = 2**128
-Epochs = Annotated[int, Field(ge=1, le=10**12)]
+Epochs = Annotated[int, Field(ge=1)]
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
 
@@ -86,87 +87,9 @@ def _read_budget(value: Any) -> Budget:
 
 
 class Sweep(Strict):
-    """A search over a training script.
+    """A search over a training script: what the keys of its file are.
 
-    Parameters
-    ----------
-    command : list of str
-        Program and arguments, with fields such as ``{lr}`` and ``{checkpoint_dir}``.
-    parameters : dict
-        What is searched, by name.
-    space : dict or str, optional
-        Instead of ``parameters``, a file of ConfigSpace, or its content; a path is from
-        the folder of the sweep's file.
-    budget : int, str or dict
-        Epochs; a time such as ``8h``, ``8wall-h`` or ``20gpu-h``; or one of ``epochs``,
-        ``seconds``, ``hours``, ``wall_seconds``, ``wall_hours``, ``gpu_hours`` and
-        ``cost``, as in ``Budget``. May be left out where there is a ``timeout``.
-    max_epochs : int
-        Epochs of a full training.
-    metric, direction : str
-        Key of the score in the lines that the script reports, or ``{"regex": ...}``,
-        which finds it in plain output; which way is better.
-    cost : str, optional
-        Key of what an epoch has cost in the lines that the script reports, for a budget
-        in cost; by default ``cost``.
-    report_file : str, optional
-        A file in the checkpoint directory to which the script adds its lines; by
-        default it prints them.
-    candidates : int, "auto" or "all"
-        Configurations that are drawn, or all that there are; the policy decides how
-        many of them it opens.
-    policy, policy_params
-        Which policy decides what trains next, and its parameters.
-    workers : int or "auto"
-        Scripts that run at the same time; "auto" as many as the GPUs have room for.
-    gpus : float, optional
-        GPUs of each worker: a whole number, or the share of one.
-    launcher : str or dict
-        Where the scripts run: ``local``, or ``slurm`` for a job of each slice; a dict
-        ``{"slurm": {...}}`` with what sbatch is asked for.
-    order : {"ask", "completion"}
-        Whether the search depends on the results alone, or also on their order.
-    environment : list of dict
-        Variables for each worker, such as ``CUDA_VISIBLE_DEVICES``; as many as workers.
-    resume : bool
-        Whether the script can go on from its checkpoint; if not, its process is paused.
-    max_alive : int, optional
-        Processes alive at the same time where they are paused; by default four per
-        worker.
-    timeout : float, optional
-        Seconds by the clock after which ``run`` or ``resume`` ends, if not before;
-        without a budget, this is one, in ``wall_seconds``.
-    epoch_timeout : float, optional
-        Seconds without an epoch after which a script counts as hanging.
-    max_failures : int
-        Failures after which a configuration is still tried again.
-    min_epochs : int
-        Epochs of a configuration before it is judged.
-    patience : int, optional
-        Epochs of the whole search without a new best score after which it ends.
-    target_score : float, optional
-        The search ends once its best score is as good.
-    enqueue : list of dict
-        Configurations that are opened first, in this order, with a value for each
-        parameter that applies; values may lie outside the ranges.
-    epochs_per_job : int, optional
-        Epochs for which a script is started; by default the policy decides.
-    seed : int
-        Seed of everything random.
-    prior : str, dict or list, optional
-        Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``: a
-        path or a storage URL; a dict with ``path`` and any of its arguments ``score``,
-        ``direction`` and ``name``; a list of these; or a dict with the list as
-        ``searches``, and ``skip_unusable``. Paths are from the folder of the file.
-    tracker : str, dict or list, optional
-        Where the search is logged while it runs: ``mlflow``, ``tensorboard`` or
-        ``wandb``; a dict of these names to the arguments of
-        ``risingsearch.integrations.trackers``; or a list. Folders are from the one in
-        which the scripts run.
-    checkpoints : str, optional
-        URL of an object store, such as ``s3://bucket/runs/first``, where checkpoint
-        directories are kept too, so that the run goes on where those are not; as in
-        ``RisingSearch``.
+    ``docs/command-line.md`` says what each of them means.
     """
 
     command: list[str] = Field(min_length=1)
@@ -178,7 +101,9 @@ class Sweep(Strict):
     max_epochs: Epochs
     metric: Annotated[
         Annotated[str, Tag("key")] | Annotated[PlainMetric, Tag("pattern")],
-        Discriminator(form_of_metric),
+        Discriminator(
+            lambda value: "pattern" if isinstance(value, dict | PlainMetric) else "key"
+        ),
     ] = SCORE
     direction: Literal["maximize", "minimize"] = "maximize"
     cost: Annotated[str, Field(min_length=1)] | None = None
@@ -199,21 +124,24 @@ class Sweep(Strict):
     launcher: Annotated[LauncherSetting, BeforeValidator(launcher_as_mapping)] = Field(
         default_factory=LauncherSetting
     )
-    order: Literal["ask", "completion"] = "ask"
+    deterministic: bool = False
     environment: list[dict[str, str]] = Field(default_factory=list)
     resume: bool = True
-    max_alive: int | None = Field(default=None, ge=1, le=MOST_ALIVE)
+    max_alive: int | None = Field(default=None, ge=1)
     timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
     epoch_timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
     epochs_per_job: Epochs | None = None
-    max_failures: int = Field(default=0, ge=0, le=MOST_RETRIES)
+    max_failures: int = Field(default=0, ge=0)
     min_epochs: Epochs = 1
     patience: Epochs | None = None
     target_score: float | None = Field(default=None, strict=True)
     enqueue: list[dict[str, Value]] = Field(default_factory=list)
-    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
-    prior: PriorSetting | None = None
-    tracker: Annotated[TrackerSetting | None, BeforeValidator(as_mapping)] = None
+    error_score: float | None = Field(default=None, strict=True)
+    seed: int | None = Field(default=None, ge=0)
+    prior: Annotated[PriorSetting | None, BeforeValidator(prior_as_mapping)] = None
+    tracker: Annotated[TrackerSetting | None, BeforeValidator(trackers_as_mapping)] = (
+        None
+    )
     checkpoints: str | None = None
     _folder: Path = PrivateAttr(default_factory=Path)
 
@@ -240,15 +168,6 @@ class Sweep(Strict):
         if not isinstance(value, list):
             return value
         return [str(word) if type(word) in (int, float) else word for word in value]
-
-    @field_validator("prior", mode="before")
-    @classmethod
-    def _as_searches(cls, value: Any) -> Any:
-        if value is None or (
-            isinstance(value, dict) and value.keys() & {"searches", "skip_unusable"}
-        ):
-            return value
-        return {"searches": value}
 
     @field_validator(
         "max_epochs",
@@ -506,10 +425,14 @@ class Sweep(Strict):
         sweep._folder = self._folder
         return sweep
 
-    def draw(self) -> list[dict[str, Any]]:
-        """Return the configurations, each once, the same for the same file.
+    def with_seed(self, seed: int) -> Sweep:
+        """Return the sweep with a seed."""
+        return self.model_copy(update={"seed": seed})
 
-        What is enqueued comes before them. There may be fewer than wanted where the
+    def draw(self) -> list[dict[str, Any]]:
+        """Return the configurations, each once: first those that are enqueued.
+
+        With a ``seed`` they are always the same. There may be fewer than wanted if the
         parameters have few values.
         """
         drawn = self._different()

@@ -24,17 +24,15 @@ from typing import IO, Any, NamedTuple
 
 from risingsearch.checks import LARGEST_COST, is_cost
 from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts.lines import ReportFile
+from risingsearch.scripts.lines import EPOCH, SHOWN, Reader, ReportFile, reader_of
 from risingsearch.scripts.markers import end_left_over
-from risingsearch.scripts.output import reports
-from risingsearch.scripts.pace import Pace
+from risingsearch.scripts.output import Pace, reports
 from risingsearch.scripts.plain_files import (
     check_folder,
     check_tree,
     make_folder,
     open_plain,
 )
-from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
 from risingsearch.search.slots import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs

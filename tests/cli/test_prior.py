@@ -26,6 +26,7 @@ parameters:
 budget: 16
 max_epochs: 4
 candidates: 40
+seed: 0
 """
 
 

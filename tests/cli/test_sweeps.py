@@ -41,6 +41,8 @@ parameters:
   top: {type: int, low: 1, high: 50}
 budget: 24
 max_epochs: 8
+deterministic: true
+seed: 0
 """
 TORCH = """
 import json, os, sys
@@ -77,6 +79,7 @@ budget: {epochs: 5}
 candidates: 2
 max_epochs: 4
 epochs_per_job: 2
+seed: 0
 """
 
 
@@ -652,7 +655,7 @@ def test_scripts_that_fail_are_told_of_and_the_others_go_on(folder, capsys):
         ("echo no GPU here; exit 7", "exit code 7; its last line: 'no GPU here'"),
         ("echo accuracy 0.9", "there is no line of JSON with an epoch and 'score'"),
         (BASH.replace("score", "auc"), "'score'; the keys seen were epoch, auc"),
-        (BASH.replace("$epoch,", "$epoch"), "the script reports what is no JSON"),
+        (BASH.replace("$epoch,", "$epoch"), "the script reports invalid JSON"),
     ],
 )
 def test_scripts_that_all_fail_end_the_search_early(folder, capsys, script, reason):
@@ -921,6 +924,8 @@ resume: false
 budget: 24
 candidates: 6
 max_epochs: 8
+deterministic: true
+seed: 0
 """
 
 

@@ -39,6 +39,8 @@ SWEEP = {
     "budget": 8,
     "candidates": 4,
     "max_epochs": 4,
+    "seed": 0,
+    "deterministic": True,
     "workers": 2,
     "environment": [{"GPU": "0"}, {"GPU": "1"}],
 }

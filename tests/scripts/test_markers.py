@@ -8,8 +8,6 @@ import sys
 
 import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from risingsearch.errors import SetupError
 from risingsearch.scripts import markers
@@ -117,18 +115,10 @@ def test_the_copy_of_a_directory_ends_nothing_of_the_original(tmp_path, script):
 FORGED = [
     b"[]",
     b"{}",
-    b"\0" * 60,
     b"\xff",
     b"[" * 900,
     b"[" * 10**6,
-    b"[0, 1.0]",
     b"[1, 1.0]",
-    b"[-1, 1.0]",
-    b"[true, 1.0]",
-    b"[3, null]",
-    b"[%d, 1.0]" % 10**30,
-    b"[" + b"9" * 990 + b"]",
-    b'{"token": "", "inode": 1}',
     b'{"token": "PATH", "inode": 1}',
     b'{"token": 3, "inode": 1}',
     b'{"token": "%s", "inode": 1.5}' % (b"a" * 32),
@@ -142,28 +132,6 @@ def test_a_marker_that_no_sweep_has_written(tmp_path, content, monkeypatch):
     with pytest.raises(SetupError, match="is not what a sweep has written there"):
         end_left_over(tmp_path)
     assert (tmp_path / RUNNING).exists()
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["token", "inode", "x"]), inner)
-    ),
-)
-
-
-@given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
-def test_whatever_a_marker_says_nothing_else_is_ended(tmp_path_factory, content):
-    home = tmp_path_factory.mktemp("home")
-    (home / RUNNING).write_bytes(content)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(psutil.Process, "kill", lambda self: pytest.fail("killed"))
-        patched.setattr(markers, "end_all", lambda token: None)
-        try:
-            end_left_over(home)
-        except SetupError:
-            assert (home / RUNNING).exists()
 
 
 def test_a_marker_that_vanishes(tmp_path, monkeypatch):
@@ -181,10 +149,6 @@ def test_a_marker_that_names_this_process(tmp_path, monkeypatch):
     path.write_text(json.dumps({"token": token, "inode": path.stat().st_ino}))
     with pytest.raises(SetupError, match="is not what a sweep has written there"):
         end_left_over(tmp_path)
-    for process in (psutil.Process(), psutil.Process(os.getppid())):
-        path.write_text(json.dumps([process.pid, process.create_time()]))
-        end_left_over(tmp_path)
-        assert not path.exists()
 
 
 @pytest.mark.parametrize("kind", ["folder", "FIFO", "link", "device"])
@@ -199,19 +163,3 @@ def test_something_else_in_the_place_of_a_marker(tmp_path, kind):
         kind = "link"
     with pytest.raises(SetupError, match=f"cannot be used .* is a {kind}, and has to"):
         end_left_over(tmp_path)
-
-
-def test_the_marker_of_an_earlier_release(tmp_path, script):
-    home = tmp_path / "arm-000004"
-    home.mkdir()
-    folder = {"RISINGSEARCH_CHECKPOINT_DIR": str(home / "training-x")}
-    process = script(folder)
-    elsewhere = script({"RISINGSEARCH_CHECKPOINT_DIR": str(tmp_path / "other" / "x")})
-    for one in (elsewhere, process):
-        started = psutil.Process(one.pid).create_time()
-        for moment in (started + 1, started):
-            (home / RUNNING).write_text(json.dumps([one.pid, moment]))
-            end_left_over(home)
-            assert not (home / RUNNING).exists()
-    assert process.wait() == -9
-    assert elsewhere.poll() is None

@@ -39,7 +39,8 @@ def draws(parameter, seed=0, n=20):
 
 
 def sweep_of(parameters, **changes):
-    given = {"command": ["x"], "parameters": parameters, "budget": 9, "max_epochs": 3}
+    given = {"command": ["x"], "budget": 9, "max_epochs": 3}
+    given |= {"parameters": parameters, "seed": 0}
     return checked_sweep(given | changes, "a.yaml")
 
 
@@ -170,7 +171,7 @@ def test_the_space_may_be_a_file_of_configspace(tmp_path, suffix):
     file = tmp_path / "sweep.yaml"
     file.write_text(
         f"command: [train, '--lr={{lr}}']\nspace: space.{suffix}\n"
-        "budget: 10\nmax_epochs: 5\ncandidates: 12\n"
+        "budget: 10\nmax_epochs: 5\ncandidates: 12\nseed: 3\n"
         "enqueue: [{lr: 0.5, kind: adam}]\n"
     )
     drawn = read_sweep(file).draw()

@@ -122,7 +122,7 @@ def test_fewer_epochs_end_the_arm(training):
         ("raise ValueError('too hot')", "code 1; its last line: 'ValueError: too hot'"),
         ("import os; os.kill(os.getpid(), 9)", "ended with SIGKILL"),
         ("print('nothing to say')", "there is no line of JSON with an epoch and"),
-        ('print(\'{"epoch": 1, "score": 0.5\')', "reports what is no JSON"),
+        ('print(\'{"epoch": 1, "score": 0.5\')', "reports invalid JSON"),
         ('print(\'{"epoch": 1, "score": "good"}\')', "score='good', which is no n"),
         ("print('{\"score\": 0.5}')", "reports no epoch where 1 is due"),
         ('print(\'{"epoch": 0, "score": 1}\')', "0 where 1 is due: epochs count"),
@@ -250,7 +250,7 @@ def test_scripts_of_a_process_that_was_killed_are_ended(training, tmp_path):
         time.sleep(0.01)
     copy = tmp_path / "arms" / "arm-000009"
     copy.mkdir()
-    (copy / "running.json").write_text("[2, 0.5]")  # another process has its number
+    (copy / "running.json").write_text(marker.read_text())  # of another folder
     (copy / "running.json").with_name("other").touch()
     training("")[0].end_left_over()
     trains.join()

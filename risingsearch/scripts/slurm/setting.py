@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from risingsearch.scripts.space import Strict
+from risingsearch.scripts.settings import Strict
 
 MOST_CPUS = 1_000_000
 LONGEST_MINUTES = 10**7

@@ -48,6 +48,8 @@ budget: 10
 candidates: 4
 max_epochs: 5
 epochs_per_job: 2
+deterministic: true
+seed: 0
 workers: 2
 launcher: LAUNCHER
 """
