@@ -63,6 +63,7 @@ def sweep(**changes):
         "parameters": {"a": {"type": "int", "low": 1, "high": 99}},
         "budget": 10,
         "candidates": 4,
+        "seed": 0,
         "max_epochs": 4,
         "checkpoints": URL,
     }
