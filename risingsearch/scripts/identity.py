@@ -1,4 +1,4 @@
-"""What of a sweep stays the same while its run goes on, and what may change.
+"""Which keys of a sweep are fixed for its run, and which may change.
 
 What defines the search is compared with what the journal says it was begun with. How
 and where the scripts run may change from one ``run`` to the next; the last ones are in
@@ -55,7 +55,7 @@ Identity = Mapping[str, Any]
 
 
 def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
-    """Return what a sweep is, as JSON values that hold no secret."""
+    """The sweep and its folder as JSON values without secrets."""
     settings = sweep.model_dump(
         mode="json", exclude_defaults=True, exclude={"environment", *ONLY_AT_FIRST}
     )
@@ -64,7 +64,7 @@ def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
 
 
 def begun_with(run_dir: Path) -> Identity | None:
-    """Return what a run was begun with, None where there is none yet."""
+    """The sweep that a run was begun with; None if there is no run yet."""
     return _begun_with(run_dir) if holds_search(run_dir) else None
 
 
@@ -82,13 +82,13 @@ def _begun_with(run_dir: Path) -> Identity:
 
 
 def save(run_dir: Path, identity: Identity, gpus: list[list[str]]) -> None:
-    """Write what a run goes on with, and which GPUs each worker has now."""
+    """Write the sweep of this `run`, and the GPUs of each worker."""
     now = {GPUS: gpus} if gpus else {}
     private_files.save(run_dir / FILE, {**identity, **now})
 
 
 def last(run_dir: Path) -> Identity:
-    """Return what a run was last given; a damaged file is a ``RunDirError``."""
+    """The sweep of the last ``run``; a damaged file is a ``RunDirError``."""
     if (run_dir / FILE).is_symlink() or (run_dir / FILE).exists():
         saved: Identity = private_files.load(run_dir / FILE, _WHAT)
         if not isinstance(saved, dict) or not isinstance(saved.get("sweep"), dict):
@@ -108,7 +108,7 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
         return
     name, *values = differs
     before, now = (IN_YAML.get(value, value) for value in values)
-    advice = "put it back to go on, or begin another search with --run-dir"
+    advice = "put it back to continue, or begin another search with --run-dir"
     if name.startswith("budget"):
         advice = (
             "put it back, and add to it with risingsearch resume "
@@ -119,7 +119,7 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
 
 
 def _missing(sweep: Sweep, run_dir: Path) -> str:
-    """Return what a run's budget of now lacks; N where nothing, or in another unit."""
+    """The difference to the budget of the run; N if none, or in another unit."""
     wanted, has = sweep.budget, RisingSearch.saved_result(run_dir).budget
     has = has and has.in_unit(wanted.unit)
     more = 0.0 if has is None else wanted.amount - has.amount
@@ -127,7 +127,7 @@ def _missing(sweep: Sweep, run_dir: Path) -> str:
 
 
 def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:
-    """Say what runs otherwise than the last time, besides how many at once."""
+    """Warn of changes since the last ``run``."""
     salt = environment.saved_salt(run_dir, environment.Recorded(before).names)
     changes = []
     if before["sweep"]["command"] != sweep.command:
@@ -139,7 +139,7 @@ def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) ->
     if environment.Recorded(before).has_changed(sweep.environment, salt):
         changes.append("other values of environment than before")
     for change in changes:
-        msg = f"{run_dir} goes on with {change}"
+        msg = f"{run_dir} continues with {change}"
         warnings.warn(msg, RuntimeWarning, stacklevel=4)
 
 
@@ -153,7 +153,7 @@ def salt_of(run_dir: Path, before: Identity | None) -> str:
 
 
 def last_known(run_dir: Path) -> Identity | None:
-    """Return what a run was last given, as far as that is known."""
+    """The sweep of the last ``run``, or of the first if that file is lost."""
     begun = begun_with(run_dir)
     if begun is not None:
         with suppress(RunDirError):

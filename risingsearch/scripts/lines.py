@@ -61,7 +61,7 @@ class Lines:
             yield self._line("", ends=False)
 
     def end(self) -> Iterator[Line]:
-        """Yield what is left, where nothing will follow."""
+        """Yield the rest: nothing follows."""
         yield from self.add(b"")
         rest = self._line(self._decoder.decode(b"", final=True), ends=True)
         if rest.text:
@@ -198,7 +198,7 @@ Reader = JsonLines | PlainLines
 
 
 def reader_of(metric: str | re.Pattern[str]) -> Reader:
-    """Return what reads the lines of one script."""
+    """Return the reader of one script's lines."""
     return JsonLines(metric) if isinstance(metric, str) else PlainLines(metric)
 
 

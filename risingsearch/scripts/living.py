@@ -36,7 +36,7 @@ FILES = "files"
 MADE_ROOM = "ended-to-make-room"
 """In an arm's folder, an empty file: its process was the worst, and has been ended."""
 UNBUFFERED: Mapping[str, str] = {"PYTHONUNBUFFERED": "1"}
-"""Else Python keeps what it prints to itself until there is a lot of it."""
+"""Otherwise Python buffers its output."""
 
 
 class LivingTrainable(CommandTrainable):
@@ -103,14 +103,14 @@ class LivingTrainable(CommandTrainable):
     def _warn_of_loss(self, run: ScriptRun) -> None:
         warnings.warn(
             f"arm {run.arm} trains no further: its process has ended, as with an "
-            f"interrupted sweep, and what it has learnt in epochs 1 to {run.epoch} is "
+            f"interrupted sweep, and its progress of epochs 1 to {run.epoch} is "
             "lost",
             RuntimeWarning,
             stacklevel=2,
         )
 
     def _least(self) -> list[_Living]:
-        """Take out the paused processes with the worst scores until one has room."""
+        """Evict the worst paused processes until there is room for one more."""
         paused = [arm for arm, one in self._alive.items() if not one.in_use.locked()]
         paused.sort(key=lambda arm: self._alive[arm].best)
         least = paused[: len(self._alive) + 1 - self._max_alive]
@@ -122,7 +122,7 @@ class LivingTrainable(CommandTrainable):
     def _continued(
         self, living: _Living, run: ScriptRun, n_epochs: int, home: Path
     ) -> list[dict[str, Any]]:
-        """Return what a process reports of its next epochs, and pause it."""
+        """Return the reports of the next epochs, and pause the process."""
         results: list[dict[str, Any]] = []
         with self._slots.taken(living.slot) as slot:
             if living.slot is None:
@@ -134,7 +134,7 @@ class LivingTrainable(CommandTrainable):
                     self._launched(run, 0, self._max_epochs, work, slot, reader),
                 )
             else:
-                living.script.go_on()
+                living.script.resume()
             try:
                 for record in islice(living.records, n_epochs):
                     epoch = run.epoch + len(results) + 1
@@ -160,7 +160,7 @@ class LivingTrainable(CommandTrainable):
         return work
 
     def checkpoint_from(self, arm: int, epoch: int) -> Path:
-        """Return what the process of an arm has saved, at whatever epoch."""
+        """Return the folder in which the process of an arm saves."""
         return self.home(arm) / FILES
 
     def end(self) -> None:

@@ -57,7 +57,7 @@ class Marker:
             raise SetupError(msg) from error
 
     def release(self) -> None:
-        """Leave the lock to the script, or to nobody."""
+        """Close the lock here; the script, if any, keeps it."""
         os.close(self.descriptor)
 
     def remove(self) -> None:
@@ -68,7 +68,7 @@ class Marker:
 def end_left_over(home: Path) -> None:
     """End what a killed sweep has left running of an arm, and remove its marker.
 
-    Only what carries the token is ended, whatever the file says. One that no sweep has
+    Only processes with the token are ended. A file that no sweep has
     written is a ``SetupError``.
     """
     path = home / RUNNING

@@ -1,4 +1,4 @@
-"""What is wrong with a sweep's file: where, what was given, and what is allowed."""
+"""Errors in a sweep's file as sentences: the place, the rule and the value."""
 
 from __future__ import annotations
 

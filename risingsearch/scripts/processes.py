@@ -130,7 +130,7 @@ def _tokens(pid: int, deadline: float) -> list[str]:
 
 
 def _environment(pid: int) -> bytes | None:
-    """Return what is in a process's environment; b"" where it cannot be read.
+    """Return the environment of a process; b"" if it cannot be read.
 
     None stands for one that shows none yet: it is about to run a program. A chain of
     programs may show none at several looks in a row.

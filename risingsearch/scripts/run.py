@@ -88,7 +88,7 @@ def run_sweep(
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
     elif sweep.environment:
-        with RunDirectory(run_dir).held():  # whoever looks sees that a search begins
+        with RunDirectory(run_dir).held():  # readers see that a search begins
             environment.save(run_dir, sweep.environment, salt)  # the journal names it
     placement = sweep.placement()
     n_workers = len(placement.variables)
@@ -169,7 +169,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
 def _trainable(
     sweep: Sweep, placement: Placement, run_dir: Path, cwd: Path
 ) -> CommandTrainable:
-    """Return what trains the arms of a sweep."""
+    """Return the trainable of a sweep."""
     metric = sweep.metric
     folder = run_dir / ARMS
     options: dict[str, Any] = {
@@ -222,7 +222,7 @@ def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
 
 
 def _check_place(run_dir: Path, sweep: Sweep) -> None:
-    """Raise a StateError where a run has its checkpoints elsewhere than its sweep."""
+    """Raise a StateError if the run has checkpoints in a store, and the sweep not."""
     if sweep.checkpoints is None and holds_search(run_dir):
         url = saved_header(run_dir).get(URL)
         if url is not None:
@@ -244,7 +244,7 @@ def _n_jobs(run_dir: Path, n_workers: int) -> int:
 
 
 def _check_pays(scheduler: Scheduler, run_dir: Path) -> None:
-    """Raise an InvalidParameterError where nothing is left to try arms again with."""
+    """Raise an InvalidParameterError if no budget is left to try arms again."""
     if scheduler.spent >= scheduler.budget:
         msg = (
             f"the budget of {run_dir} is spent, and what has failed cannot be tried "
@@ -297,7 +297,7 @@ class _CheckpointCleaner:
         self.clean(search.scheduler)
 
     def clean(self, scheduler: Scheduler) -> None:
-        """Drop what is not needed any more of the arms that have trained."""
+        """Drop the directories that are no longer needed."""
         best = scheduler.best_arm
         for arm in list(self._changed):
             status = scheduler.status(arm)
@@ -324,7 +324,7 @@ def _ended(executor: ThreadPoolExecutor, trainable: CommandTrainable) -> Iterato
 
 
 class ResumeCheck:
-    """A callback that ends a search in which no script goes on."""
+    """A callback that ends a search if no script resumes."""
 
     def __init__(self) -> None:
         self._n_failed = 0
@@ -343,7 +343,7 @@ class ResumeCheck:
 
 
 def check_resumed(result: SearchResult) -> None:
-    """Raise a SearchFailedError where scripts were to go on, and none has."""
+    """Raise a SearchFailedError if scripts had to resume, and none has."""
     failed = [
         report
         for report in result.failures
@@ -356,8 +356,8 @@ def check_resumed(result: SearchResult) -> None:
     ):
         return
     msg = (
-        f"no script has gone on from its checkpoint, of {len(failed)} that were to: "
-        f"{failed[0].failure}; where a script cannot load what it has saved, "
+        f"no script has resumed from its checkpoint, of {len(failed)} that had to: "
+        f"{failed[0].failure}; if a script cannot load its checkpoint, "
         "resume: false in the sweep keeps its process alive, with another --run-dir"
     )
     raise SearchFailedError(msg) from failed[0].failure

@@ -86,8 +86,8 @@ class Script:
         """
         self._signal_group(signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        """Let what was paused go on."""
+    def resume(self) -> None:
+        """Continue the command and its children."""
         self._signal_group(signal.SIGCONT)
 
     @property
@@ -116,7 +116,7 @@ class Script:
         return self._status() not in ("", psutil.STATUS_ZOMBIE)
 
     def _status(self) -> str:
-        """Return what the system says of the command, "" where it knows it no more."""
+        """Return the status of the command, "" if there is no such process any more."""
         with suppress(psutil.NoSuchProcess):
             return str(psutil.Process(self._process.pid).status())
         return ""

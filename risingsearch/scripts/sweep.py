@@ -284,7 +284,7 @@ class Sweep(Strict):
         if not self.resume:
             wrong = (
                 "a job that is over cannot be paused, so with launcher: slurm the "
-                "script has to go on from its checkpoint: leave out resume: false"
+                "script has to resume from its checkpoint: leave out resume: false"
             )
         elif self.workers == "auto":
             wrong = (
@@ -377,13 +377,13 @@ class Sweep(Strict):
         checked_url(self.checkpoints)  # here, where what was given is not shown
         if not self.resume:
             msg = (
-                "checkpoints are what scripts go on from, and with resume: false they "
-                "go on from none: leave out one of the two"
+                "checkpoints are for scripts that resume, and with resume: false they "
+                "do not: leave out one of the two"
             )
             raise ValueError(msg)
         if self.launcher.slurm is not None:
             msg = (
-                "the jobs of Slurm go on from the run directory, which they share, and "
+                "the jobs of Slurm resume from the run directory, which they share, and "
                 "not from checkpoints in an object store: leave out one of the two"
             )
             raise ValueError(msg)
@@ -418,7 +418,7 @@ class Sweep(Strict):
         return None if self.budget.cost is None else self.cost or COST
 
     def with_budget(self, amount: float | Budget) -> Sweep:
-        """Return the sweep with another budget: a number is in the unit of its own."""
+        """Return the sweep with another budget; a number has the unit of this one."""
         settings = self.model_dump(mode="json", exclude_defaults=True)
         budget = self.budget.like(amount).to_json()
         sweep = checked_sweep(settings | {"budget": budget}, "with --budget")
@@ -496,7 +496,7 @@ class Sweep(Strict):
 
 
 def read_sweep(path: Path) -> Sweep:
-    """Return the sweep in a YAML or JSON file, or raise what is wrong, and where."""
+    """Return the sweep in a YAML or JSON file, or raise an error with the place."""
     given = read_yaml(path)
     if isinstance(given, dict) and isinstance(given.get("space"), str):
         given = given | {"space": read_yaml(path.parent / given["space"])}
@@ -516,7 +516,7 @@ def _known_keys() -> dict[str, list[str]]:
 
 
 def checked_sweep(given: Any, source: str) -> Sweep:
-    """Return the sweep that plain values describe, or raise what is wrong."""
+    """Return the sweep of plain values, or raise an InvalidParameterError."""
     try:
         return Sweep.model_validate(given)
     except ValidationError as error:

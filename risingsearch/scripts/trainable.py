@@ -56,7 +56,7 @@ LEAST_FREE = 1 << 20  # bytes; a script that fails with less has a full disk
 
 
 Launched = tuple[Script, Iterator[dict[str, Any]]]
-"""A script that runs, and what it reports."""
+"""A running script and its reports."""
 
 
 class Attempt(NamedTuple):
@@ -130,7 +130,7 @@ class CommandTrainable:
         return results[0]
 
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> list[dict[str, Any]]:
-        """Run the script for some epochs; return what it reports of each.
+        """Run the script for some epochs; return its report of each.
 
         The script works on a copy of the arm's last checkpoint directory. Only a job
         that succeeds keeps it, so a failed one leaves nothing behind.
@@ -208,7 +208,7 @@ class CommandTrainable:
 
     @contextmanager
     def _blaming_the_disk(self, arm: int) -> Iterator[None]:
-        """Raise a ``SetupError`` where an arm's folder is what no script can help."""
+        """Raise a ``SetupError`` for problems of the disk, not of the script."""
         home = self.home(arm)
         try:
             yield
@@ -263,7 +263,7 @@ class CommandTrainable:
         Path(path).write_text(json.dumps(vars(run)))
 
     def load(self, path: str) -> ScriptRun:
-        """Return what ``save`` wrote."""
+        """Inverse of ``save``."""
         return ScriptRun(**json.loads(Path(path).read_text()))
 
     def end(self) -> None:
@@ -276,7 +276,7 @@ class CommandTrainable:
     def end_left_over(self) -> None:
         """Terminate the scripts that an earlier, killed sweep has left running.
 
-        Only whoever holds the run directory may call this.
+        Only the holder of the run directory's lock may call this.
         """
         for home in sorted(self.folder.glob("arm-*")):
             if _HOME.fullmatch(home.name):
@@ -293,7 +293,7 @@ class CommandTrainable:
         slot: int,
         reader: Reader,
     ) -> Iterator[Launched]:
-        """Yield the running script of an arm, and what it reports."""
+        """Yield the running script of an arm, and its reports."""
         facts = (
             run.arm,
             run.seed,
@@ -326,7 +326,7 @@ class CommandTrainable:
                 yield script, records
 
     def _nothing_reported(self, reader: Reader) -> ScriptError:
-        where = f"in {self.report_file}" if self.report_file else "in what it printed"
+        where = f"in {self.report_file}" if self.report_file else "in its output"
         return ScriptError(
             f"the script succeeded, but has reported no epoch {where}: there is "
             f"{reader.missed}"
@@ -366,7 +366,7 @@ class CommandTrainable:
     def _checked(
         self, record: dict[str, Any], reader: Reader, epoch: int, last: int
     ) -> dict[str, Any]:
-        """Return a report as ``train`` returns it, or raise what is wrong with it."""
+        """Return a report as ``train`` returns it, or raise a ScriptError."""
         _check_epoch(record.pop(EPOCH, None), epoch, last)
         score = record.pop(reader.metric)
         if isinstance(score, bool) or not isinstance(score, Real):
@@ -414,7 +414,7 @@ def _check_epoch(reported: Any, due: int, last: int) -> None:
         return
     hint = ""
     if reported == 1:
-        hint = ": it has started anew instead of going on from its checkpoint"
+        hint = ": it has started anew instead of resuming from its checkpoint"
     elif reported == 0:
         hint = ": epochs count from 1"
     raise ScriptError(f"the script reports {shown} where {due} is due{hint}")

@@ -333,7 +333,7 @@ def test_a_run_goes_on_from_any_folder(folder, capsys, monkeypatch):
     assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
     assert told(capsys)["failures"] == 0
     same = ["run", str(folder / "sweep.yaml"), "--run-dir", run_dir]
-    with pytest.warns(RuntimeWarning, match=r"goes on with its scripts in .*elsewhere"):
+    with pytest.warns(RuntimeWarning, match=r"continues with its scripts in .*elsewhere"):
         assert main(same) == 0
 
 
@@ -514,7 +514,7 @@ def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 2
     said = capsys.readouterr().err
     assert "parameters.top.high is 60 in the sweep, and runs/sweep was begun" in said
-    assert "with 50: put it back to go on, or begin another search with --run" in said
+    assert "with 50: put it back to continue, or begin another search with --r" in said
 
 
 @pytest.mark.parametrize(
@@ -579,7 +579,7 @@ def test_how_the_scripts_run_may_change(folder, capsys, before, after):
     sweep += f"workers: {after}\ntimeout: 60\n"
     (moved / "sweep.yaml").write_text(sweep)
     run_dir = str(moved / "runs" / "sweep")
-    with chdir(moved), pytest.warns(RuntimeWarning, match="goes on with") as warned:
+    with chdir(moved), pytest.warns(RuntimeWarning, match="continues with") as warned:
         assert main(["run", "sweep.yaml", "--json"]) == 0
     assert len([one for one in warned if "moved" in str(one.message)]) == 2
     assert told(capsys)["epochs"] == 24
@@ -597,7 +597,7 @@ def test_what_has_changed_is_said_without_the_source(folder):
     with started("run", "sweep.yaml") as process:
         _, said = process.communicate()
     assert said == (
-        "risingsearch: runs/sweep goes on with the command ['bash', 'script.sh', "
+        "risingsearch: runs/sweep continues with the command ['bash', 'script.sh', "
         "'{top}'], before ['bash', 'train.sh', '{top}']\n"
     )
 
@@ -883,7 +883,7 @@ def test_scripts_that_never_resume_end_the_search_with_the_reason(folder, capsys
     Path("sweep.yaml").write_text(sweep)
     assert main(["run", "sweep.yaml"]) == 3
     said = capsys.readouterr().err
-    assert "no script has gone on from its checkpoint, of 3 that were to: the" in said
+    assert "no script has resumed from its checkpoint, of 3 that had to: the" in said
     assert "script reports epoch 1 where 2 is due: it has started anew" in said
     assert "resume: false in the sweep keeps its process alive" in said
     assert main(["status", "runs/sweep", "--json"]) == 0
@@ -898,14 +898,14 @@ def test_a_few_that_never_resume_are_told_of_at_the_end(folder, capsys):
     Path("sweep.yaml").write_text(sweep)
     for again in (["run", "sweep.yaml"], ["resume", "runs/sweep"]):
         assert main(again) == 3
-        assert "no script has gone on from its checkpoint" in capsys.readouterr().err
+        assert "no script has resumed from its checkpoint" in capsys.readouterr().err
 
 
 def test_one_that_cannot_resume_is_told_of_beside_the_others(folder, capsys):
     forgetful = BASH.replace("[[ -e $state ]]", "(( $1 % 4 )) && [[ -e $state ]]")
     Path("train.sh").write_text(forgetful)
     assert main(["run", "sweep.yaml"]) == 0
-    assert "it has started anew instead of going on" in capsys.readouterr().out
+    assert "it has started anew instead of resuming" in capsys.readouterr().out
 
 
 PLAIN = """

@@ -152,7 +152,7 @@ class TestRefused:
             sweep(resume=False)
 
     def test_jobs_of_a_cluster_which_share_the_run_directory(self):
-        with pytest.raises(InvalidParameterError, match="jobs of Slurm go on from"):
+        with pytest.raises(InvalidParameterError, match="jobs of Slurm resume from"):
             sweep(launcher="slurm", workers=2)
 
     def test_a_run_that_has_its_checkpoints_elsewhere(self):

@@ -1,4 +1,4 @@
-"""Values of variables are kept for their owner only; a run goes on with others."""
+"""Values of variables are kept for their owner only; a run continues with others."""
 
 import json
 import os

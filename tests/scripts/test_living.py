@@ -180,7 +180,7 @@ def test_a_pid_of_a_killed_sweep_cannot_be_revived(training):
     again = training(TRAIN)
     again.end_left_over()
     assert not is_alive(pid)
-    with pytest.warns(RuntimeWarning, match="has learnt in epochs 1 to 1 is lost"):
+    with pytest.warns(RuntimeWarning, match="progress of epochs 1 to 1 is lost"):
         assert again.train_epochs(run, 1) == []
 
 

@@ -162,7 +162,7 @@ def test_a_script_that_starts_anew_is_found_out(training):
     own, run = training(GOOD)
     own.train_epochs(run, 2)
     forgetful = training(GOOD.replace("if state.exists()", "if False"))[0]
-    with pytest.raises(ScriptError, match="started anew instead of going on"):
+    with pytest.raises(ScriptError, match="started anew instead of resuming"):
         forgetful.train_epochs(run, 1)
     assert run.epoch == 2
     again = training(GOOD)[0]  # its checkpoint is as it was
