@@ -55,7 +55,7 @@ Identity = Mapping[str, Any]
 
 
 def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
-    """The sweep and its folder as JSON values without secrets."""
+    """Return the sweep and its folder as JSON values without secrets."""
     settings = sweep.model_dump(
         mode="json", exclude_defaults=True, exclude={"environment", *ONLY_AT_FIRST}
     )
@@ -64,7 +64,7 @@ def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
 
 
 def begun_with(run_dir: Path) -> Identity | None:
-    """The sweep that a run was begun with; None if there is no run yet."""
+    """Return the sweep that a run was begun with; None if there is no run yet."""
     return _begun_with(run_dir) if holds_search(run_dir) else None
 
 
@@ -88,7 +88,7 @@ def save(run_dir: Path, identity: Identity, gpus: list[list[str]]) -> None:
 
 
 def last(run_dir: Path) -> Identity:
-    """The sweep of the last ``run``; a damaged file is a ``RunDirError``."""
+    """Return the sweep of the last ``run``; a damaged file is a ``RunDirError``."""
     if (run_dir / FILE).is_symlink() or (run_dir / FILE).exists():
         saved: Identity = private_files.load(run_dir / FILE, _WHAT)
         if not isinstance(saved, dict) or not isinstance(saved.get("sweep"), dict):
@@ -119,7 +119,7 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
 
 
 def _missing(sweep: Sweep, run_dir: Path) -> str:
-    """The difference to the budget of the run; N if none, or in another unit."""
+    """Return what the budget of the run lacks; N if nothing, or in another unit."""
     wanted, has = sweep.budget, RisingSearch.saved_result(run_dir).budget
     has = has and has.in_unit(wanted.unit)
     more = 0.0 if has is None else wanted.amount - has.amount
@@ -153,7 +153,7 @@ def salt_of(run_dir: Path, before: Identity | None) -> str:
 
 
 def last_known(run_dir: Path) -> Identity | None:
-    """The sweep of the last ``run``, or of the first if that file is lost."""
+    """Return the sweep of the last ``run``, or of the first if that is lost."""
     begun = begun_with(run_dir)
     if begun is not None:
         with suppress(RunDirError):

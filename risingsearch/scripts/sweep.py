@@ -383,8 +383,8 @@ class Sweep(Strict):
             raise ValueError(msg)
         if self.launcher.slurm is not None:
             msg = (
-                "the jobs of Slurm resume from the run directory, which they share, and "
-                "not from checkpoints in an object store: leave out one of the two"
+                "the jobs of Slurm resume from their run directory, which is shared, not "
+                "from checkpoints in an object store: leave out one of the two"
             )
             raise ValueError(msg)
 

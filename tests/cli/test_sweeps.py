@@ -333,7 +333,7 @@ def test_a_run_goes_on_from_any_folder(folder, capsys, monkeypatch):
     assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
     assert told(capsys)["failures"] == 0
     same = ["run", str(folder / "sweep.yaml"), "--run-dir", run_dir]
-    with pytest.warns(RuntimeWarning, match=r"continues with its scripts in .*elsewhere"):
+    with pytest.warns(RuntimeWarning, match=r"with its scripts in .*elsewhere"):
         assert main(same) == 0
 
 
