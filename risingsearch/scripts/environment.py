@@ -1,17 +1,12 @@
 """The variables of a sweep's workers, kept where only their owner can read them.
 
 They may be secrets, such as the key of a service. The journal, which people pass on,
-holds their names and a digest; the values are in a file of the run directory that is
-private to its user. Values do not decide what is searched, so that a run may go on with
-others: a new key, or another GPU.
+holds their names; the values are in a file of the run directory that is private to its
+user. A run may continue with other values: a new key, or another GPU.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +15,7 @@ from typing import Any
 from risingsearch.errors import RunDirError
 from risingsearch.scripts import private_files
 
-FILE = "environment.json"
-NAMES, DIGEST = "environment", "environment_digest"
+FILE, NAMES = "environment.json", "environment"
 _WHAT = "the values of the sweep's environment"
 
 Variables = Sequence[Mapping[str, str]]
@@ -37,77 +31,37 @@ def names_of(environment: Variables) -> list[list[str]]:
     return [sorted(variables) for variables in environment]
 
 
-def new_salt() -> str:
-    """Return what makes the digests of a run different from those of all others."""
-    return secrets.token_hex(16)
-
-
-def digest_of(environment: Variables, salt: str) -> str:
-    """Return what tells values from others, and does not tell what they are.
-
-    The salt is in the private file: without it, short values cannot be guessed either.
-    """
-    plain = json.dumps([dict(sorted(each.items())) for each in environment])
-    return hmac.new(salt.encode(), plain.encode(), hashlib.sha256).hexdigest()
-
-
-class Recorded:
-    """What the journal of a run says of its variables, in ``fingerprint``.
-
-    Runs of earlier releases say the values, in the sweep.
-    """
-
-    def __init__(self, identity: Mapping[str, Any]) -> None:
-        self.values: Variables | None = identity["sweep"].get("environment")
-        self.names: list[list[str]] = identity.get(NAMES) or names_of(self.values or [])
-        self._digest = identity.get(DIGEST)
-
-    def has_changed(self, environment: Variables, salt: str) -> bool:
-        """Return whether the values are others, as far as that can be known."""
-        if self.values is not None:
-            return list(environment) != self.values
-        if names_of(environment) != self.names:
-            return True
-        return (
-            bool(salt and self.names) and digest_of(environment, salt) != self._digest
-        )
-
-
-def recorded_now(environment: Variables, salt: str) -> dict[str, Any]:
-    """Return what ``fingerprint`` says of the variables of a new run."""
-    if not environment:
-        return {}
-    return {NAMES: names_of(environment), DIGEST: digest_of(environment, salt)}
-
-
-def save(run_dir: Path, environment: Variables, salt: str) -> None:
+def save(run_dir: Path, environment: Variables) -> None:
     """Write the values where only this user can read them, whole or not at all."""
     values = [dict(variables) for variables in environment]
-    private_files.save(run_dir / FILE, {"salt": salt, "environment": values})
+    private_files.save(run_dir / FILE, {"environment": values})
 
 
-def load(run_dir: Path, names: list[list[str]]) -> tuple[Variables, str]:
-    """Return the values of variables with these names, and the salt.
+def load(run_dir: Path, names: list[list[str]]) -> Variables:
+    """Return the values of variables with these names.
 
-    A file that is missing, or not what ``save`` wrote, is a ``RunDirError``.
+    A file that is missing, damaged or of other variables is a ``RunDirError``.
     """
     path = run_dir / FILE
-    saved: dict[str, Any] = private_files.load(path, _WHAT)
-    if names_of(saved["environment"]) != names:
+    values: Variables = private_files.load(path, _WHAT)["environment"]
+    if names_of(values) != names:
         raise private_files.lost(path, _WHAT, "has the variables of another sweep")
-    return saved["environment"], saved["salt"]
+    return values
 
 
-def saved_salt(run_dir: Path, names: list[list[str]]) -> str:
-    """Return the salt of a run's digest, "" where it is lost."""
+def has_changed(
+    run_dir: Path, saved: Mapping[str, Any], environment: Variables
+) -> bool:
+    """Whether names or values differ from the saved ones, as far as they are there."""
+    names = saved.get(NAMES, [])
+    if names_of(environment) != names:
+        return True
     with suppress(RunDirError):
-        return load(run_dir, names)[1]
-    return ""
+        return bool(names) and list(load(run_dir, names)) != list(environment)
+    return False
 
 
-def values_of(run_dir: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the field of the sweep that a run goes on with."""
-    recorded = Recorded(identity)
-    if not recorded.names or (recorded.values and not (run_dir / FILE).exists()):
-        return {}
-    return {"environment": load(run_dir, recorded.names)[0]}
+def values_of(run_dir: Path, saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of the sweep that a run continues with."""
+    names = saved.get(NAMES)
+    return {"environment": load(run_dir, names)} if names else {}

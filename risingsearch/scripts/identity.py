@@ -54,12 +54,13 @@ Identity = Mapping[str, Any]
 """A sweep without the values of its environment, and where its scripts run."""
 
 
-def described(sweep: Sweep, cwd: Path, salt: str) -> dict[str, Any]:
+def described(sweep: Sweep, cwd: Path) -> dict[str, Any]:
     """Return the sweep and its folder as JSON values without secrets."""
     settings = sweep.model_dump(
         mode="json", exclude_defaults=True, exclude={"environment", *ONLY_AT_FIRST}
     )
-    recorded = environment.recorded_now(sweep.environment, salt)
+    names = environment.names_of(sweep.environment)
+    recorded = {environment.NAMES: names} if names else {}
     return {"sweep": settings, "cwd": str(cwd), **recorded}
 
 
@@ -128,7 +129,6 @@ def _missing(sweep: Sweep, run_dir: Path) -> str:
 
 def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:
     """Warn of changes since the last ``run``."""
-    salt = environment.saved_salt(run_dir, environment.Recorded(before).names)
     changes = []
     if before["sweep"]["command"] != sweep.command:
         changes.append(
@@ -136,20 +136,11 @@ def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) ->
         )
     if Path(before["cwd"]).absolute() != cwd.absolute():
         changes.append(f"its scripts in {cwd}, before in {before['cwd']}")
-    if environment.Recorded(before).has_changed(sweep.environment, salt):
+    if environment.has_changed(run_dir, before, sweep.environment):
         changes.append("other values of environment than before")
     for change in changes:
         msg = f"{run_dir} continues with {change}"
         warnings.warn(msg, RuntimeWarning, stacklevel=4)
-
-
-def salt_of(run_dir: Path, before: Identity | None) -> str:
-    """Return the salt of a run's digests, a new one where there is none yet."""
-    if before is not None:
-        names = environment.Recorded(before).names
-        if salt := environment.saved_salt(run_dir, names):
-            return salt
-    return environment.new_salt()
 
 
 def last_known(run_dir: Path) -> Identity | None:

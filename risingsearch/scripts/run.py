@@ -82,14 +82,13 @@ def run_sweep(
     if sweep.seed is None:
         known = None if begun is None else begun["sweep"].get("seed")
         sweep = sweep.with_seed(secrets.randbits(32) if known is None else known)
-    salt = identity.salt_of(run_dir, before)
-    now = identity.described(sweep, cwd, salt)
+    now = identity.described(sweep, cwd)
     if begun is not None and before is not None:
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
     elif sweep.environment:
         with RunDirectory(run_dir).held():  # readers see that a search begins
-            environment.save(run_dir, sweep.environment, salt)  # the journal names it
+            environment.save(run_dir, sweep.environment)  # the journal names it
     placement = sweep.placement()
     n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir, cwd)
@@ -116,7 +115,7 @@ def run_sweep(
     with search.held(), _ended(executor, trainable), interrupted_by_termination():
         trainable.end_left_over()
         if sweep.environment:
-            environment.save(run_dir, sweep.environment, salt)
+            environment.save(run_dir, sweep.environment)
         identity.save(run_dir, now, placement.gpus)
         if search.scheduler.n_jobs != n_workers:
             search.resize(n_workers)

@@ -383,7 +383,7 @@ class Sweep(Strict):
             raise ValueError(msg)
         if self.launcher.slurm is not None:
             msg = (
-                "the jobs of Slurm resume from their run directory, which is shared, not "
+                "the jobs of Slurm resume from their shared run directory, and not "
                 "from checkpoints in an object store: leave out one of the two"
             )
             raise ValueError(msg)

@@ -9,8 +9,8 @@ import pytest
 
 from risingsearch.cli.main import main
 from risingsearch.errors import RunDirError
-from risingsearch.scripts import environment, identity
-from risingsearch.scripts.environment import digest_of, load, save
+from risingsearch.scripts import environment
+from risingsearch.scripts.environment import load, save
 from risingsearch.search.following import Follower
 
 TRAIN = """
@@ -100,20 +100,20 @@ def test_a_run_goes_on_with_its_values(sweep, capsys):
 def test_a_run_goes_on_with_other_values(sweep, capsys):
     assert sweep() == 0
     journal = Path("run", "journal.jsonl")
-    journal.write_bytes(b"".join(journal.read_bytes().splitlines(True)[:2]))
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(True)[:3]))
     Path("run", "state.json").unlink(missing_ok=True)
     with pytest.warns(RuntimeWarning, match="with other values of environment"):
         assert sweep("secret-2") == 0
     assert keys_used(capsys) == ["1", "2", "2"]
     assert main(["resume", "run"]) == 0
-    assert load(Path("run"), [["API_KEY"]])[0] == [{"API_KEY": "secret-2"}]
+    assert load(Path("run"), [["API_KEY"]]) == [{"API_KEY": "secret-2"}]
 
 
 def test_a_run_goes_on_with_other_names(sweep):
     assert sweep() == 0
     with pytest.warns(RuntimeWarning, match="with other values of environment"):
         assert sweep(name="OTHER") == 0
-    assert load(Path("run"), [["OTHER"]])[0] == [{"OTHER": "secret-1"}]
+    assert load(Path("run"), [["OTHER"]]) == [{"OTHER": "secret-1"}]
     assert main(["resume", "run"]) == 0
     assert b"secret" not in Path("run", "sweep.json").read_bytes()
 
@@ -141,47 +141,14 @@ def test_values_that_are_lost(sweep, capsys, damage):
     assert main(["resume", "run"]) == 0
 
 
-def test_a_digest_tells_values_apart_and_not_what_they_are():
-    assert digest_of([{"GPU": "0"}], "a") == digest_of([{"GPU": "0"}], "a")
-    others = [[{"GPU": "1"}], [{"GPU": "0"}, {}], [{"CPU": "0"}], []]
-    assert digest_of([{"GPU": "0"}], "a") not in [digest_of(one, "a") for one in others]
-    assert digest_of([{"GPU": "0"}], "a") != digest_of([{"GPU": "0"}], "b")
-
-
 def test_values_are_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
-    save(tmp_path, [{"A": "1"}], "salt")
+    save(tmp_path, [{"A": "1"}])
 
     def broken(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(RunDirError, match="No space left on device"):
-        save(tmp_path, [{"A": "2"}], "salt")
-    assert load(tmp_path, [["A"]]) == ([{"A": "1"}], "salt")
+        save(tmp_path, [{"A": "2"}])
+    assert load(tmp_path, [["A"]]) == ([{"A": "1"}])
     assert [path.name for path in tmp_path.iterdir()] == [environment.FILE]
-
-
-def test_the_values_in_the_journal_of_an_earlier_release():
-    saved = {"sweep": {"environment": [{"GPU": "0"}]}}
-    recorded = environment.Recorded(saved)
-    assert recorded.names == [["GPU"]]
-    assert recorded.has_changed([{"GPU": "1"}], "")
-    assert not recorded.has_changed([{"GPU": "0"}], "")
-    assert environment.values_of(Path("none"), saved) == {}
-
-
-def test_a_run_of_an_earlier_release_goes_on(sweep, monkeypatch):
-    def described(sweep, cwd, salt):
-        described = sweep.model_dump(mode="json", exclude_defaults=True)
-        return {"sweep": described, "cwd": str(cwd)}
-
-    with monkeypatch.context() as earlier:
-        earlier.setattr(identity, "described", described)
-        earlier.setattr(identity, "save", lambda *_: None)
-        earlier.setattr(environment, "save", lambda *_: None)
-        assert sweep() == 0
-    assert main(["resume", "run", "--budget", "+1"]) == 0
-    assert sweep() == 0
-    with pytest.warns(RuntimeWarning, match="with other values of environment"):
-        assert sweep("secret-2") == 0
-    assert load(Path("run"), [["API_KEY"]])[0] == [{"API_KEY": "secret-2"}]

@@ -109,7 +109,7 @@ def test_secret_variables_come_from_the_private_file(submitted, tmp_path):
     from risingsearch.scripts import environment
 
     values = [{"KEY": "first"}, {"KEY": "second"}]
-    environment.save(tmp_path / "run", values, "salt")
+    environment.save(tmp_path / "run", values)
     facts, [part] = read_batch(submitted.folder)
     facts["environment"] = str(tmp_path / "run" / environment.FILE)
     [own] = made_batch(submitted.folder.parent, facts, [part._replace(slot=1)])
