@@ -59,6 +59,8 @@ class WorkerProcesses(Executor):
     environment says otherwise.
     """
 
+    restarts = True
+
     def __init__(self, n_workers: int, trainable: SentOnce) -> None:
         self._max_workers = n_workers
         self._trainable = trainable

@@ -102,6 +102,7 @@ class CommandTrainable:
         gpus: float = 1.0,
         markers: Path | None = None,
     ) -> None:
+        self.starts_processes = True
         self.command = list(command)
         self.folder = folder.absolute()
         self.metric = metric if isinstance(metric, str) else metric.pattern

@@ -40,6 +40,8 @@ def as_event(job: Job, outcome: Outcome) -> Event:
         event["best"] = outcome.snapshot[0]
     if failure is not None:
         event["failure_type"] = type(failure).__name__
+        if outcome.attempts > 1:
+            event["attempts"] = outcome.attempts
     return event
 
 
@@ -62,6 +64,7 @@ def outcome_of(event: Event) -> Outcome:
         n_calls=event["calls"],
         elapsed=event["elapsed"],
         cost=event.get("cost", event["elapsed"]),
+        attempts=event.get("attempts", 1),
         startup=from_json(event.get("startup")),
         now=event.get("now"),
         clock=event.get("clock", event.get("now")),

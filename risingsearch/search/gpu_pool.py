@@ -48,7 +48,7 @@ class GpuPool(Executor):
     -----
     Workers are started at once, by ``spawn``, since CUDA does not survive a fork: what
     is trained is defined in a module, and a script that makes a pool does so below
-    ``if __name__ == "__main__":``. One that dies fails its job, and is replaced.
+    ``if __name__ == "__main__":``. One that dies is replaced.
 
     Examples
     --------
@@ -60,6 +60,8 @@ class GpuPool(Executor):
     >>> os.environ.pop("CUDA_VISIBLE_DEVICES")
     '2,3'
     """
+
+    isolates_jobs = True
 
     def __init__(self, gpus: float = 1.0, max_workers: int | None = None) -> None:
         self._slots = Slots(variables_of_workers(gpus, "max_workers", max_workers))

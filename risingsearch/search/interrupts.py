@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -40,6 +41,34 @@ def finished_first() -> Iterator[None]:
         yield
     if caught:
         usual(*caught[0])
+
+
+@contextlib.contextmanager
+def noted_termination(note: Callable[[], None]) -> Iterator[None]:
+    """Call ``note`` before a request to terminate ends this process.
+
+    A handler that is set already stays, and so do those of other threads.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    own = os.getpid()
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        try:
+            if os.getpid() == own:  # forked workers inherit the handler
+                note()
+        finally:
+            os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

@@ -11,9 +11,19 @@ import warnings
 from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
-from risingsearch.errors import ExecutorFailedError, JobError, SetupError
+from risingsearch.errors import (
+    ExecutorFailedError,
+    JobError,
+    RunDirError,
+    SetupError,
+    WorkersDiedError,
+)
 from risingsearch.search.first_failures import FirstFailures
-from risingsearch.search.interrupts import finished_first, first_interrupt
+from risingsearch.search.interrupts import (
+    finished_first,
+    first_interrupt,
+    noted_termination,
+)
 from risingsearch.search.progress import Progress
 from risingsearch.search.record import Record
 from risingsearch.search.starts import Starts
@@ -57,6 +67,7 @@ class Loop:
         self._progress = progress
         self._starts: Starts | None = Starts(self._scheduler.max_epochs or 1)
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
+        self._unfinished: list[Job] = []  # asked for before, the next one last
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
     def run(self, on_report: Callable[[Report], None]) -> None:
@@ -71,6 +82,7 @@ class Loop:
         self.first_job = self._scheduler.n_asked
         with (
             first_interrupt(self._interrupt if self._in_process else None),
+            noted_termination(self._record.release_if_idle),
             Progress(self._scheduler, enabled=self._progress) as progress,
         ):
             try:
@@ -78,6 +90,8 @@ class Loop:
             except BaseException as error:
                 if isinstance(error, SetupError) or not isinstance(error, Exception):
                     self._abandon()
+                with contextlib.suppress(RunDirError):  # the first error says why
+                    self._record.release()
                 raise
             finally:
                 self._workers.rest()
@@ -111,23 +125,65 @@ class Loop:
         for future in [future for future in self._futures if future.cancelled()]:
             del self._futures[future]
         submitted = set(self._futures.values())
-        unfinished = [job for job in self._scheduler.in_flight if job not in submitted]
-        unfinished.reverse()  # they were asked for by an earlier run
+        in_flight = self._scheduler.in_flight
+        self._unfinished = [job for job in in_flight if job not in submitted][::-1]
         while self._futures or not self._stopping:
             job = None
             if not self._stopping and len(self._futures) < self._room():
-                job = unfinished.pop() if unfinished else self._next_job()
+                job = self._next_job()
             progress.show()
+            report = None
             if job is not None:
-                self._submit(job)
+                report = self._failed_by_deaths(job) or self._submit(job)
             elif not self._futures:
                 break
             elif (done := self._next_done(progress)) is not None:
-                on_report(self._settle(done, progress))
+                report = self._settle(done, progress)
+            if report is not None:
+                on_report(report)
         if self.late and self._clock.ends_search and not self._scheduler.done:
             self._record.use_up()  # what is left is for what follows: a refit, say
 
     def _next_job(self) -> Job | None:
+        """Return the job to train next; None if none can start now."""
+        if any(map(self._trains_alone, self._futures.values())):
+            return None
+        if not self._unfinished:
+            return self._new_job()
+        if self._futures and self._trains_alone(self._unfinished[-1]):
+            return None
+        return self._unfinished.pop()
+
+    def _trains_alone(self, job: Job) -> bool:
+        """Whether a job may have killed its process, so that its next death proves it.
+
+        It is then the only one in flight.
+        """
+        return not self._workers.isolates_jobs and self._record.deaths[job.id] > 0
+
+    def _failed_by_deaths(self, job: Job) -> Report | None:
+        """Return the report of a job that has killed its processes; None for others.
+
+        A single death proves nothing if others ran in the process, or if the process of
+        the search may have been killed for another reason.
+        """
+        deaths = self._record.deaths[job.id]
+        attempts = self._scheduler.max_failures + 1
+        if deaths < (attempts if self._workers.isolates_jobs else max(2, attempts)):
+            return None
+        failure = WorkersDiedError(
+            f"the process died {deaths} times in which arm {job.arm} trained epoch "
+            f"{job.from_epoch + 1}"
+        )
+        report = Report(job, failure=failure)
+        outcome = Outcome(report, False, None, None, 0, 0.0, attempts=deaths)
+        with finished_first():
+            stamped = self._clock.stamped(job, outcome)
+            self._record.save(job, stamped, keep_live=False)
+        self._record.drop_unneeded()
+        return report
+
+    def _new_job(self) -> Job | None:
         if self._failures.are_enough() and not self._futures:
             self._record.flush()  # there may be a score that waits for its decision
         if self._scheduler.n_asked > 0:  # whatever the time, one epoch is trained
@@ -181,7 +237,7 @@ class Loop:
             seconds=self._clock.left,
         )
         with finished_first():
-            record.begin()
+            record.begin(job, here=self._is_deadly)
         task = record.retained.resumed(task)
         if self._in_process:
             task = task._replace(interrupted=self._is_cut_short)
@@ -189,6 +245,10 @@ class Loop:
             future = self._workers.train(record.trainable, task)
         except SetupError:
             raise
+        except concurrent.futures.BrokenExecutor as error:
+            self._unfinished.append(job)  # it has not begun
+            self._replace_dead(list(self._futures), error)
+            return
         except Exception as error:
             raise self._executor_failed(error) from error
         self._futures[future] = job
@@ -218,12 +278,19 @@ class Loop:
 
     def _settle(
         self, future: concurrent.futures.Future[Outcome], progress: Progress
-    ) -> Report:
-        """Record what a job brought back; until then it counts as in flight."""
+    ) -> Report | None:
+        """Record what a job brought back; until then it counts as in flight.
+
+        None comes back if its worker has died: then it is tried again.
+        """
         try:
             outcome = future.result()
         except SetupError:
             raise
+        except concurrent.futures.BrokenExecutor as error:
+            together = [future] if self._workers.isolates_jobs else self._futures
+            self._replace_dead(list(together), error)
+            return None
         except Exception as error:
             raise self._executor_failed(error) from error
         self._save(future, outcome)
@@ -255,6 +322,30 @@ class Loop:
             self._record.save(job, stamped, keep_live=self._in_process)
             del self._futures[future]
 
+    @property
+    def _is_deadly(self) -> bool:
+        """Whether a job can kill the process of the search."""
+        starts_processes = getattr(self._record.trainable, "starts_processes", False)
+        return self._workers.shares_process and not starts_processes
+
+    def _replace_dead(
+        self,
+        futures: list[concurrent.futures.Future[Outcome]],
+        error: concurrent.futures.BrokenExecutor,
+    ) -> None:
+        """Try the jobs again that ran in workers of which one has died."""
+        back = [one for one in futures if one.done() and one.exception() is None]
+        lost = [one for one in futures if one not in back]
+        with finished_first():
+            jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
+            if jobs:
+                self._record.died([job.id for job in jobs])
+            if not self._workers.replace_dead():
+                raise self._executor_failed(error) from error
+            for one in lost:
+                del self._futures[one]
+            self._unfinished += reversed(jobs)
+
     def _abandon(self) -> None:
         """Wait no longer for what is in flight; what is back is recorded."""
         with finished_first():
@@ -269,6 +360,11 @@ class Loop:
     def _executor_failed(self, error: Exception) -> ExecutorFailedError:
         self._abandon()
         advice = ""
+        if isinstance(error, concurrent.futures.BrokenExecutor):
+            advice = (
+                "its workers cannot be replaced: give n_jobs without an executor, or a "
+                "new executor to RisingSearch.resume; "
+            )
         if isinstance(error, (pickle.PicklingError, TypeError, AttributeError)):
             advice = "the trainable and what train returns must be picklable; "
         msg = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -83,8 +84,11 @@ class Record:
         self.reports: dict[int, Report] = {}  # by job
         self._rows = RowsTold()
         self._n_calls: dict[int, int] = {}  # by job
+        self._is_writing = False  # an event
         self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
-        self._started: set[int] = set()  # jobs whose start is on disk
+        self._decided: set[int] = set()  # jobs whose decision is on disk
+        self._running: dict[int, bool] = {}  # jobs; whether one can kill the search
+        self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
         self._returned: set[int] = set()  # arms whose results may not be recorded yet
 
     def open(self, directory: RunDirectory, header: Event) -> None:
@@ -98,7 +102,17 @@ class Record:
             self.retained.store = directory.checkpoints
             with understood(directory.path):
                 self.replay(saved.events, saved.n_known, saved.state)
+            self._note_end_of_process()
             self.drop_unneeded()
+
+    def _note_end_of_process(self) -> None:
+        """Count the jobs that an earlier process was killed with, without a word.
+
+        Jobs of worker processes are not counted: they cannot have killed it.
+        """
+        if killers := [job for job, here in self._running.items() if here]:
+            self.died(killers)
+        self.release()
 
     def replay(
         self, events: Sequence[Event], n_known: int, state: dict[str, Any] | None
@@ -115,7 +129,12 @@ class Record:
             name = event["event"]
             self._stopped = event["reason"] if name == "stopped" else None
             if name == "started":
-                self._started.add(event["job"][3])
+                self._decided.add(event["job"][3])
+                self._running[event["job"][3]] = event.get("here", False)
+            elif name == "released":
+                self._running.clear()
+            elif name == "died":
+                self._count_deaths(event["jobs"])
             elif name in RESULTS:
                 outcome = outcome_of(event)
                 job = outcome.report.job
@@ -131,20 +150,54 @@ class Record:
 
     # ------------------------------------------------------------------ what happens
 
-    def begin(self) -> None:
-        """Bring the start of every job in flight to disk, before one is trained."""
-        if self.directory is None:
-            return
-        for job in self.scheduler.in_flight:
-            if job.id not in self._started:
-                self.directory.append(started(self.scheduler, job))
-                self._started.add(job.id)
+    def begin(self, job: Job | None = None, *, here: bool = False) -> None:
+        """Bring all decisions to disk, and that a job is trained now.
+
+        ``here`` says that it runs in this process, which it can kill.
+        """
+        for one in self.scheduler.in_flight:
+            begins = one == job and one.id not in self._running
+            if self.directory is None or not (begins or one.id not in self._decided):
+                continue
+            event = started(self.scheduler, one)
+            self._write_event(event | {"here": here and one == job})
+            self._decided.add(one.id)
+            self._running[one.id] = here and one == job
+
+    def release(self) -> None:
+        """Note that the jobs in training were interrupted, which is no failure."""
+        if self._running and self.directory is not None:
+            self._append({"event": "released"})
+        self._running.clear()
+
+    def release_if_idle(self) -> None:
+        """Release the jobs in training, unless an event is being written."""
+        if not self._is_writing:
+            self.release()
+
+    def died(self, jobs: Sequence[int]) -> None:
+        """Note that the process died in which these jobs ran."""
+        if self.directory is not None:
+            self._append({"event": "died", "jobs": list(jobs)})
+        self._count_deaths(jobs)
+
+    def _count_deaths(self, jobs: Sequence[int]) -> None:
+        self.deaths.update(jobs)
+        for job in jobs:
+            self._running.pop(job, None)
 
     def _append(self, event: Event) -> None:
-        """Write an event, after the starts of all jobs in flight."""
-        assert self.directory is not None
+        """Write an event, after the decisions to start all jobs in flight."""
         self.begin()
-        self.directory.append(event)
+        self._write_event(event)
+
+    def _write_event(self, event: Event) -> None:
+        assert self.directory is not None
+        self._is_writing = True
+        try:
+            self.directory.append(event)
+        finally:
+            self._is_writing = False
 
     def save(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
         """Record what a job brought back, once it is safe.
@@ -179,7 +232,7 @@ class Record:
             event = as_event(job, outcome)
             self.begin()
             self._writing = job, self.directory.n_events
-            self.directory.append(event)
+            self._write_event(event)
 
     def _take(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
         """Take over what a job brought back; the second time, nothing happens."""
@@ -191,11 +244,20 @@ class Record:
         elif report.failure is None:
             self.scheduler.tell(job, report.scores, cost, ended=outcome.ended, now=now)
         else:
-            self.scheduler.fail(job, report.failure, report.scores, cost, now=now)
+            self.scheduler.fail(
+                job,
+                report.failure,
+                report.scores,
+                cost,
+                now=now,
+                attempts=outcome.attempts,
+            )
         self._enter(job, outcome)
 
     def _enter(self, job: Job, outcome: Outcome) -> None:
         self._stopped = None
+        self._running.pop(job.id, None)
+        self.deaths.pop(job.id, None)
         self.reports[job.id] = outcome.report
         self._n_calls[job.id] = outcome.n_calls
         self._elapsed[job.id] = outcome.elapsed
@@ -213,6 +275,7 @@ class Record:
         if self.directory is not None:
             for job in jobs:
                 self.retained.release_live(job.arm)
+            self.release()
             return
         for job in jobs:
             self.reports[job.id] = Report(job)
@@ -230,7 +293,7 @@ class Record:
             if self.directory is not None:
                 self.begin()
                 n_before = self.directory.n_events
-                self.directory.append(flushed())
+                self._write_event(flushed())
             self.scheduler.flush()
         except BaseException:
             if self.directory is not None and self.directory.n_events > n_before:
@@ -269,7 +332,7 @@ class Record:
             before, n_before = self.scheduler.state_dict(), self.directory.n_events
             try:
                 change()
-                self.directory.append(event)
+                self._write_event(event)
             except BaseException:
                 if self.directory.n_events == n_before:
                     self.scheduler.load_state_dict(before)

@@ -46,6 +46,7 @@ from risingsearch.search.trainable import (
     without_frames,
 )
 from risingsearch.search.workers import (
+    InProcess,
     checked_n_jobs,
     workers_of,
     workers_to_resume,
@@ -110,10 +111,13 @@ class RisingSearch:
         Epochs one arm can use at most; by default the whole budget.
     executor : concurrent.futures.Executor, optional
         Where jobs run: processes, threads, or a Dask cluster, by its client or
-        ``client.get_executor()``. By default in this process. It is not shut down.
+        ``client.get_executor()``. By default in this process, or in ``n_jobs`` worker
+        processes. It is not shut down.
     n_jobs : int, optional
         Jobs in flight at most; by default as many as the executor has workers, which on
         Dask may change while the search runs. Needed for executors that do not say.
+        Without an executor, more than 1 starts so many worker processes, and replaces
+        those that die.
     order : {"completion", "ask"}, default "completion"
         "completion" never lets workers wait; "ask" gives the same run whatever finishes
         first; see ``Scheduler``.
@@ -266,7 +270,7 @@ class RisingSearch:
                 given["budget"] = saved_budget(header, given["budget"])
         else:
             given["prior"] = read_prior(prior, candidates)
-        workers = workers_of(executor)
+        workers = workers_of(executor, n_jobs=n_jobs)
         given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, order)
         arguments = Arguments(
             **{name: given[name] for name in given if name not in PER_PROCESS}
@@ -295,7 +299,7 @@ class RisingSearch:
         self._loop = Loop(
             self._record,
             workers,
-            in_process=executor is None,
+            in_process=executor is None and isinstance(workers, InProcess),
             seed_of=self.seed_of,
             progress=progress,
             timeout=None if budget is None else timeout,
@@ -304,6 +308,7 @@ class RisingSearch:
         if run_dir is not None:
             header = arguments.header(self._seeds)
             header |= {"metric": metric or "score", "begun": begun}
+            header["own_processes"] = workers.is_own
             directory = RunDirectory(Path(run_dir), max_checkpoint_bytes, checkpoints)
             check_owner(directory.path)
             self._record.open(directory, header)
@@ -347,7 +352,8 @@ class RisingSearch:
         trainable : Trainable
             The one that the search was made with.
         executor : concurrent.futures.Executor, optional
-            Where jobs run; by default in this process, one after the other.
+            Where jobs run; by default in ``n_jobs`` worker processes if the search had
+            such, else in this process, one after the other.
         policy, proposer : optional
             Needed where they were objects; a name is known.
         callbacks, timeout, progress, max_checkpoint_bytes
@@ -376,7 +382,9 @@ class RisingSearch:
         return cls(
             trainable,
             **arguments,
-            executor=workers_to_resume(executor, arguments["n_jobs"]),
+            executor=workers_to_resume(
+                executor, arguments["n_jobs"], own=header.get("own_processes", False)
+            ),
             callbacks=callbacks,
             timeout=timeout,
             patience=patience,
@@ -432,7 +440,7 @@ class RisingSearch:
 
     @classmethod
     def _shown(cls, arguments: Mapping[str, Any]) -> RisingSearch:
-        executor = workers_to_resume(None, arguments["n_jobs"])
+        executor = workers_to_resume(None, arguments["n_jobs"], own=False)
         never = Functions(_not_trained, _not_trained)
         return cls(never, executor=executor, **arguments)
 

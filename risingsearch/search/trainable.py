@@ -186,6 +186,7 @@ class Outcome(NamedTuple):
     now: float | None = None  # since the search began, if the clock is its budget
     clock: float | None = None  # the same, in seconds, always; None: not measured
     cost: float | None = None  # in the unit of the budget; None: not known
+    attempts: int = 1  # that a failure stands for
     startup: float | None = None  # of that, before the first epoch; NaN: not known
 
 

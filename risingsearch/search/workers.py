@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from concurrent.futures import Executor, Future
+from concurrent.futures import (
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from typing import Any
 
+from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.search.trainable import Outcome, Task, run_task
 
@@ -35,9 +41,28 @@ class Workers(ABC):
         """How many GPUs each worker has, where it is given some."""
         return None
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the workers belong to the search, not to its caller."""
+        return False
+
+    @property
+    def shares_process(self) -> bool:
+        """Whether jobs run in this process, so that one can kill the search."""
+        return False
+
+    @property
+    def isolates_jobs(self) -> bool:
+        """Whether a worker process that dies takes one job with it, and is replaced."""
+        return False
+
     @abstractmethod
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Start a job, as ``run_task`` would run it."""
+
+    def replace_dead(self) -> bool:
+        """Replace workers that died; False if that is impossible."""
+        return self.isolates_jobs
 
     def rest(self) -> None:  # noqa: B027, most keep nothing
         """Release what is kept between jobs: no more of them come for now."""
@@ -47,6 +72,7 @@ class InProcess(Workers):
     """The process of the search: a job has run when ``train`` returns."""
 
     n_workers = 1
+    shares_process = True
 
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Run a job."""
@@ -72,6 +98,33 @@ class Pool(Workers):
         """How many GPUs the executor says that each worker has."""
         return getattr(self._executor, "gpus", None)
 
+    @property
+    def shares_process(self) -> bool:
+        """Whether the executor runs threads."""
+        return isinstance(self._executor, ThreadPoolExecutor)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the processes belong to the search."""
+        return isinstance(self._executor, OwnProcesses)
+
+    @property
+    def isolates_jobs(self) -> bool:
+        """Whether the executor says so, as ``GpuPool`` does."""
+        return getattr(self._executor, "isolates_jobs", False)
+
+    def replace_dead(self) -> bool:
+        """Replace workers that died, if the executor starts others after a shutdown."""
+        if getattr(self._executor, "restarts", False):
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            return True
+        return self.isolates_jobs
+
+    def rest(self) -> None:
+        """End processes that belong to the search."""
+        if self.is_own:
+            self._executor.shutdown(wait=False)
+
     def train(self, trainable: Any, task: Task) -> Future[Outcome]:
         """Submit a job; an executor that returns no future is refused."""
         future = self._executor.submit(run_task, trainable, task)
@@ -84,8 +137,32 @@ class Pool(Workers):
         return future
 
 
-def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
-    """Return the workers of what a user gives as ``executor``.
+class OwnProcesses(Executor):
+    """Worker processes that start with the first job, and again after a shutdown."""
+
+    restarts = True
+
+    def __init__(self, n_workers: int) -> None:
+        self._max_workers = n_workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run ``fn`` in one of the processes."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._max_workers)
+        return self._pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(wait, cancel_futures=cancel_futures)
+            self._pool = None
+
+
+def workers_of(
+    executor: Any, *, n_jobs: int | None = None, is_elastic: bool = False
+) -> Workers:
+    """Return the workers of what a user gives as ``executor``, or ``n_jobs`` processes.
 
     With ``is_elastic`` this process counts as workers whose number may change, for a
     search that began on such workers.
@@ -95,6 +172,8 @@ def workers_of(executor: Any, *, is_elastic: bool = False) -> Workers:
     ...     workers_of(threads).n_workers
     3
     """
+    if executor is None and n_jobs not in (None, 1):
+        return Pool(OwnProcesses(checked_int("n_jobs", n_jobs, 1)))
     if executor is None:
         return InProcess(is_elastic=is_elastic)
     if isinstance(executor, Workers):
@@ -119,9 +198,6 @@ def checked_n_jobs(
 
     None stands for as many as there are workers at any time.
     """
-    if executor is None and given not in (None, 1):
-        msg = f"n_jobs={given!r} needs an executor to run the jobs on"
-        raise InvalidParameterError(msg)
     if given is not None:
         return given
     n_workers = workers.n_workers
@@ -134,8 +210,11 @@ def checked_n_jobs(
     return None if workers.is_elastic and order != "ask" else n_workers
 
 
-def workers_to_resume(executor: Any, n_jobs: int | None) -> Any:
-    """Return what runs the jobs of a resumed search that was made with ``n_jobs``."""
-    if executor is None and n_jobs == 1:
+def workers_to_resume(executor: Any, n_jobs: int | None, *, own: bool) -> Any:
+    """Return what runs the jobs of a resumed search that was made with ``n_jobs``.
+
+    ``own`` says that it had processes of its own; other executors have to be given.
+    """
+    if executor is None and (own or n_jobs == 1):
         return None
     return workers_of(executor, is_elastic=n_jobs is None)

@@ -144,7 +144,6 @@ class TestArguments:
             ({"seed": 1.5}, "seed must be"),
             ({"error_score": "nan"}, "error_score must be"),
             ({"error_score": math.nan}, "error_score must be"),
-            ({"n_jobs": 2}, "needs an executor"),
             ({"n_jobs": 0}, "n_jobs"),
             ({"order": "random"}, "order must be"),
             ({"direction": "up"}, "direction must be"),

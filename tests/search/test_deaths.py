@@ -1,0 +1,163 @@
+"""A configuration that kills its process fails; others, and interrupts, do not."""
+
+import os
+import signal
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+from deadly import CANDIDATES, GUILTY, INNOCENT, Deadly, trained
+from kept_search import Rising, a_search, facts, whole
+from killing import forked
+
+from risingsearch.errors import ExecutorFailedError, WorkersDiedError
+from risingsearch.search.gpu_pool import GpuPool
+from risingsearch.search.search import RisingSearch
+from risingsearch.storage.journal import read
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes fork")
+
+
+def deadly_search(trainable, **options):
+    given = {"policy": "round-robin", "budget": 18, "max_epochs": 4, "seed": 0}
+    return RisingSearch(trainable, CANDIDATES, shuffle=False, **given | options)
+
+
+def check_only_the_guilty_failed(result, max_failures, folder, attempts):
+    assert result.n_epochs == 18
+    assert [arm.arm for arm in result.arms if arm.status == "failed"] == [GUILTY]
+    assert result.arms[GUILTY].failures == max(attempts, max_failures + 1)
+    assert result.arms[GUILTY].charged == 2
+    (failure,) = result.failures
+    assert "the process died" in str(failure.failure)
+    counts = Counter(trained(folder))
+    assert counts.pop((GUILTY, 2)) == attempts
+    return counts
+
+
+@pytest.mark.parametrize("with_run_dir", [True, False])
+@pytest.mark.parametrize("max_failures", [0, 2])
+def test_in_worker_processes_of_the_search(tmp_path, with_run_dir, max_failures):
+    options = {"run_dir": tmp_path / "run"} if with_run_dir else {}
+    trainable = Deadly(tmp_path, together=True)
+    search = deadly_search(
+        trainable, n_jobs=2, order="ask", max_failures=max_failures, **options
+    )
+    attempts = max(2, max_failures + 1)
+    counts = check_only_the_guilty_failed(
+        search.run(), max_failures, tmp_path, attempts
+    )
+    assert counts.pop((INNOCENT, 2)) == 2
+    assert set(counts.values()) == {1}
+    if with_run_dir:
+        again = RisingSearch.resume(tmp_path / "run", trainable)
+        assert facts(again.run())[:3] == facts(search.result())[:3]
+
+
+@pytest.mark.parametrize("with_run_dir", [True, False])
+@pytest.mark.parametrize("max_failures", [0, 1])
+def test_in_a_gpu_pool(tmp_path, monkeypatch, with_run_dir, max_failures):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    options = {"run_dir": tmp_path / "run"} if with_run_dir else {}
+    with GpuPool() as pool:
+        search = deadly_search(
+            Deadly(tmp_path), executor=pool, max_failures=max_failures, **options
+        )
+        result = search.run()
+    counts = check_only_the_guilty_failed(
+        result, max_failures, tmp_path, max_failures + 1
+    )
+    assert set(counts.values()) == {1}
+
+
+@pytest.mark.parametrize("max_failures", [0, 2])
+def test_in_the_process_of_the_search(tmp_path, max_failures):
+    search = {"run_dir": tmp_path / "run", "max_failures": max_failures}
+    attempts = max(2, max_failures + 1)
+    for _ in range(attempts):
+        assert not forked(lambda: deadly_search(Deadly(tmp_path), **search).run())
+    result = deadly_search(Deadly(tmp_path), **search).run()
+    counts = check_only_the_guilty_failed(result, max_failures, tmp_path, attempts)
+    assert set(counts.values()) == {1}
+    assert RisingSearch.saved_result(tmp_path / "run").n_epochs == 18
+
+
+def test_in_an_executor_of_the_caller_the_next_search_knows(tmp_path):
+    trainable = Deadly(tmp_path, together=True)
+
+    def search(executor):
+        return deadly_search(
+            trainable, executor=executor, n_jobs=2, run_dir=tmp_path / "run"
+        )
+
+    for _ in range(2):
+        said = "cannot be replaced: give n_jobs without an executor"
+        with ProcessPoolExecutor(2) as executor:
+            with pytest.raises(ExecutorFailedError, match=said):
+                search(executor).run()
+    with ProcessPoolExecutor(2) as executor:
+        result = search(executor).run()
+    counts = check_only_the_guilty_failed(result, 0, tmp_path, 2)
+    assert counts.pop((INNOCENT, 2)) == 2
+    assert set(counts.values()) == {1}
+
+
+def test_with_error_score_raise_it_is_raised(tmp_path):
+    search = deadly_search(Deadly(tmp_path), n_jobs=2, error_score="raise")
+    with pytest.raises(WorkersDiedError, match="arm 3 trained epoch 2"):
+        search.run()
+
+
+class Killed(Rising):
+    """Is killed in an epoch, or told to terminate, or interrupted twice."""
+
+    def __init__(self, at, *signals):
+        super().__init__()
+        self.at, self.signals = at, signals
+
+    def train(self, state):
+        result = super().train(state)
+        if len(self.trained) == self.at:
+            for number in self.signals:
+                os.kill(os.getpid(), number)
+        return result
+
+
+TERMINATED = [(signal.SIGTERM,), (signal.SIGINT, signal.SIGINT)]
+
+
+@pytest.mark.parametrize("signals", TERMINATED)
+def test_an_interrupt_is_no_failure(tmp_path, folder, signals):
+    def interrupted():
+        try:
+            a_search(folder, Killed(4, *signals), epochs_per_job=2).run()
+        finally:
+            os._exit(0)
+
+    for _ in range(3):
+        pid = os.fork()
+        if pid == 0:
+            interrupted()
+        os.waitpid(pid, 0)
+    events = [event["event"] for event in read(folder / "journal.jsonl").events]
+    assert events.count("released") == 3
+    assert "died" not in events
+    expected = whole(tmp_path, epochs_per_job=2)
+    assert facts(a_search(folder, epochs_per_job=2).run()) == facts(expected)
+
+
+def test_killed_once_it_ends_as_if_it_had_not_been(tmp_path, folder):
+    assert not forked(lambda: a_search(folder, Killed(9, signal.SIGKILL)).run())
+    assert facts(a_search(folder).run()) == facts(whole(tmp_path))
+
+
+def test_threads_that_were_killed_with_an_arm_train_on(tmp_path, folder):
+    def killed():
+        with ThreadPoolExecutor(3) as threads:
+            a_search(folder, Killed(9, signal.SIGKILL), executor=threads).run()
+
+    assert not forked(killed)
+    with ThreadPoolExecutor(3) as threads:
+        result = a_search(folder, executor=threads).run()
+        expected = whole(tmp_path, executor=threads)
+    assert facts(result) == facts(expected)
