@@ -172,8 +172,8 @@ class Loop:
         if deaths < (attempts if self._workers.isolates_jobs else max(2, attempts)):
             return None
         failure = WorkersDiedError(
-            f"the process died {deaths} times in which arm {job.arm} trained epoch "
-            f"{job.from_epoch + 1}"
+            f"arm {job.arm} killed its process in epoch {job.from_epoch + 1}; "
+            f"attempts: {deaths}"
         )
         report = Report(job, failure=failure)
         outcome = Outcome(report, False, None, None, 0, 0.0, attempts=deaths)

@@ -29,7 +29,7 @@ def check_only_the_guilty_failed(result, max_failures, folder, attempts):
     assert result.arms[GUILTY].failures == max(attempts, max_failures + 1)
     assert result.arms[GUILTY].charged == 2
     (failure,) = result.failures
-    assert "the process died" in str(failure.failure)
+    assert "killed its process in epoch 2" in str(failure.failure)
     counts = Counter(trained(folder))
     assert counts.pop((GUILTY, 2)) == attempts
     return counts
@@ -104,7 +104,7 @@ def test_in_an_executor_of_the_caller_the_next_search_knows(tmp_path):
 
 def test_with_error_score_raise_it_is_raised(tmp_path):
     search = deadly_search(Deadly(tmp_path), n_jobs=2, error_score="raise")
-    with pytest.raises(WorkersDiedError, match="arm 3 trained epoch 2"):
+    with pytest.raises(WorkersDiedError, match="arm 3 killed its process"):
         search.run()
 
 

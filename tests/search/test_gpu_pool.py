@@ -8,7 +8,7 @@ import pytest
 import seen_gpus
 
 from risingsearch import Budget, Functions, GpuPool, RisingSearch
-from risingsearch.errors import ExecutorFailedError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.search.gpus import MASKS
 
 ORDER = "CUDA_DEVICE_ORDER"
@@ -75,18 +75,6 @@ def test_a_worker_that_dies_is_replaced_on_its_gpu(monkeypatch):
         after = pool.submit(seen_gpus.seen).result()
     assert before[0] != after[0]
     assert before[1:] == after[1:] == ("3", "3")
-
-
-def test_a_search_goes_on_after_a_worker_has_died(monkeypatch, tmp_path):
-    monkeypatch.setenv(seen_gpus.MASK, "3")
-    params = {"fatal": str(tmp_path / "died")}
-    options = {"tops": [0.4], "params": params, "run_dir": tmp_path / "run"}
-    with GpuPool() as pool:
-        with pytest.raises(ExecutorFailedError, match="BrokenProcessPool"):
-            search(pool, 4, **options).run()
-        result = search(pool, 4, **options).run()
-    assert result.n_epochs == 4
-    assert {row["gpu"] for row in result.history} == {3}
 
 
 def test_jobs_that_wait_are_run_after_a_shutdown_that_does_not(monkeypatch):
