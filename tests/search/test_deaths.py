@@ -92,9 +92,11 @@ def test_in_an_executor_of_the_caller_the_next_search_knows(tmp_path):
 
     for _ in range(2):
         said = "cannot be replaced: give n_jobs without an executor"
-        with ProcessPoolExecutor(2) as executor:
-            with pytest.raises(ExecutorFailedError, match=said):
-                search(executor).run()
+        with (
+            ProcessPoolExecutor(2) as executor,
+            pytest.raises(ExecutorFailedError, match=said),
+        ):
+            search(executor).run()
     with ProcessPoolExecutor(2) as executor:
         result = search(executor).run()
     counts = check_only_the_guilty_failed(result, 0, tmp_path, 2)

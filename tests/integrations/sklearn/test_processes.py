@@ -179,19 +179,11 @@ class TestJobs:
         model = logging_classifier()(log=str(log))
         space = [{"alpha": 0.01}, {"alpha": 0.1, "fault": "dies"}]
         search = rising(model, space, n_jobs=2, policy="round-robin")
-        with pytest.raises(
-            ExecutorFailedError, match="result holds what was"
-        ) as caught:
+        with pytest.warns(FitFailedWarning, match="killed its process"):
             search.fit(X, Y)
-        result = caught.value.result
-        assert result.n_calls >= 1
-        assert result.best_params in space
-        assert 0 < result.best_score <= 1
+        assert search.best_params_ in space
+        assert 0 < search.best_score_ <= 1
         assert all_gone(pids(log))
-        # It cost the epochs in flight; the search can go on with new workers.
-        n_calls = len(pids(log))
-        search.continue_search(4)
-        assert len(pids(log)) > n_calls
 
 
 class TestExecutors:
