@@ -23,14 +23,6 @@ Optional, with what stands in for them:
 
 ``pulls : (n_arms,) int64``
     Pulls each arm can give (no limit).
-``span(self, arm, n, t, last) -> float``
-    The sum of the means of the pulls from ``n`` on, at rounds ``t`` to ``last``; in
-    closed form, so that a policy's committed stretches cost nothing (adds them up).
-``pull_on(self, arm, n, t, last, par, loss, rng) -> (int, float)``
-    For a policy's ``stop_loss``: pull an arm from round ``t`` to ``last``, or to the
-    first at which its rewards have summed up to less than ``par`` per pull by more than
-    ``loss``; return that round and the sum. For environments that can draw the sum of
-    many rewards at once (the engine pulls one by one).
 ``presence(self, t, available, pulls_left) -> int``
     Arms that appear and vanish: bring the two arrays of the policy to round ``t``, and
     return the round of the next change, or ``NEVER`` (never). Called at round 1, before

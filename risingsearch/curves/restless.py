@@ -12,15 +12,12 @@ from risingsearch.checks import checked_choice, checked_float
 from risingsearch.curves import optimum
 from risingsearch.curves.base import NEVER
 from risingsearch.curves.inputs import checked_array
-from risingsearch.curves.noise import BERNOULLI, GAUSSIAN, Noise, checked_noise, noisy
+from risingsearch.curves.noise import Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
 BETWEEN = ("held", "linear", "mixture")
 REFERENCES = ("dynamic", "static")
 BLOCK = 512
-CHANGING_ARM = 1
-SAFE_DEVIATIONS = 8.5
-RARE = 0.2
 
 
 class DriftingMeans(NamedTuple):
@@ -164,21 +161,6 @@ default 1.0
             mean = self.means[k, arm]
         variance = between(self.variances[k, arm], self.variances[after, arm], part)
         return noisy(self.noise, mean, math.sqrt(variance), rng)
-
-    def span(self, arm: int, n: int, t: int, last: int) -> float:
-        """Return the sum of the means of rounds ``t`` to ``last``, knot by knot."""
-        total = 0.0
-        while t <= last:
-            k = last_knot(self.rounds, self.knot, t)
-            after = following(self.rounds, k)
-            end = last
-            if after > k:
-                end = min(last, self.rounds[after] - 1)
-            part = (0.5 * (t + end) - self.rounds[k]) * self.rates[k]
-            average = between(self.means[k, arm], self.means[after, arm], part)
-            total += (end - t + 1) * average
-            t = end + 1
-        return total
 
     def presence(
         self, t: int, available: NDArray[np.bool_], pulls_left: NDArray[np.int64]
@@ -326,80 +308,6 @@ class Sinusoid(NamedTuple):
         """Return the mean with noise."""
         return noisy(self.noise, mean, 1.0, rng)
 
-    def span(self, arm: int, n: int, t: int, last: int) -> float:
-        """Return the sum of the means of rounds ``t`` to ``last``, in closed form."""
-        total = self.amplitude * (last - t + 1)
-        if arm == 1:
-            total -= self.amplitude * sum_of_sines(self.frequency, self.phase, t, last)
-        return total
-
-    def pull_on(
-        self,
-        arm: int,
-        n: int,
-        t: int,
-        last: int,
-        par: float,
-        loss: float,
-        rng: np.random.Generator,
-    ) -> tuple[int, float]:
-        """Pull to ``last`` or to a loss, with fewer draws than rounds where it can.
-
-        Gaussian noise: a block is as long as no walk gets down to the loss within it,
-        but for a chance below that of two equal uniform draws; then only the sum of its
-        rewards matters, which is normal. Rare Bernoulli successes: the rounds between
-        two that would succeed at the highest mean are drawn at once, and their own mean
-        decides whether these do.
-        """
-        paid = 0.0
-        s = t
-        swing = self.amplitude if arm == CHANGING_ARM else 0.0
-        fall = par - (self.amplitude - abs(swing))
-        highest = self.amplitude + abs(swing)
-        rare = 0.0 < highest < RARE
-        rare = rare and self.noise.kind == BERNOULLI and self.noise.shape == 1.0
-        while s <= last:
-            end = s
-            if self.noise.kind == GAUSSIAN:
-                left = loss + paid - par * (s - t)
-                end = min(last, s - 1 + safe_rounds(left, fall, self.noise.sigma))
-            if rare:
-                end = s + failures(highest, rng)
-                if par > 0.0:
-                    lost = t + int((loss + paid) / par)
-                    if lost < end and lost <= last:
-                        return lost, paid
-                if end <= last:
-                    sine = sine_at(
-                        self.frequency,
-                        self.phase,
-                        self.turns,
-                        self.block,
-                        self.anchor,
-                        end,
-                    )
-                    mean = self.amplitude - swing * sine
-                    if rng.random() * highest < mean:
-                        paid += 1.0
-                    elif par * (end - t + 1) - paid > loss:
-                        return end, paid
-            elif end > s:
-                n_rounds = end - s + 1
-                paid += self.amplitude * n_rounds
-                paid -= swing * sum_of_sines(self.frequency, self.phase, s, end)
-                paid += self.noise.sigma * math.sqrt(n_rounds) * rng.standard_normal()
-            else:
-                sine = sine_at(
-                    self.frequency, self.phase, self.turns, self.block, self.anchor, s
-                )
-                mean = self.amplitude - swing * sine
-                paid += noisy(self.noise, mean, 1.0, rng)
-                end = s
-                if par * (s - t + 1) - paid > loss:
-                    return s, paid
-            s = end + 1
-        return last, paid
-
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of the best means, one term per half of a swing."""
         # The swinging arm leads where its sine is below 0; for a negative amplitude
@@ -440,33 +348,6 @@ def sine_at(
         block[0] = own
     i = t - own * BLOCK
     return float(anchor[0] * turns[i, 0] + anchor[1] * turns[i, 1])
-
-
-def sum_of_sines(frequency: float, phase: float, t: int, last: int) -> float:
-    """Return the sum of the sines of rounds ``t`` to ``last``, in closed form."""
-    half = 0.5 * frequency
-    share = math.sin(half * (last - t + 1)) / math.sin(half)
-    return math.sin(half * (t + last) + phase) * share
-
-
-def failures(chance: float, rng: np.random.Generator) -> int:
-    """Return how many trials fail before the first success."""
-    return int(math.log(1.0 - rng.random()) / math.log1p(-chance))
-
-
-def safe_rounds(left: float, fall: float, sigma: float) -> int:
-    """Return how many rounds a Gaussian walk can fall in without having lost ``left``.
-
-    ``fall`` is the most that a round loses on average. By the reflection principle the
-    walk loses more with a chance of at most 2 Phi(-SAFE_DEVIATIONS), about 2e-17.
-    """
-    if left <= 0.0:
-        return 0
-    noise = SAFE_DEVIATIONS * sigma
-    # The root of fall n + noise sqrt(n) = left, in a form that allows fall = 0.
-    fall = max(fall, 0.0)
-    root = 2.0 * left / (noise + math.sqrt(noise * noise + 4.0 * fall * left))
-    return int(root * root)
 
 
 def last_knot(rounds: NDArray[np.int64], knot: NDArray[np.int64], t: int) -> int:

@@ -58,21 +58,6 @@ Optional methods, with the defaults that the functions below give:
 ``projection(self, arm) -> float``
     Where the arm is expected to end once it has given all its pulls, for whoever
     proposes configurations (the best reward so far). Never compiled.
-``proposing(self) -> bool``
-    Whether a configuration may be proposed for the arm that is opened next (True).
-    Never compiled.
-``trusts_first_looks(self) -> bool``
-    Whether an arm's first slice, its screening evaluation, predicts its end well enough
-    to propose others by (False). Never compiled.
-``until(self, t) -> int``
-    The choice made at ``t`` is fixed up to this round, whatever the rewards (``t``).
-``stop_loss(self, t, arm) -> (int, float, float)``
-    The arm chosen at ``t`` is kept up to a round, the first number, unless its rewards
-    sum up to less than the second per pull, by more than the third (``t``, 0, 0). A
-    simulation may then draw these rewards in one step.
-``update_sum(self, t, arm, n_pulls, paid) -> None``
-    Records the sum of the rewards of such a stretch, of which ``t`` is the last round.
-
 The source is written to be compiled as well as interpreted: so that both give the
 same bits, policies use ``math`` and products only, no powers, no ``np.sum``, no
 allocation; randomness comes from the generator passed in, through ``random`` and the
@@ -225,13 +210,19 @@ def projection(policy: Policy, arm: int) -> float:
 
 
 def proposing(policy: Policy) -> bool:
-    """Return whether an arm that is opened now may be proposed."""
+    """Return whether an arm that is opened now may be proposed.
+
+    True but for a policy that says otherwise, which the default does.
+    """
     own = getattr(policy, "proposing", None)
     return True if own is None else bool(own())
 
 
 def trusts_first_looks(policy: Policy) -> bool:
-    """Return whether screening evaluations are good enough to propose others by."""
+    """Return whether an arm's first slice predicts its end well enough to propose by.
+
+    False but for a policy that says otherwise, which the default does.
+    """
     own = getattr(policy, "trusts_first_looks", None)
     return False if own is None else bool(own())
 

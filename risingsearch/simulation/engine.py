@@ -10,8 +10,8 @@ small functions at the end. Two things make it as fast as C and keep it honest:
   compiled anew.
 
 Compiled code does not check indices, so what comes from a policy or an environment is
-checked here: an arm outside the arrays would overwrite other memory, and a stretch of
-no rounds would never end.
+checked here: an arm outside the arrays would overwrite other memory, and a slice of
+no pulls would never end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from risingsearch.policies.base import WAIT, Policy
 # Compiled code can raise nothing but constants.
 UNAVAILABLE = "select must return an available arm or WAIT"
 NO_SLICE = "slice_length must return at least 1"
-TOO_FAR = "pull_on must not go beyond the last round that it is given"
 NO_CHANGE = "presence must return a later round than the one it is called at, or NEVER"
 
 
@@ -75,8 +74,7 @@ def play(
     PolicyError
         If the policy chooses an arm that is not available, or an empty slice.
     InvalidParameterError
-        If the environment foretells a change for a round that has passed, or pulls on
-        for too long.
+        If the environment foretells a change for a round that has passed.
     """
     available, pulls_left = policy.available, policy.pulls_left
     traced = len(arms) > 0
@@ -98,55 +96,16 @@ def play(
             arm = select(policy, t, rng)
             if arm != WAIT and not (0 <= arm < len(available) and available[arm]):
                 raise PolicyError(UNAVAILABLE)
-        left = 1
-        if arm != WAIT:
-            left = slice_length(policy, arm)
-            if left < 1:
-                raise PolicyError(NO_SLICE)
-            started(policy, t, arm)
         if arm == WAIT:  # nothing to pull before another arm appears
             t = min(change, rounds + 1)
             while checkpoint < t:
                 j = noted(j, total, mean_of_highest, reward, found)
                 checkpoint = checkpoints[j]
             continue
-        if until(policy, t) > t:
-            last = min(until(policy, t), rounds, change - 1, t + pulls_left[arm] - 1)
-            n_played += last - t + 1
-            while t <= last:
-                end = min(last, checkpoint)
-                total += span(environment, arm, pulls[arm] + 1, t, end)
-                if ended(arm, end - t + 1, pulls, pulls_left, available):
-                    playable = some(available)
-                if traced:
-                    arms[t - 1 : end] = arm
-                if end == checkpoint:
-                    j = noted(j, total, mean_of_highest, reward, found)
-                    checkpoint = checkpoints[j]
-                t = end + 1
-            continue
-        end = t - 1
-        last, par, loss = stop_loss(policy, t, arm)
-        if last > t:
-            last = min(last, rounds, change - 1, t + pulls_left[arm] - 1)
-            last = min(last, checkpoint)
-            n = pulls[arm] + 1
-            end, paid = pull_on(environment, arm, n, t, last, par, loss, rng)
-            if end > last:
-                raise InvalidParameterError(TOO_FAR)
-        if end >= t:
-            n_played += end - t + 1
-            total += span(environment, arm, pulls[arm] + 1, t, end)
-            if ended(arm, end - t + 1, pulls, pulls_left, available):
-                playable = some(available)
-            if traced:
-                arms[t - 1 : end] = arm
-            update_sum(policy, end, arm, end - t + 1, paid)
-            if end == checkpoint:
-                j = noted(j, total, mean_of_highest, reward, found)
-                checkpoint = checkpoints[j]
-            t = end + 1
-            continue
+        left = slice_length(policy, arm)
+        if left < 1:
+            raise PolicyError(NO_SLICE)
+        started(policy, t, arm)
         while left > 0:
             left -= 1
             n_played += 1
@@ -174,22 +133,6 @@ def play(
             if t > rounds or t == change:
                 left = 0
     return n_played
-
-
-def ended(
-    arm: int,
-    n: int,
-    pulls: NDArray[np.int64],
-    pulls_left: NDArray[np.int64],
-    available: NDArray[np.bool_],
-) -> bool:
-    """Record ``n`` pulls of an arm; return whether they were its last."""
-    pulls[arm] += n
-    pulls_left[arm] -= n
-    if pulls_left[arm] > 0:
-        return False
-    available[arm] = False
-    return True
 
 
 def noted(
@@ -249,22 +192,6 @@ def slice_length(policy: Policy, arm: int) -> int:
     return int(_method(policy, "slice_length")(policy, arm))
 
 
-def until(policy: Policy, t: int) -> int:
-    """Return the round up to which the choice made at ``t`` is fixed."""
-    return int(_method(policy, "until")(policy, t))
-
-
-def stop_loss(policy: Policy, t: int, arm: int) -> tuple[int, float, float]:
-    """Return up to which round, and to which loss against which par, an arm is kept."""
-    own: tuple[int, float, float] = _method(policy, "stop_loss")(policy, t, arm)
-    return own
-
-
-def update_sum(policy: Policy, t: int, arm: int, n_pulls: int, paid: float) -> None:
-    """Give the policy the sum of the rewards of pulls up to round ``t``."""
-    _method(policy, "update_sum")(policy, t, arm, n_pulls, paid)
-
-
 def mean(environment: Environment, arm: int, n: int, t: int) -> float:
     """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""
     return environment.mean(arm, n, t)
@@ -275,28 +202,6 @@ def draw(
 ) -> float:
     """Return the reward of a pull whose mean is ``mean``."""
     return environment.draw(mean, arm, n, t, rng)
-
-
-def span(environment: Environment, arm: int, n: int, t: int, last: int) -> float:
-    """Return the sum of the means of pulls ``n``, ... at rounds ``t`` to ``last``."""
-    return float(_method(environment, "span")(environment, arm, n, t, last))
-
-
-def pull_on(
-    environment: Environment,
-    arm: int,
-    n: int,
-    t: int,
-    last: int,
-    par: float,
-    loss: float,
-    rng: Any,
-) -> tuple[int, float]:
-    """Return the round at which an arm is left, and the sum of its rewards to there."""
-    own: tuple[int, float] = _method(environment, "pull_on")(
-        environment, arm, n, t, last, par, loss, rng
-    )
-    return own
 
 
 def presence(
@@ -318,38 +223,6 @@ def _one_pull(policy: Any, arm: int) -> int:
     return 1
 
 
-def _this_round(policy: Any, t: int) -> int:
-    return t
-
-
-def _no_further(policy: Any, t: int, arm: int) -> tuple[int, float, float]:
-    return t, 0.0, 0.0
-
-
-def _never_asked(policy: Any, t: int, arm: int, n_pulls: int, paid: float) -> None:
-    return
-
-
-def _sum_of_means(environment: Any, arm: int, n: int, t: int, last: int) -> float:
-    total = 0.0
-    for s in range(t, last + 1):
-        total += mean(environment, arm, n + s - t, s)
-    return total
-
-
-def _not_at_once(
-    environment: Any,
-    arm: int,
-    n: int,
-    t: int,
-    last: int,
-    par: float,
-    loss: float,
-    rng: Any,
-) -> tuple[int, float]:
-    return t - 1, 0.0
-
-
 def _always_there(environment: Any, t: int, available: Any, pulls_left: Any) -> int:
     return NEVER
 
@@ -359,13 +232,8 @@ _STUBS: dict[Any, Any] = {
     started: _nothing_changes,
     update: None,
     slice_length: _one_pull,
-    until: _this_round,
-    stop_loss: _no_further,
-    update_sum: _never_asked,
     mean: None,
     draw: None,
-    span: _sum_of_means,
-    pull_on: _not_at_once,
     presence: _always_there,
 }
 """Each with the function that is used where a class has no such method."""

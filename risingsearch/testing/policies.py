@@ -31,7 +31,6 @@ from risingsearch.testing.require import require
 
 _HORIZON = 48
 _MAX_PULLS = 14
-_ROUNDING = 1e-9
 
 
 _FLAWS: dict[str, Any] = {
@@ -421,28 +420,8 @@ class _SavedAndLoaded(_Run):
 
 
 class _Questioned(_Run):
-    fixed_until = 0
-    fixed_arm = WAIT
-    kept_until = 0
-    kept_arm = WAIT
-    par = 0.0
-    loss_left = 0.0
-
     def select(self) -> int:
-        fixed = self.t <= self.fixed_until and self.policy.available[self.fixed_arm]
-        kept = self.t <= self.kept_until and self.policy.available[self.kept_arm]
         arm = super().select()
-        require(
-            not fixed or arm == self.fixed_arm,
-            f"until promised arm {self.fixed_arm} up to round {self.fixed_until}; "
-            f"select returned {arm} at round {self.t}",
-        )
-        require(
-            not kept or self.loss_left < _ROUNDING or arm == self.kept_arm,
-            f"stop_loss promised arm {self.kept_arm} up to round {self.kept_until} or "
-            f"a loss that is {self.loss_left:g} away; select returned {arm} at round "
-            f"{self.t}",
-        )
         state = state_dict(self.policy)
         for i in range(self.subject.n_arms):
             parts = _called(explain, self.policy, i)
@@ -455,32 +434,6 @@ class _Questioned(_Run):
             f"explain has changed the state at round {self.t}",
         )
         return arm
-
-    def start(self, arm: int) -> None:
-        t = self.t
-        super().start(arm)
-        state = state_dict(self.policy)
-        if hasattr(self.policy, "until"):
-            self.fixed_arm = arm
-            self.fixed_until = _called(self.policy.until, t)
-            require(
-                self.fixed_until >= t,
-                f"until({t}) is {self.fixed_until}, which is in the past",
-            )
-        if hasattr(self.policy, "stop_loss"):
-            self.kept_arm = arm
-            self.kept_until, self.par, self.loss_left = _called(
-                self.policy.stop_loss, t, arm
-            )
-        require(
-            state == state_dict(self.policy),
-            f"until or stop_loss has changed the state at round {t}",
-        )
-
-    def update(self, t: int, arm: int, reward: float) -> None:
-        super().update(t, arm, reward)
-        if arm == self.kept_arm:
-            self.loss_left -= self.par - reward
 
 
 def _played(kind: type[_Run]) -> Callable[[_Subject], None]:
@@ -510,7 +463,7 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
     "rewards may be constant, negative or huge": _check_extreme_rewards,
     "a run continues from its state, saved as JSON": _check_saved_state,
     "what changes is kept in arrays": _check_constants,
-    "explain, until, stop_loss are true and change nothing": _played(_Questioned),
+    "explain changes nothing": _played(_Questioned),
 }
 
 
@@ -551,7 +504,7 @@ def _global_random() -> tuple[Any, ...]:
 
 def _compiled_functions(policy_class: type) -> Iterator[FunctionType]:
     """Yield what is compiled: the kernels, and all functions that they call."""
-    kernels = ("select", "started", "update", "slice_length", "until")
+    kernels = ("select", "started", "update", "slice_length")
     waiting = [
         getattr(policy_class, name) for name in kernels if hasattr(policy_class, name)
     ]

@@ -11,7 +11,7 @@ import pytest
 from risingsearch.curves.base import NEVER, fresh, pull_limits
 from risingsearch.curves.noise import Noise, make_noise, noisy
 from risingsearch.curves.recorded import CurveTable
-from risingsearch.curves.restless import DriftingMeans, Sinusoid
+from risingsearch.curves.restless import DriftingMeans
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import WAIT, list_policies, make_policy
 from risingsearch.policies.base import arm_arrays, least_pulled
@@ -200,14 +200,6 @@ class InSlices(OneByOne):
         return self.stint
 
 
-class Committed(OneByOne):
-    def select(self, t, rng):
-        return ((t - 1) // self.stint) % len(self.pulls)
-
-    def until(self, t):
-        return ((t - 1) // self.stint + 1) * self.stint
-
-
 def test_reward_is_the_sum_of_means_and_found_the_mean_of_the_highest_reward():
     table = np.array([[0.1, 0.5, 0.2], [0.3, 0.4, 0.9]])
     environment = CurveTable.create(table)
@@ -230,53 +222,6 @@ def test_an_arm_ends_with_its_curve_even_within_a_slice():
     assert seen["arms"].tolist() == [0, 0, 1, 1, 1, 1, -1, -1, -1]
     assert seen["played"] == 6
     assert seen["reward"].tolist() == [6.0]
-
-
-@pytest.mark.parametrize("checkpoints", [(), (3,), (1, 2, 5, 10, 12)])
-def test_a_committed_stretch_is_jumped_over(checkpoints):
-    table = np.cumsum(np.full((2, 12), 0.1), axis=1)
-    environment = CurveTable.create(table, noise=0.1)
-    seen = run(play, Committed.create(2, 12, stint=4), environment, 12, checkpoints)
-    assert seen["arms"].tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0]
-    order = [0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7]  # pulls of the arm before
-    sums = np.cumsum(table[0, order])
-    assert seen["reward"] == pytest.approx([sums[c - 1] for c in checkpoints])
-    assert np.isnan(seen["rewards"].view(float)).all()  # nothing was drawn
-
-
-@pytest.mark.parametrize("noise", [1.0, "bernoulli"])
-def test_a_stretch_up_to_a_loss_is_pulled_at_once(noise):
-    swinging = Sinusoid.create(0.08, 0.0003, noise=noise)
-
-    def make():
-        return make_policy("be", 2, ROUNDS, known_reward=0.08, budget_factor=0.2)
-
-    checkpoints = (1, 77, ROUNDS // 2, ROUNDS)
-    loop = loop_for(make(), fresh(swinging), compiled=True)
-    compiled = run(loop, make(), swinging, checkpoints=checkpoints)
-    seen = run(play, make(), swinging, checkpoints=checkpoints)
-    for part, value in seen.items():
-        np.testing.assert_equal(compiled[part], value, err_msg=part)
-    arms = seen["arms"]
-    assert seen["pulls"].tolist() == np.bincount(arms).tolist()
-    assert min(seen["pulls"]) > 1_000
-    t = np.arange(1, ROUNDS + 1)
-    means = 0.08 - 0.08 * np.sin(0.0003 * t) * arms
-    sums = np.cumsum(means)[np.array(checkpoints) - 1]
-    assert seen["reward"] == pytest.approx(sums)
-    assert np.isnan(seen["rewards"].view(float)).all()  # none is known by itself
-
-
-def test_an_environment_that_pulls_on_for_too_long_is_refused():
-    class TooLong(NamedTuple):
-        n_arms: int = 2
-
-        def pull_on(self, arm, n, t, last, par, loss, rng):
-            return last + 1, 0.0
-
-    policy = make_policy("be", 2, 100, known_reward=0.0)
-    with pytest.raises(InvalidParameterError, match="beyond the last round"):
-        run(play, policy, TooLong(), 100)
 
 
 def test_absent_arms_are_not_pulled_and_rounds_without_arms_pay_nothing():

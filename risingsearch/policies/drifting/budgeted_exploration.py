@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_choice, checked_float
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import WAIT, arm_arrays, first_available
+from risingsearch.policies.base import arm_arrays, first_available
 from risingsearch.policies.shared.race import in_race, next_in_turn
 
 CHANGING_ARM = 1
@@ -81,7 +81,6 @@ class BudgetedExploration(NamedTuple):
     total: Floats  # (n_arms,), rewards of the epoch
     epoch_pulls: Ints  # (n_arms,)
     alive: Bools  # (n_arms,), still in the sweeps of the epoch
-    last_alive: Ints  # (1,), the arm that is left alone, or WAIT
 
     @classmethod
     def create(
@@ -147,7 +146,6 @@ class BudgetedExploration(NamedTuple):
             total=np.zeros(n_arms),
             epoch_pulls=np.zeros(n_arms, dtype=np.int64),
             alive=np.ones(n_arms, dtype=np.bool_),
-            last_alive=np.full(1, WAIT, dtype=np.int64),
         )
 
     @staticmethod
@@ -166,30 +164,23 @@ class BudgetedExploration(NamedTuple):
     def started(self, t: int, arm: int) -> None:
         """Begin the epoch of round ``t``, unless it has begun."""
         if epoch_begins(self.epoch_end, self.epoch_length, t):
-            forget(self.total, self.epoch_pulls, self.alive, self.last_alive)
+            forget(self.total, self.epoch_pulls, self.alive)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Add the reward to the epoch it was decided in; late ones count no more."""
         self.pulls[arm] += 1
         if epoch_begins(self.epoch_end, self.epoch_length, t):  # within a slice
-            forget(self.total, self.epoch_pulls, self.alive, self.last_alive)
+            forget(self.total, self.epoch_pulls, self.alive)
         if t > self.epoch_end[0] - self.epoch_length:
             self.total[arm] += reward
             self.epoch_pulls[arm] += 1
-            self.last_alive[0] = end_sweep(
+            end_sweep(
                 self.pulls_left,
                 self.alive,
                 self.epoch_pulls,
                 self.total,
                 self.loss_budget,
             )
-
-    def until(self, t: int) -> int:
-        """Return the end of the epoch once a single arm is left to play in it."""
-        arm = self.last_alive[0]
-        if arm == WAIT or self.pulls_left[arm] == 0:
-            return t
-        return int(self.epoch_end[0])
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return the arm's sum in this epoch, and what it may fall behind."""
@@ -260,28 +251,6 @@ class OneArmedExploration(NamedTuple):
             self.gain[0] += reward - self.known_reward
             self.stopped[0] |= self.gain[0] < -self.loss_budget
 
-    def stop_loss(self, t: int, arm: int) -> tuple[int, float, float]:
-        """Keep arm 1 to the end of the epoch, unless the rest of its budget is lost."""
-        if arm != CHANGING_ARM or t > self.epoch_end[0]:
-            return t, 0.0, 0.0
-        return (
-            int(self.epoch_end[0]),
-            self.known_reward,
-            self.loss_budget + self.gain[0],
-        )
-
-    def update_sum(self, t: int, arm: int, n_pulls: int, paid: float) -> None:
-        """Add the rewards of a stretch within the epoch."""
-        self.pulls[arm] += n_pulls
-        self.gain[0] += paid - n_pulls * self.known_reward
-        self.stopped[0] |= self.gain[0] < -self.loss_budget
-
-    def until(self, t: int) -> int:
-        """Return the end of the epoch once its budget is lost."""
-        if self.stopped[0] and self.pulls_left[0] > 0:
-            return int(self.epoch_end[0])
-        return t
-
     def explain(self, arm: int) -> dict[str, float]:
         """Return what arm 1 has gained in this epoch, and what it may lose."""
         gain = self.gain[0] if arm == CHANGING_ARM else 0.0
@@ -321,9 +290,8 @@ def epoch_begins(epoch_end: Ints, epoch_length: int, t: int) -> bool:
     return True
 
 
-def forget(total: Floats, epoch_pulls: Ints, alive: Bools, last_alive: Ints) -> None:
+def forget(total: Floats, epoch_pulls: Ints, alive: Bools) -> None:
     """Bring all arms back to life, with nothing known about them."""
-    last_alive[0] = 0 if len(total) == 1 else WAIT
     for i in range(len(total)):
         total[i] = 0.0
         epoch_pulls[i] = 0
@@ -332,11 +300,8 @@ def forget(total: Floats, epoch_pulls: Ints, alive: Bools, last_alive: Ints) -> 
 
 def end_sweep(
     pulls_left: Ints, alive: Bools, epoch_pulls: Ints, total: Floats, loss_budget: float
-) -> int:
-    """Drop the arms that have fallen behind, once all in the race have had their turn.
-
-    Returns the only arm left alive, or ``WAIT`` where there are several.
-    """
+) -> None:
+    """Drop the arms that have fallen behind, once all in the race had their turn."""
     best = -math.inf
     turns = -1
     for i in range(len(alive)):
@@ -344,15 +309,8 @@ def end_sweep(
             if turns < 0:
                 turns = epoch_pulls[i]
             elif epoch_pulls[i] != turns:
-                return WAIT
+                return
             best = max(best, total[i])
-    n_alive = 0
-    last = WAIT
     for i in range(len(alive)):
-        if alive[i]:
-            if total[i] < best - loss_budget:
-                alive[i] = False
-            else:
-                n_alive += 1
-                last = i
-    return last if n_alive == 1 else WAIT
+        if total[i] < best - loss_budget:
+            alive[i] = False

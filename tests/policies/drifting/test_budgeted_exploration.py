@@ -197,51 +197,27 @@ def test_a_result_may_be_the_first_news_of_its_epoch(two_epochs):
     assert [explain(policy, arm)["epoch_total"] for arm in (0, 1)] == [0.0, 0.25]
 
 
-def test_the_choice_is_fixed_to_the_end_of_the_epoch_once_one_arm_is_left(two_epochs):
+def test_the_last_arm_is_played_to_the_end_of_the_epoch(two_epochs):
     policy = two_epochs
-    assert policy.until(1) == 1
+    policy.started(1, 0)
     policy.update(1, 0, 1.0, None)
-    assert policy.until(2) == 2
     policy.update(2, 1, 0.0, None)
-    assert policy.until(3) == 10
     assert [policy.select(t, None) for t in (3, 10)] == [0, 0]
     policy.started(11, 0)
-    assert policy.until(11) == 11
+    assert policy.alive.all()
 
 
-def test_nothing_is_fixed_once_the_last_arm_has_ended():
+def test_the_best_of_the_others_takes_over_once_the_last_arm_has_ended():
     policy = BudgetedExploration.create(3, 30)._replace(
         epoch_length=30, loss_budget=0.5
     )
     for t, (arm, reward) in enumerate([(0, 1.0), (1, 0.3), (2, 0.2)], start=1):
         policy.update(t, arm, reward, None)
-    assert policy.until(4) == 30
     policy.available[0] = False
     policy.pulls_left[0] = 0
     assert policy.select(4, None) == 1
-    assert policy.until(4) == 4
     policy.update(4, 1, -1.0, None)
     assert policy.select(5, None) == 2
-
-
-def test_a_stretch_taken_in_as_a_sum_is_the_same_as_its_rewards_one_by_one():
-    def started():
-        policy = BudgetedExploration.create(2, 100, known_reward=0.5)
-        policy = policy._replace(epoch_length=8, loss_budget=1.0)
-        policy.select(1, None)
-        policy.update(1, 1, 0.25, None)
-        return policy
-
-    one_by_one, at_once = started(), started()
-    assert at_once.stop_loss(2, 1) == (8, 0.5, 0.75)
-    for t, reward in enumerate([0.5, 0.25, -0.25], start=2):
-        one_by_one.update(t, 1, reward, None)
-    at_once.update_sum(4, 1, 3, 0.5)
-    assert one_by_one.pulls.tolist() == at_once.pulls.tolist() == [0, 4]
-    assert explain(one_by_one, 1) == explain(at_once, 1)
-    for policy in (one_by_one, at_once):
-        assert [policy.select(t, None) for t in (5, 8)] == [0, 0]
-        assert policy.stop_loss(5, 0) == (5, 0.0, 0.0)
 
 
 def test_one_armed_runs_fall_back_on_the_arm_that_is_free():
@@ -254,8 +230,6 @@ def test_one_armed_runs_fall_back_on_the_arm_that_is_free():
 def test_a_single_arm_is_played_from_the_start_to_the_end():
     policy = make_policy("be", n_arms=1, horizon=100)
     assert policy.select(1, None) == 0
-    policy.started(1, 0)
-    assert policy.until(1) == policy.epoch_length
 
 
 def test_as_many_arms_as_the_budget_trains_in_full_are_recommended():
