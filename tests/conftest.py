@@ -1,4 +1,5 @@
 import gc
+import logging
 import os
 import signal
 import sys
@@ -49,9 +50,12 @@ class OneWorkerForAFile(LoadScopeScheduling):
     """
 
     TOGETHER = ("tests/integrations/ray/", "tests/integrations/torch/")
+    OF_RAY = ("tests/benchmarks/adapters/test_ray.py", "tests/test_coming_from.py")
     APART = ("tests/test_docs.py",)
 
     def _split_scope(self, nodeid):
+        if nodeid.startswith(self.OF_RAY) and "ray" in nodeid.lower():
+            return self.TOGETHER[0]
         for folder in self.TOGETHER:
             if nodeid.startswith(folder):
                 return folder
@@ -96,6 +100,25 @@ def live_params():
         return {name: NEEDED[name] for name in policy_info(policy).needs}
 
     return params
+
+
+@pytest.fixture(scope="session")
+def ray_address():
+    """Start Ray once for all tests; return where it is."""
+    import ray
+
+    paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        ray.init(
+            address="local",
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    yield ray.get_runtime_context().gcs_address
+    ray.shutdown()
 
 
 @pytest.fixture

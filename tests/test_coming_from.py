@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import logging
 import os
 import re
 import subprocess
@@ -68,22 +67,6 @@ def test_the_page_shows_both_sides_of_every_script():
     for there, here in zip(shown[::2], shown[1::2], strict=True):
         name = next(name for name in NAMES if (THERE / name).read_text() == there)
         assert (HERE / name).read_text() == here
-
-
-@pytest.fixture(scope="module")
-def ray_address():
-    """Start Ray once for all scripts that use it; return where it is."""
-    import ray
-
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
-    yield ray.get_runtime_context().gcs_address
-    ray.shutdown()
 
 
 @pytest.fixture

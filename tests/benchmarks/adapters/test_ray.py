@@ -30,7 +30,9 @@ def test_a_trial_goes_on_from_its_checkpoint(tmp_path):
     assert one.step() == expected == {"score": expected["score"], "epoch": 2}
 
 
-def test_suite_spends_the_budget_on_both_sides(monkeypatch, tmp_path):
+def test_suite_spends_the_budget_on_both_sides(monkeypatch, tmp_path, ray_address):
+    for name in ("init", "shutdown"):  # the session of the tests is used
+        monkeypatch.setattr(ray.ray, name, lambda **given: None)
     monkeypatch.setenv("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
     monkeypatch.setenv("RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS", "0")
     monkeypatch.setitem(ray.SEEDS, "quick", 1)

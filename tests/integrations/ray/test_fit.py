@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import logging
 import math
 import re
 import subprocess
@@ -14,7 +13,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-import ray
 from ray import cloudpickle, tune
 from ray.tune.search.optuna import OptunaSearch
 
@@ -27,21 +25,13 @@ LOG = {}  # where trials write what they train
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
+def session(ray_address):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
         patch.setenv("RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS", "0")
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
         cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors lack it
         yield
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-        ray.shutdown()
 
 
 @pytest.fixture
@@ -170,13 +160,11 @@ def test_a_function_without_checkpoints_is_refused(fit):
 
 
 def test_killed_and_restored_it_trains_and_logs_nothing_told_again(
-    tmp_path, tensorboard_curves
+    tmp_path, tensorboard_curves, ray_address
 ):
-    address = ray.get_runtime_context().gcs_address
-
     def start():
         return subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(DRIVER), str(tmp_path), address],
+            [sys.executable, "-W", "ignore", str(DRIVER), str(tmp_path), ray_address],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
