@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.shared import figures, report
-from risingsearch.cli.demo import pictures, run_all, table
+from risingsearch.cli.demo import run_all, table
 from risingsearch.cli.demo.problem import BUDGET
 from risingsearch.cli.demo.searches import Run
 
@@ -23,7 +23,7 @@ def run(out: Path, *, scale: str, seed: int, seeds: int) -> None:
     found = run_all(range(seed, seed + (2 if scale == "quick" else seeds)))
     report.write_results(out, [_record(one) for one in found])
     title = f"The demo: {BUDGET} epochs per search, seeds {seed} to {found[-1].seed}"
-    picture = figures.save(pictures.best_by_epochs(found), out, "best-by-epochs")
+    picture = figures.save(table.best_by_epochs(found), out, "best-by-epochs")
     parts = [report.table(verdicts(found)), report.table(table.rows(found)), picture]
     report.write_summary(out, title, parts)
 

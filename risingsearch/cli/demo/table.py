@@ -1,4 +1,4 @@
-"""The table of the demo: median and range over the seeds, and who is ahead."""
+"""The table and the picture of the demo: medians and ranges over the seeds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from risingsearch.cli.demo.problem import BUDGET
 from risingsearch.cli.demo.searches import OWN, Run
 from risingsearch.simulation.statistics import half_width
+
+LOOKS = (("#D55E00", "-"), ("#0072B2", "--"), ("#7F7F7F", ":"), ("#009E73", "-."))
+EARLY = 20
+"""Scores are shown from that of a twentieth of the budget on."""
 
 
 def by_search(found: Sequence[Run]) -> dict[str, list[Run]]:
@@ -78,3 +84,35 @@ def margins(found: Sequence[Run], of: str = "score") -> Iterator[Margin]:
 
 def _spread(values: Sequence[float]) -> str:
     return f"{median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def best_by_epochs(found: Sequence[Run]) -> Figure:
+    """Draw the median of the best scores so far, within their range over the seeds."""
+    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    ax = figure.subplots()
+    grid = np.arange(1, max(run.epochs for run in found) + 1)
+    early = []
+    for (search, runs), (color, line) in zip(
+        by_search(found).items(), LOOKS, strict=False
+    ):
+        best = np.array([_best_at(run, grid) for run in runs])
+        ax.plot(grid, np.median(best, axis=0), line, color=color, lw=2, label=search)
+        low, high = best.min(axis=0), best.max(axis=0)
+        ax.fill_between(grid, low, high, color=color, alpha=0.15, linewidth=0)
+        early.append(np.median(best, axis=0)[BUDGET // EARLY])
+    ax.set_ylim(bottom=np.nanmin(early))  # before that, scores are too low to compare
+    ax.set_xlabel("epochs spent, counted inside the models")
+    ax.set_ylabel("best accuracy so far")
+    ax.set_title(
+        f"Median and range of {len(runs)} seeds", loc="left", fontsize="medium"
+    )
+    ax.legend(loc="lower right", frameon=False)
+    return figure
+
+
+def _best_at(run: Run, grid: Any) -> Any:
+    """Return the best score after so many epochs; NaN outside of the search."""
+    epochs, scores = np.array(run.best).T
+    places = np.searchsorted(epochs, grid, side="right")
+    best = np.concatenate([[np.nan], scores])[places]
+    return np.where(grid <= run.epochs, best, np.nan)

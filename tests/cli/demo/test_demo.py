@@ -1,17 +1,13 @@
 """The demo prints its table, and writes its pictures and its report."""
 
 import json
-import multiprocessing
-import time
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.backend.process import LokyProcess
 
 import risingsearch.cli.demo as demo
 from risingsearch import Functions, RisingSearch
-from risingsearch.cli.demo import pictures
+from risingsearch.cli.demo import table
 from risingsearch.cli.demo.searches import OWN, Run
 from risingsearch.errors import ExecutorFailedError, InvalidParameterError
 
@@ -42,12 +38,12 @@ def found():
     return [*own, *(Run("other", seed, best, 0.7, 20, 2, 1.0) for seed in (0, 1))]
 
 
-def test_table_pictures_and_report(found, monkeypatch, tmp_path, capsys):
+def test_table_picture_and_report(found, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(demo, "run_all", lambda seeds: found)
     told = demo.run_demo(tmp_path / "new", seed=0)
     printed = capsys.readouterr().out
     assert f"{OWN} is above other on 0 of 2 seeds" in printed
-    names = ["best-by-epochs.png", "search.png", "report.html"]
+    names = ["best-by-epochs.png", "report.html"]
     assert told["files"] == [str(tmp_path / "new" / name) for name in names]
     assert all((tmp_path / "new" / name).stat().st_size > 5_000 for name in names)
     assert [row["search"] for row in told["table"]] == [OWN, "other"]
@@ -57,26 +53,19 @@ def test_table_pictures_and_report(found, monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("taken", "seed", "message"),
+    ("out", "seed", "message"),
     [
-        ("report.html", 0, "choose another"),
-        ("other", 2**32, "must be at most 42949672"),
+        ("file/out", 0, r"no file can be written to .* choose another"),
+        ("out", 2**32, "must be at most 42949672"),
     ],
 )
 def test_what_would_fail_at_the_end_is_refused_first(
-    monkeypatch, tmp_path, taken, seed, message
+    monkeypatch, tmp_path, out, seed, message
 ):
     monkeypatch.delattr(demo, "run_all")
-    (tmp_path / taken).mkdir()
-    with pytest.raises(InvalidParameterError, match=message):
-        demo.run_demo(tmp_path, seed)
-
-
-def test_a_folder_that_takes_no_file_is_refused_first(monkeypatch, tmp_path):
-    monkeypatch.delattr(demo, "run_all")
     (tmp_path / "file").touch()
-    with pytest.raises(InvalidParameterError, match=r"no file can .* choose another"):
-        demo.run_demo(tmp_path / "file" / "out", 0)
+    with pytest.raises(InvalidParameterError, match=message):
+        demo.run_demo(tmp_path / out, seed)
 
 
 @pytest.mark.parametrize("error", [BrokenProcessPool("killed"), BrokenPipeError()])
@@ -97,39 +86,7 @@ def test_progress_is_counted_on_standard_error(found, capsys):
 
 def test_the_best_so_far_is_drawn_as_the_median_of_the_seeds(found):
     found[1] = found[1]._replace(best=[(1, 0.4), (20, 0.9)])
-    [ax] = pictures.best_by_epochs(found).axes
+    [ax] = table.best_by_epochs(found).axes
     own = next(line for line in ax.get_lines() if line.get_label() == OWN)
     x, y = own.get_data()
     assert y[x == 19] == pytest.approx(0.3)
-
-
-def test_a_network_is_named_by_what_it_is():
-    assert pictures.describe(network(64)) == "64x1 relu, rate 1e-02"
-
-
-def test_a_folder_that_goes_away_meanwhile_is_named(found, monkeypatch, tmp_path):
-    out = tmp_path / "new"
-
-    def run_all(seeds):
-        out.rmdir()
-        return found
-
-    monkeypatch.setattr(demo, "run_all", run_all)
-    with pytest.raises(InvalidParameterError, match=r"new any more .*choose another"):
-        demo.run_demo(out, seed=0)
-
-
-def test_interrupted_as_it_ends_its_processes_it_leaves_none(monkeypatch):
-    def interrupted(jobs):
-        raise KeyboardInterrupt
-
-    executor = get_reusable_executor(max_workers=1)
-    executor.submit(time.sleep, 3600)
-    monkeypatch.setattr(demo, "Parallel", lambda **_: interrupted)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            demo.run_all([0])
-        left = multiprocessing.active_children()
-        assert not [child for child in left if isinstance(child, LokyProcess)]
-    finally:
-        executor.shutdown(kill_workers=True)
