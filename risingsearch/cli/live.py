@@ -24,9 +24,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from risingsearch.cli.options import one_line
-from risingsearch.cli.standing import RUNNING, in_words, look, state_of, why_ended
-from risingsearch.cli.sweeps import RUNNING as NOT_STOPPED
-from risingsearch.cli.sweeps import named, settings_and_space
+from risingsearch.cli.status import (
+    RUNNING,
+    STILL_RUNNING,
+    look,
+    named,
+    progress_text,
+    settings_and_space,
+    state_of,
+    why_ended,
+)
 from risingsearch.errors import RisingSearchError
 from risingsearch.plotting.comparison import comparison_page
 from risingsearch.plotting.html_report import report_page
@@ -80,10 +87,10 @@ class LiveRun:
             return f"damaged: {self._problem}"
         state = state_of(self._standing)
         if self._standing is None:
-            return f"{state}: {in_words(None)}"
+            return f"{state}: {progress_text(None)}"
         ended = why_ended(self._standing, self._follower.path)
         age = time.monotonic() - self._looked
-        return f"{state}: {ended or in_words(self._standing, age)}"
+        return f"{state}: {ended or progress_text(self._standing, age)}"
 
     def result(self) -> SearchResult | None:
         """Return the result so far, None before the first epoch."""
@@ -91,7 +98,7 @@ class LiveRun:
         if standing is None or not standing.result.history or self._problem:
             return None
         if state_of(standing) == RUNNING:
-            return replace(standing.result, stop_reason=NOT_STOPPED)
+            return replace(standing.result, stop_reason=STILL_RUNNING)
         return standing.result
 
     def page(self) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import risingsearch
+from risingsearch.cli.export import add_report_and_export
 from risingsearch.cli.import_sweep import add_import
-from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import (
     add_command,
     add_json,
@@ -23,9 +23,11 @@ from risingsearch.cli.options import (
     one_line,
     plain_warnings,
 )
+from risingsearch.cli.printing import print_json
 from risingsearch.cli.serve import add_serve
 from risingsearch.cli.simulate import add_simulate
-from risingsearch.cli.sweeps import add_commands
+from risingsearch.cli.status import add_status
+from risingsearch.cli.sweeps import add_sweeps
 from risingsearch.cli.watch import add_watch
 from risingsearch.errors import (
     ExecutorFailedError,
@@ -131,7 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_seed(demo)
     add_json(demo, "print JSON; progress goes to stderr")
-    add_commands(commands)
+    add_sweeps(commands)
+    add_status(commands)
+    add_report_and_export(commands)
     add_import(commands)
     add_watch(commands)
     add_serve(commands)

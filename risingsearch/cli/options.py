@@ -26,6 +26,13 @@ def add_command(commands: Any, name: str, run: Any, does: str) -> Any:
     return parser
 
 
+def add_run_command(commands: Any, name: str, run: Any, does: str) -> Any:
+    """Add a command about the run in a directory, and return its own parser."""
+    parser = add_command(commands, name, run, does)
+    parser.add_argument("run_dir", type=Path, metavar="RUN")
+    return parser
+
+
 def add_json(parser: argparse.ArgumentParser, help: str = "print JSON") -> None:
     """Add ``--json`` to a command."""
     parser.add_argument("--json", action="store_true", help=help)

@@ -16,8 +16,12 @@ from rich.text import Text
 
 from risingsearch.arms import Arm
 from risingsearch.cli.options import one_line
-from risingsearch.cli.standing import in_words, state_of, why_ended
-from risingsearch.cli.sweeps import first_failure
+from risingsearch.cli.status import (
+    first_failure,
+    progress_text,
+    state_of,
+    why_ended,
+)
 
 if TYPE_CHECKING:
     from risingsearch.search.following import Standing
@@ -73,13 +77,13 @@ class Screen:
         name = Text(one_line(str(self._run_dir)), style="bold")
         yield _line(name, (f"  {state}", STYLES.get(state, "")))
         if standing is None:
-            yield Text(in_words(None))
+            yield Text(progress_text(None))
             return
         result = standing.result
         bar = Table.grid(expand=True)
         bar.add_row(ProgressBar(total=standing.budget, completed=standing.spent))
         yield bar
-        yield _line(in_words(standing, time.monotonic() - self._made))
+        yield _line(progress_text(standing, time.monotonic() - self._made))
         yield _line(*_best(standing))
         yield _line(_counts(standing))
         for job in standing.training[:MOST_TRAINING]:

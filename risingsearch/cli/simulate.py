@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.cli import options
-from risingsearch.cli.json_output import print_json
+from risingsearch.cli.printing import print_json
 from risingsearch.errors import InvalidParameterError, unknown_name
 
 DESCRIPTION = """\

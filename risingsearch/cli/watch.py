@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from risingsearch.cli.json_output import print_json
 from risingsearch.cli.options import add_command, add_json
-from risingsearch.cli.standing import FINISHED, STOPPED, facts, look, state_of
+from risingsearch.cli.printing import print_json
+from risingsearch.cli.status import FINISHED, STOPPED, look, state_of, watch_facts
 from risingsearch.errors import missing
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _watch(arguments: argparse.Namespace) -> None:
 
     follower = Follower(arguments.run_dir)
     if arguments.json:
-        print_json(facts(look(follower), follower.path))
+        print_json(watch_facts(look(follower), follower.path))
         return
     try:
         from rich.console import Console

@@ -272,15 +272,17 @@ def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
             header, events = read(path / JOURNAL)[:2]
             settings = header["settings"]
             metric = asked.score or SCORE
-            arms = _Arms(settings["candidates"], metric, str(path))
-            for event in events:
-                if event["event"] in ("result", "failed"):
-                    arms.take(event)
+            candidates = [
+                {} if _SHOWN in shown else from_json(shown)
+                for shown in settings["candidates"]
+            ]
+            told = (one for one in events if one["event"] in ("result", "failed"))
+            history = [row for event in told for row in _rows(event)]
             said = settings["direction"] if metric == SCORE else None
             direction = known_direction(asked, str(path), said)
             return earlier_search(
                 path.resolve().name,
-                arms.runs(),
+                _runs(candidates, history, metric, str(path)),
                 asked,
                 direction,
                 settings["max_epochs"] or 0,
@@ -291,44 +293,17 @@ def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
         raise PriorError(msg) from error
 
 
-class _Arms:
-    """The curves of all arms, collected from the results of their jobs."""
-
-    def __init__(self, candidates: Sequence[Any], score: str, where: str):
-        self._candidates = candidates
-        self._score = score
-        self._where = where
-        self._scores: dict[int, list[float]] = {}  # by arm
-        self._seconds: dict[int, list[float]] = {}  # by arm
-
-    def take(self, event: Mapping[str, Any]) -> None:
-        """Record the result of a job."""
-        job = Job.from_json(event["job"])
-        if not job.arm < len(self._candidates):
-            msg = f"it tells of arm {job.arm} and has {len(self._candidates)}"
-            raise ValueError(msg)
-        scores = self._told(event)
-        lost = "failure" in event and len(scores) < job.n_epochs
-        before = self._scores.setdefault(job.arm, [])
-        before[job.from_epoch :] = [*scores, math.nan] if lost else scores
-        seconds = [as_number(one) for one in event.get("seconds", ())]
-        self._seconds.setdefault(job.arm, [])[job.from_epoch :] = seconds
-
-    def _told(self, event: Mapping[str, Any]) -> list[float]:
-        if self._score == SCORE:
-            return [as_number(score) for score in from_json(event["scores"])]
-        told = from_json(event["metrics"])
-        for metrics in told:
-            checked_score(self._score, [SCORE, *metrics], self._where)
-        return [as_number(metrics[self._score]) for metrics in told]
-
-    def runs(self) -> Iterator[Run]:
-        """Yield the trained arms in the order of their numbers."""
-        for arm, scores in sorted(self._scores.items()):
-            shown = self._candidates[arm]
-            params = {} if _SHOWN in shown else from_json(shown)
-            failed = not any(map(math.isfinite, scores))
-            yield Run(params, scores, mean(self._seconds[arm]), failed)
+def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the epochs of a job as rows of a history."""
+    job, scores = Job.from_json(event["job"]), from_json(event["scores"])
+    for k, score in enumerate(scores):
+        told = {name: from_json(event[name])[k] for name in ("seconds", "metrics")}
+        row = {"arm": job.arm, "epoch": job.from_epoch + k + 1, SCORE: score}
+        yield row | {"seconds": as_number(told["seconds"])} | told["metrics"]
+    if "failure" in event and len(scores) < job.n_epochs:
+        epoch = job.from_epoch + len(scores) + 1
+        lost = {SCORE: math.nan, "seconds": math.nan, "failure": event["failure"]}
+        yield {"arm": job.arm, "epoch": epoch, **lost}
 
 
 # ------------------------------------------------------------------- results in memory

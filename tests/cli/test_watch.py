@@ -18,7 +18,7 @@ from rich.console import Console
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
 from risingsearch.cli.screen import Screen
-from risingsearch.cli.standing import look
+from risingsearch.cli.status import look
 from risingsearch.search.following import Follower
 from risingsearch.storage.run_directory import JOURNAL
 

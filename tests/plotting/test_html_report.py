@@ -18,7 +18,7 @@ from risingsearch import Functions, RisingSearch
 from risingsearch.arms import Arm, Job, Report
 from risingsearch.budget import Budget
 from risingsearch.errors import SearchFailedError
-from risingsearch.plotting.html_report import MOST_FAILURES, PROGRAM, write_report
+from risingsearch.plotting.html_report import PROGRAM, write_report
 from risingsearch.search.results import History, SearchResult
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -234,12 +234,6 @@ class TestContents:
         first = [row["epoch"] == 1 for row in result.history]
         assert [value is None for value in late["values"]] == first
 
-    def test_of_very_many_metrics_the_rest_is_counted(self, page_of, monkeypatch):
-        monkeypatch.setattr("risingsearch.plotting.digest.MOST_VALUES", 60)
-        data = page_of(search(CANDIDATES, trained=with_loss).run()).data
-        assert [metric["name"] for metric in data["others"]] == ["loss"]
-        assert data["othersLeftOut"] == 1
-
     def test_what_full_training_would_have_cost_stands_beside_what_was_spent(
         self, result, page_of
     ):
@@ -349,15 +343,6 @@ class TestContents:
         result = made_up(1, 4, lambda _: {"p": value})
         assert column(page_of(result).data["params"][0]) == [shown]
 
-    def test_a_parameter_that_cannot_be_shown_is_named(self, page_of):
-        class Silent:
-            def __str__(self):
-                raise RuntimeError
-
-        page = page_of(made_up(1, 4, lambda _: {"p": Silent()}))
-        assert page.facts["p"] == "a Silent that cannot be shown"
-
-
 class TestProjections:
     @pytest.mark.parametrize("direction", ["maximize", "minimize"])
     def test_they_are_those_of_the_last_choice(self, page_of, direction):
@@ -379,18 +364,6 @@ class TestProjections:
             assert level == sign * row["recent_average"]
             assert score == sign * (row["recent_average"] + row["expected_gain"])
 
-    def test_a_policy_that_projects_nothing_has_none(self, page_of):
-        result = search(CANDIDATES, policy="round-robin").run()
-        assert page_of(result).data["projections"] == []
-
-    def test_a_metric_that_took_the_place_of_a_part_draws_nothing(
-        self, result, page_of
-    ):
-        rows = [row | {"expected_gain": "high"} for row in result.history]
-        changed = dataclasses.replace(result, history=History(rows))
-        assert page_of(changed).data["projections"] == []
-
-
 class TestFailures:
     def test_none(self, result, page_of):
         assert "None." in page_of(result).of("td")
@@ -410,23 +383,6 @@ class TestFailures:
         page = page_of(result)
         assert page.of("pre") == ["the score is nan"]
         assert page.data["told"]["score"].count(None) == 1
-
-    def test_one_that_the_history_does_not_know_yet_is_shown(self, result, page_of):
-        waiting = Report(Job(3, 4, 2, 10**6), scores=(0.1,), failure=OSError("gone"))
-        page = page_of(dataclasses.replace(result, failures=[waiting]))
-        assert page.failures[:2] == ["3", "6"]
-        assert page.of("pre") == ["OSError: gone"]
-
-    def test_of_very_many_the_rest_is_counted(self, result, page_of):
-        many = [
-            Report(Job(0, 0, 1, 10**6 + k), failure=OSError("x" * 9999))
-            for k in range(MOST_FAILURES + 7)
-        ]
-        page = page_of(dataclasses.replace(result, failures=many))
-        assert len(page.of("pre")) == MOST_FAILURES
-        assert "7 more are not shown." in page.of("td")
-        assert len(page.of("pre")[0]) == 2000
-
 
 class TestSmallSearches:
     def test_before_the_first_epoch(self, page_of):
@@ -546,13 +502,6 @@ class TestFile:
             for name in ("one.html", "two.html")
         )
         assert one == two
-
-    def test_an_older_file_is_replaced(self, result, tmp_path):
-        path = tmp_path / "report.html"
-        path.write_text("older")
-        assert write_report(result, path) == path
-        assert path.read_text().startswith("<!DOCTYPE html>")
-        assert list(tmp_path.iterdir()) == [path]
 
     def test_a_folder_that_is_missing_is_an_error(self, result, tmp_path):
         with pytest.raises(FileNotFoundError):

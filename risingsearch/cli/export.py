@@ -1,0 +1,144 @@
+"""The commands that write a run to a file: report and export."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from risingsearch.cli.options import add_command, add_run_command, writing
+from risingsearch.cli.printing import print_json
+from risingsearch.cli.status import named, reported, saved_result
+from risingsearch.errors import InvalidParameterError, missing
+
+FORMATS = ("csv", "json", "parquet")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of a text that a spreadsheet takes for a formula (OWASP)."""
+
+
+def add_report_and_export(commands: Any) -> None:
+    """Add the commands to a parser's."""
+    report = add_command(
+        commands,
+        "report",
+        _report,
+        "write a run as one HTML page, or several runs side by side",
+    )
+    report.add_argument("run_dirs", type=Path, metavar="RUN", nargs="+")
+    report.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="(default: report.html in RUN; of several, comparison.html here)",
+    )
+    export = add_run_command(
+        commands, "export", _export, "write all epochs of a run to a file"
+    )
+    export.description += (
+        " In CSV, text that a spreadsheet would take for a formula gets an apostrophe "
+        "in front."
+    )
+    export.add_argument(
+        "--format", choices=FORMATS, default="csv", help="(default: csv)"
+    )
+    export.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="(default: standard output; needed for parquet)",
+    )
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    if len(arguments.run_dirs) > 1:
+        _compare(arguments.run_dirs, arguments.out or Path("comparison.html"))
+        return
+    from risingsearch.plotting.html_report import write_report
+
+    (run_dir,) = arguments.run_dirs
+    result, shown, space = reported(run_dir)
+    out = arguments.out or run_dir / "report.html"
+    title = run_dir.resolve().name
+    with writing(out):
+        print(write_report(result, out, title=title, settings=shown, space=space))
+
+
+def _compare(run_dirs: Sequence[Path], out: Path) -> None:
+    from risingsearch.plotting.comparison import write_comparison
+
+    found = {name: reported(path) for name, path in named(run_dirs).items()}
+    results = {name: result for name, (result, _, _) in found.items()}
+    settings = {name: shown for name, (_, shown, _) in found.items()}
+    with writing(out):
+        print(write_comparison(results, out, settings=settings))
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    result = saved_result(arguments.run_dir)
+    rows = [
+        {**row, "direction": result.direction}
+        | _prefixed(result.candidates[row["arm"]])
+        for row in result.history
+    ]
+    if result.left_out is not None:
+        print(f"risingsearch: left out: {result.left_out}", file=sys.stderr)
+    out = arguments.out
+    if arguments.format == "parquet":
+        if out is None:
+            msg = "parquet is no text: name a file with --out"
+            raise InvalidParameterError(msg)
+        with writing(out):
+            _write_parquet(rows, out)
+    elif out is None:
+        _write(rows, sys.stdout, arguments.format)
+    else:
+        with (
+            writing(out),
+            out.open("w", newline="", errors="backslashreplace") as file,
+        ):
+            _write(rows, file, arguments.format)
+
+
+def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
+    if kind == "json":
+        print_json(rows, file)
+        return
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.writer(file)
+    writer.writerow([_cell(name) for name in names])
+    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value that no spreadsheet takes for a formula."""
+    if value is None or isinstance(value, Real):
+        return value
+    text = str(value)
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:
+    frame = _frame(rows)
+    try:
+        frame.to_parquet(out)
+    except ImportError as error:
+        raise missing("pyarrow", extra="sim") from error
+
+
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    from risingsearch.search.results import History
+
+    frame = History(rows).to_frame()
+    for name, column in frame.items():
+        kinds = {type(value) for value in column if value == value}
+        if column.dtype == object and len(kinds) > 1:  # a file has one kind in a column
+            frame[name] = [value if value != value else str(value) for value in column]
+    return frame
+
+
+def _prefixed(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"param_{name}": value for name, value in params.items()}

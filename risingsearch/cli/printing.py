@@ -1,0 +1,106 @@
+"""Printing of facts, as JSON or as lines for a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+from risingsearch.cli.options import one_line
+
+if TYPE_CHECKING:
+    from risingsearch.search.results import SearchResult
+
+OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
+"""Facts that are left out of the lines while there is no score."""
+
+
+def print_json(value: object, file: TextIO | None = None) -> None:
+    """Print a value as JSON, to standard output unless a file is given.
+
+    JSON has no infinity, no NaN and no missing default: they are written as words.
+    numpy's numbers become numbers, and what else JSON cannot hold is shown as text.
+
+    Examples
+    --------
+    >>> print_json({"score": math.nan, "sizes": (1, 2)})
+    {
+      "score": "nan",
+      "sizes": [
+        1,
+        2
+      ]
+    }
+    """
+    text = json.dumps(_strict(value), indent=2, allow_nan=False)
+    print(text, file=file or sys.stdout)
+
+
+def _strict(value: object) -> object:
+    if value is ...:
+        return "required"
+    if isinstance(value, Mapping):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    if hasattr(value, "item"):  # a number of numpy
+        return _strict(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(float(value))
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return repr(value)
+
+
+def print_facts(
+    facts: Mapping[str, Any], *, as_json: bool, more: Iterable[tuple[str, str]] = ()
+) -> None:
+    """Print facts as JSON, or with ``more`` of them as lines."""
+    if as_json:
+        print_json(facts)
+        return
+    lines = [*_lines(facts), *more]
+    width = max(len(name) for name, _ in lines)
+    for name, value in lines:
+        print(f"{name:{width}}  {value}")
+
+
+def print_result(
+    result: SearchResult, facts: Mapping[str, Any], *, as_json: bool
+) -> None:
+    """Print facts about a result, with those about earlier searches."""
+    from risingsearch.plotting.html_report import prior_facts
+
+    if as_json:
+        names = "trust_in_prior", "opened_by_prior"
+        facts = {**facts, **{name: getattr(result, name) for name in names}}
+    print_facts(facts, as_json=as_json, more=prior_facts(result))
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    has_none = facts.get("best_arm", 0) is None
+    for name, value in facts.items():
+        if name == "spent" or (name in ("left_out", "first_failure") and value is None):
+            continue
+        if has_none and name in OF_THE_BEST:
+            continue
+        if has_none and name == "best_score":
+            value = "none"
+        if name in ("metric", "first_failure"):
+            value = one_line(value)
+        if name == "budget":
+            [(unit, total)] = value.items()
+            value = f"{facts['spent']:.6g} of {total:.6g} {unit}"
+        if name == "gpus":
+            from risingsearch.search.gpus import in_words
+
+            value = in_words(value)
+        if name == "arms":
+            value = ", ".join(f"{n} {status}" for status, n in value.items())
+        if name == "earlier_searches":
+            from risingsearch.checks import on_one_line
+
+            value = ", ".join(map(on_one_line, value))
+        yield name.replace("_", " "), value
