@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from risingsearch.errors import ScriptError
-from risingsearch.scripts.plain_files import open_plain
+from risingsearch.storage.files import open_regular_file
 
 AT_ONCE = 1 << 16
 """Bytes that are read at a time."""
@@ -107,17 +107,16 @@ class ReportFile:
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes] | None]:
-        """Yield the file, None where there is none yet."""
-        path = self._folder / self._name
+        """Yield the file; None if there is none yet."""
         try:
-            descriptor = open_plain(path, os.O_RDONLY, within=self._folder)
+            file = open_regular_file(self._folder / self._name)
         except FileNotFoundError:
             yield None
             return
         except OSError as error:
-            msg = f"the reports in {self._name} cannot be read ({error})"
+            msg = f"the reports in {self._name} cannot be read ({error.strerror})"
             raise ScriptError(msg) from error
-        with open(descriptor, "rb", buffering=0) as file:
+        with file:
             yield file
 
 

@@ -9,7 +9,6 @@ counted, in the next one.
 from __future__ import annotations
 
 import math
-import os
 import shutil
 import threading
 import warnings
@@ -23,7 +22,7 @@ from typing import Any
 from risingsearch.arms import Arm, sign_of
 from risingsearch.scripts.lines import Reader, reader_of
 from risingsearch.scripts.markers import end_left_over
-from risingsearch.scripts.plain_files import make_folder, open_plain
+from risingsearch.scripts.plain_files import make_folder
 from risingsearch.scripts.trainable import (
     CommandTrainable,
     Launched,
@@ -115,8 +114,7 @@ class LivingTrainable(CommandTrainable):
         paused.sort(key=lambda arm: self._alive[arm].best)
         least = paused[: len(self._alive) + 1 - self._max_alive]
         for arm in least:  # known to the sweep that resumes this one
-            flags = os.O_WRONLY | os.O_CREAT
-            os.close(open_plain(self.home(arm) / MADE_ROOM, flags))
+            (self.home(arm) / MADE_ROOM).touch()
         return [self._alive.pop(arm) for arm in least]
 
     def _continued(

@@ -22,11 +22,9 @@ try:
         PrivateAttr,
         Tag,
         ValidationError,
-        ValidationInfo,
         field_validator,
         model_validator,
     )
-    from pydantic_core import PydanticKnownError
 
     from risingsearch.scripts.problems import problems_of
     from risingsearch.scripts.yaml_files import read_yaml
@@ -70,7 +68,7 @@ from risingsearch.storage.object_store import checked_url
 
 LONGEST = 1e9  # seconds, some 30 years
 ALIVE_PER_WORKER = 4
-Epochs = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, strict=True)]
 TAGGED = {"parameters": 2, "metric": 1, "candidates": 1, "workers": 1}
 """Where the place of an error has what forms are told apart by, which is no key."""
 
@@ -98,7 +96,7 @@ class Sweep(Strict):
     budget: Annotated[
         Budget, PlainValidator(_read_budget), PlainSerializer(Budget.to_json)
     ]
-    max_epochs: Epochs
+    max_epochs: Count
     metric: Annotated[
         Annotated[str, Tag("key")] | Annotated[PlainMetric, Tag("pattern")],
         Discriminator(
@@ -109,14 +107,14 @@ class Sweep(Strict):
     cost: Annotated[str, Field(min_length=1)] | None = None
     report_file: Annotated[str, Field(min_length=1)] | None = None
     candidates: Annotated[
-        Annotated[int, Field(ge=1, le=MOST_CANDIDATES), Tag("number")]
+        Annotated[int, Field(ge=1, le=MOST_CANDIDATES, strict=True), Tag("number")]
         | Annotated[Literal["auto", "all"], Tag("word")],
         Discriminator(lambda value: "word" if value in ("auto", "all") else "number"),
     ] = "auto"
     policy: str = "auto"
     policy_params: dict[str, Any] = Field(default_factory=dict)
     workers: Annotated[
-        Annotated[int, Field(ge=1, le=MOST_WORKERS), Tag("number")]
+        Annotated[int, Field(ge=1, le=MOST_WORKERS, strict=True), Tag("number")]
         | Annotated[Literal["auto"], Tag("word")],
         Discriminator(lambda value: "word" if value == "auto" else "number"),
     ] = 1
@@ -127,17 +125,17 @@ class Sweep(Strict):
     deterministic: bool = False
     environment: list[dict[str, str]] = Field(default_factory=list)
     resume: bool = True
-    max_alive: int | None = Field(default=None, ge=1)
+    max_alive: Count | None = None
     timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
     epoch_timeout: float | None = Field(default=None, gt=0.0, le=LONGEST, strict=True)
-    epochs_per_job: Epochs | None = None
-    max_failures: int = Field(default=0, ge=0)
-    min_epochs: Epochs = 1
-    patience: Epochs | None = None
+    epochs_per_job: Count | None = None
+    max_failures: int = Field(default=0, ge=0, strict=True)
+    min_epochs: Count = 1
+    patience: Count | None = None
     target_score: float | None = Field(default=None, strict=True)
     enqueue: list[dict[str, Value]] = Field(default_factory=list)
     error_score: float | None = Field(default=None, strict=True)
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, strict=True)
     prior: Annotated[PriorSetting | None, BeforeValidator(prior_as_mapping)] = None
     tracker: Annotated[TrackerSetting | None, BeforeValidator(trackers_as_mapping)] = (
         None
@@ -168,23 +166,6 @@ class Sweep(Strict):
         if not isinstance(value, list):
             return value
         return [str(word) if type(word) in (int, float) else word for word in value]
-
-    @field_validator(
-        "max_epochs",
-        "workers",
-        "max_alive",
-        "epochs_per_job",
-        "max_failures",
-        "min_epochs",
-        "patience",
-        "seed",
-        mode="before",
-    )
-    @classmethod
-    def _is_no_text(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, str) and (info.field_name, value) != ("workers", "auto"):
-            raise PydanticKnownError("int_type")
-        return value
 
     @field_validator("gpus")
     @classmethod

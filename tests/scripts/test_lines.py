@@ -80,28 +80,17 @@ def test_what_was_added_at_once_is_read_in_pieces(tmp_path, monkeypatch):
     assert set(n_bytes) == {lines.AT_ONCE}
 
 
-@pytest.mark.parametrize("kind", ["FIFO", "folder", "link"])
+@pytest.mark.parametrize("kind", ["named pipe", "folder", "symbolic link"])
 def test_something_else_in_the_place_of_the_file(tmp_path, kind):
     file = ReportFile(tmp_path, "told")
     path = tmp_path / "told"
-    if kind == "FIFO":
+    if kind == "named pipe":
         os.mkfifo(path)
     elif kind == "folder":
         path.mkdir()
     else:
         path.symlink_to("/etc/passwd")
-    with pytest.raises(ScriptError, match=f"in told cannot be read .* is a {kind}"):
-        list(file.new_lines())
-
-
-def test_a_folder_that_leads_out_of_the_checkpoint(tmp_path):
-    inner = tmp_path / "checkpoint"
-    inner.mkdir()
-    file = ReportFile(inner, "logs/told")
-    assert list(file.new_lines()) == []
-    (tmp_path / "told").write_text("outside\n")
-    (inner / "logs").symlink_to(tmp_path)
-    with pytest.raises(ScriptError, match="cannot be read"):
+    with pytest.raises(ScriptError, match=f"in told cannot be read .*it is a {kind}"):
         list(file.new_lines())
 
 

@@ -8,19 +8,12 @@ import sys
 import pytest
 
 from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts.plain_files import (
-    DEEPEST,
-    check_folder,
-    check_tree,
-    make_folder,
-    open_plain,
-)
+from risingsearch.scripts.plain_files import check_tree, make_folder, open_plain
 
 
 def test_a_file_is_opened_or_made(tmp_path):
-    path = tmp_path / "a" / "b"
-    path.parent.mkdir()
-    descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT, within=tmp_path)
+    path = tmp_path / "a"
+    descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT)
     os.write(descriptor, b"text")
     os.close(descriptor)
     os.close(open_plain(path, os.O_RDONLY))
@@ -31,23 +24,17 @@ def test_a_file_is_opened_or_made(tmp_path):
 
 @pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_RDWR])
 def test_links_are_not_followed(tmp_path, flags):
-    (tmp_path / "file").write_text("text")
-    (tmp_path / "link").symlink_to("file")
-    (tmp_path / "to_nothing").symlink_to("none")
-    for name in ("link", "to_nothing"):
-        with pytest.raises(OSError, match="is a link, and has to be a file"):
-            open_plain(tmp_path / name, flags)
+    (tmp_path / "link").symlink_to("none")
+    with pytest.raises(OSError, match="is a symbolic link and must be a file"):
+        open_plain(tmp_path / "link", flags)
     assert not (tmp_path / "none").exists()
 
 
 def test_a_folder_is_no_link(tmp_path):
     make_folder(tmp_path / "a" / "b")
     (tmp_path / "link").symlink_to("a")
-    with pytest.raises(OSError, match="is a link, and has to be a folder"):
+    with pytest.raises(OSError, match="must be a folder"):
         make_folder(tmp_path / "link")
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="is a file, and has to be a folder"):
-        check_folder(tmp_path / "file")
 
 
 def test_files_folders_and_links_can_be_copied(tmp_path):
@@ -68,13 +55,7 @@ def test_what_cannot_be_copied_is_named(tmp_path, kind, monkeypatch):
     else:
         with socket.socket(socket.AF_UNIX) as one:
             one.bind("inner/x")
-    with pytest.raises(ScriptError, match=f"has left 'inner/x' .* is a {kind}"):
-        check_tree(tmp_path)
-
-
-def test_folders_without_an_end(tmp_path):
-    os.makedirs(os.path.join(tmp_path, *["x"] * (DEEPEST + 2)))
-    with pytest.raises(ScriptError, match=f"folders more than {DEEPEST} deep"):
+    with pytest.raises(ScriptError, match="has left 'inner/x'"):
         check_tree(tmp_path)
 
 
