@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import EpochFacts, SearchFacts
-from risingsearch.integrations.trackers.tracker import Log, Tracker, numbers, shown
+from risingsearch.integrations.trackers.tracker import (
+    SearchLog,
+    Tracker,
+    numbers,
+    shown,
+)
 
 SEARCH, ARM = "risingsearch.search", "risingsearch.arm"
 FAILURE, WINNER = "risingsearch.failure", "risingsearch.winner"
@@ -68,12 +73,14 @@ class MLflowTracker(Tracker):
         self.experiment = experiment
         self.registered_model = registered_model
 
-    def open(self, search: SearchFacts) -> Log:
+    def open(self, search: SearchFacts) -> SearchLog:
         """Open the run of a search, and make it if need be."""
-        return _Runs(search, self.tracking_uri, self.experiment, self.registered_model)
+        return _MLflowRuns(
+            search, self.tracking_uri, self.experiment, self.registered_model
+        )
 
 
-class _Runs:
+class _MLflowRuns:
     """The runs of a search, recognised by their tags."""
 
     def __init__(
@@ -103,7 +110,7 @@ class _Runs:
         }
 
     def write(self, epochs: list[EpochFacts]) -> None:
-        """Log those of the epochs that the store does not have yet."""
+        """SearchLog those of the epochs that the store does not have yet."""
         for epoch in epochs:
             run_id = self._child(epoch)
             if not epoch.is_lost:
@@ -172,7 +179,7 @@ class _Runs:
     def _log(
         self, run_id: str, metric: str, step: int, values: Mapping[str, float]
     ) -> None:
-        """Log the values of a step, unless the run has it already."""
+        """SearchLog the values of a step, unless the run has it already."""
         from mlflow.entities import Metric
 
         if run_id not in self._last:
@@ -195,7 +202,7 @@ class _Runs:
             self._register(search, winner, self._model)
 
     def _register(self, search: SearchFacts, winner: str, model: str) -> None:
-        """Log the checkpoint of the best epoch as another version of a model."""
+        """SearchLog the checkpoint of the best epoch as another version of a model."""
         from mlflow.exceptions import MlflowException
 
         tags = {SEARCH: search.search, "risingsearch.epoch": str(search.best_epoch)}

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import EpochFacts, SearchFacts
-from risingsearch.integrations.trackers.tracker import Log, Tracker, numbers, shown
+from risingsearch.integrations.trackers.tracker import (
+    SearchLog,
+    Tracker,
+    numbers,
+    shown,
+)
 
 SEARCH = "search"
 FILE_VERSION = "brain.Event:2"
@@ -43,12 +48,12 @@ class TensorBoardTracker(Tracker):
         super().__init__()
         self.folder = Path(folder).absolute()
 
-    def open(self, search: SearchFacts) -> Log:
+    def open(self, search: SearchFacts) -> SearchLog:
         """Open the folder of a search."""
-        return _Runs(search, self.folder / search.search[:16])
+        return _TensorBoardRuns(search, self.folder / search.search[:16])
 
 
-class _Runs:
+class _TensorBoardRuns:
     """The runs of a search: a folder for each, and a file in it for each log.
 
     A file that a crash has torn is read up to there, and never added to.
@@ -61,7 +66,7 @@ class _Runs:
         self._last: dict[str, int] = {}  # logged step, by run; -1: nothing yet
 
     def write(self, epochs: list[EpochFacts]) -> None:
-        """Log those of the epochs that the folder does not have yet."""
+        """SearchLog those of the epochs that the folder does not have yet."""
         from tensorboard.plugins.hparams import summary_v2 as hparams
 
         for epoch in epochs:
@@ -83,7 +88,7 @@ class _Runs:
         """Do nothing: everything is written, and all files are closed."""
 
     def _log(self, run: str, step: int, values: dict[str, float]) -> None:
-        """Log the values of a step, unless the run has it already."""
+        """SearchLog the values of a step, unless the run has it already."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         if step > self._last_step(run):

@@ -21,7 +21,7 @@ PAUSE = 60.0
 """Seconds after a failure in which no other attempt delays the search."""
 
 
-class Log(Protocol):
+class SearchLog(Protocol):
     """One search in the store of a tracker."""
 
     def write(self, epochs: list[EpochFacts]) -> None:
@@ -37,7 +37,7 @@ class _Followed:
 
     search: SearchFacts
     pending: list[EpochFacts]
-    log: Log | None = None
+    log: SearchLog | None = None
     error: str = ""
     failed_at: float = -math.inf
 
@@ -57,7 +57,7 @@ class Tracker(Callback, ABC):
         self._followed: dict[str, _Followed] = {}  # by search
 
     @abstractmethod
-    def open(self, search: SearchFacts) -> Log:
+    def open(self, search: SearchFacts) -> SearchLog:
         """Open the log of a search; it knows what the store has already."""
 
     def check(self) -> None:

@@ -10,7 +10,12 @@ from typing import Any
 
 from risingsearch.arms import EpochFacts, SearchFacts
 from risingsearch.checks import checked_choice
-from risingsearch.integrations.trackers.tracker import Log, Tracker, numbers, shown
+from risingsearch.integrations.trackers.tracker import (
+    SearchLog,
+    Tracker,
+    numbers,
+    shown,
+)
 
 MOST_OPEN = 32
 """Runs that are open at the same time; the least recently used one makes room."""
@@ -65,7 +70,7 @@ class WandbTracker(Tracker):
         self.mode = mode
         self.folder = Path(folder).absolute()
 
-    def open(self, search: SearchFacts) -> Log:
+    def open(self, search: SearchFacts) -> SearchLog:
         """Open the runs of a search."""
         options = {
             "project": self.project,
@@ -74,10 +79,10 @@ class WandbTracker(Tracker):
             "dir": str(self.folder),
             "group": search.search[:16],
         }
-        return _Runs(search, options)
+        return _WandbRuns(search, options)
 
 
-class _Runs:
+class _WandbRuns:
     """The runs of a search, recognised by their ids."""
 
     def __init__(self, search: SearchFacts, options: dict[str, Any]) -> None:
@@ -87,7 +92,7 @@ class _Runs:
         self._last: dict[str, int] = {}  # logged step, by run
 
     def write(self, epochs: list[EpochFacts]) -> None:
-        """Log those of the epochs that the store does not have yet."""
+        """SearchLog those of the epochs that the store does not have yet."""
         metric = self._search.metric
         for epoch in epochs:
             run = self._run(f"arm-{epoch.arm}", "arm", shown(epoch.params))
@@ -155,7 +160,7 @@ class _Runs:
         return run
 
     def _log(self, run: Any, step: int, values: dict[str, Any]) -> None:
-        """Log the values of a step, unless the run has it already."""
+        """SearchLog the values of a step, unless the run has it already."""
         if step > self._last[run.id]:
             run.log(values, step=step, commit=True)
             self._last[run.id] = step

@@ -28,7 +28,8 @@ def open_plain(path: Path, flags: int) -> int:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder for its owner alone; a link to one in its place is an error."""
+    """Make a folder, and the one above, for its owner alone; a link is an error."""
+    files.make_folder(path.parent)
     files.make_folder(path)
     check_folder(path)
 

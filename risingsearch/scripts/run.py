@@ -79,9 +79,7 @@ def run_sweep(
     cwd = Path.cwd() if cwd is None else cwd
     _check_place(run_dir, sweep)
     begun, before = identity.begun_with(run_dir), identity.last_known(run_dir)
-    if sweep.seed is None:
-        known = None if begun is None else begun["sweep"].get("seed")
-        sweep = sweep.with_seed(secrets.randbits(32) if known is None else known)
+    sweep = _seeded(sweep, begun)
     now = identity.described(sweep, cwd)
     if begun is not None and before is not None:
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
@@ -132,10 +130,16 @@ def run_sweep(
         cleaner.clean(search.scheduler)
     if sweep.resume:
         check_resumed(result)
-    assert result.best_arm is not None
-    checkpoint = _best_folder(result, trainable)
     arms = with_room_made(result.arms, trainable.folder)
-    return replace(result, arms=arms), checkpoint
+    return replace(result, arms=arms), _best_folder(result, trainable)
+
+
+def _seeded(sweep: Sweep, begun: identity.Identity | None) -> Sweep:
+    """Return the sweep with a seed: its own, that of the run, or a new one."""
+    if sweep.seed is not None:
+        return sweep
+    known = None if begun is None else begun["sweep"].get("seed")
+    return sweep.with_seed(secrets.randbits(32) if known is None else known)
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:

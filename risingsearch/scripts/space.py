@@ -169,7 +169,7 @@ class Normal(BaseParameter):
         return float(rng.normal(self.mu, self.sigma))
 
 
-class Choice(BaseParameter):
+class Categorical(BaseParameter):
     """One of some values, each as likely as often it is listed."""
 
     type: Literal["choice"]
@@ -186,7 +186,7 @@ class Choice(BaseParameter):
 
 
 Parameter = Annotated[
-    Uniform | LogUniform | Integer | Normal | Choice, Field(discriminator="type")
+    Uniform | LogUniform | Integer | Normal | Categorical, Field(discriminator="type")
 ]
 
 
@@ -195,8 +195,8 @@ class ParameterSpace:
 
     Examples
     --------
-    >>> kind = Choice(type="choice", values=["sgd", "adam"])
-    >>> nesterov = Choice(type="choice", values=[True], when={"kind": "sgd"})
+    >>> kind = Categorical(type="choice", values=["sgd", "adam"])
+    >>> nesterov = Categorical(type="choice", values=[True], when={"kind": "sgd"})
     >>> list(ParameterSpace({"kind": kind, "nesterov": nesterov}).every())
     [{'kind': 'sgd', 'nesterov': True}, {'kind': 'adam'}]
     """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scripts.space import Choice, Integer, LogUniform, Normal, Uniform
+from risingsearch.scripts.space import Categorical, Integer, LogUniform, Normal, Uniform
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
 
 LOWS = st.floats(-1e9, 1e9).map(lambda number: round(number, 3))
@@ -84,7 +84,7 @@ def test_numbers_are_spread_as_by_scipy(parameter, same):
         Integer(type="int", low=8, high=64, step=8),
         Integer(type="int", low=1, high=9, log=True),
         Uniform(type="uniform", low=0.1, high=0.55, step=0.1),
-        Choice(type="choice", values=[None, True, 1.5, "x", [64, [32, None]]]),
+        Categorical(type="choice", values=[None, True, 1.5, "x", [64, [32, None]]]),
     ],
 )
 def test_all_values_are_drawn(parameter):
