@@ -1,4 +1,4 @@
-"""What an objective asks for, to go on where its arm was paused."""
+"""Arm of a trial, which an objective asks for to resume it where it was paused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from risingsearch.integrations.optuna.trials import (
 
 
 class TrialArm:
-    """The arm that a trial trains, and where it goes on; see ``arm``.
+    """The arm that a trial trains, and where it resumes; see ``arm``.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class TrialArm:
         where none was.
     trial : optuna.Trial
         The trial, with steps that count from ``from_epoch``: for callbacks that begin
-        at step 0 wherever a model goes on, as XGBoost's does.
+        at step 0 wherever a model resumes, as XGBoost's does.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class TrialArm:
         if found != due:
             because = "; ".join(reasons) or "none was saved later"
             msg = (
-                f"arm {self.id} goes on from epoch {found} instead of {due}; the "
+                f"arm {self.id} resumes from epoch {found} instead of {due}; the "
                 f"epochs between are trained again, beyond the budget: {because}"
             )
             warnings.warn(msg, RuntimeWarning, stacklevel=4)
@@ -96,7 +96,7 @@ class TrialArm:
         """Save a checkpoint of the epochs reported so far.
 
         Use it before the trial ends: a trial that has ended cannot be added to. The
-        last checkpoint and the one that the trial went on from are kept.
+        last checkpoint and the one that the trial resumed from are kept.
 
         Yields
         ------
@@ -135,7 +135,7 @@ class TrialArm:
 
 
 class _FromZero(optuna.Trial):
-    """A trial whose steps are counted from where its arm goes on."""
+    """A trial whose steps are counted from where its arm resumes."""
 
     def __init__(self, trial: optuna.Trial, arm: TrialArm) -> None:
         # Not by Trial.__init__, which would begin the trial anew.
@@ -147,10 +147,10 @@ class _FromZero(optuna.Trial):
 
 
 def arm(trial: optuna.Trial) -> TrialArm:
-    """Return the arm that a trial trains, so that it can go on where it was paused.
+    """Return the arm that a trial trains, so that it can resume where it was paused.
 
     Ask after the parameters were suggested and before anything is trained. An objective
-    that never asks cannot go on with an arm: its trials are stopped, and never revived.
+    that never asks cannot resume an arm: its trials are stopped, and never revived.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def arm(trial: optuna.Trial) -> TrialArm:
     -------
     TrialArm
         Its ``id``, ``from_epoch``, ``n_epochs`` and ``checkpoint``. In a study without
-        a ``RisingSampler`` every trial is an arm of its own.
+        a ``RisingSampler`` every trial is a separate arm.
 
     Raises
     ------

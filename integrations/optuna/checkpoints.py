@@ -34,7 +34,7 @@ class FolderCheckpoints:
         )
 
     def publish(self, folder: Path, trial: optuna.Trial, name: str) -> str:
-        """Rename a folder that is complete, and return by what it is found again."""
+        """Rename a complete folder into place, and return its key."""
         key = f"{quote(trial.study.study_name, safe='')}/{name}"
         to = self.root / key
         to.parent.mkdir(exist_ok=True)

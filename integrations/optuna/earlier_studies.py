@@ -23,7 +23,7 @@ _Read = TypeVar("_Read")
 
 
 def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
-    """Return what ``read`` makes of every study in a database that has trials.
+    """Return the result of ``read`` for every study in a database that has trials.
 
     Nothing is made that is not there, and no other storage than a database is read:
     Optuna may unpickle what those hold.

@@ -1,4 +1,4 @@
-"""What earlier searches suggest for a new arm, where the space is not known before."""
+"""Suggestions of earlier searches for new arms, in a space not known before."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class _Pool(NamedTuple):
 
 
 class PriorSuggestions:
-    """Asks ``PriorProposer`` for the parameters of new arms, from a pool of its own.
+    """Asks ``PriorProposer`` for the parameters of new arms, from a pool.
 
     The pool is drawn once for a space, the same in every process with the same seed:
-    what is suggested depends on the study and on the number of the trial alone.
+    a suggestion depends on the study and on the number of the trial alone.
     """
 
     def __init__(self, prior: Prior, seed: int | None) -> None:
@@ -98,7 +98,7 @@ class PriorSuggestions:
         return None if chosen is None else dict(pool.configurations[chosen])
 
     def policy_params(self, opened: OpenedArms) -> dict[str, float]:
-        """Return what the curves of those of use here say of a policy, by name."""
+        """Return the parameters of the policy that usable earlier curves suggest."""
         pool = self._pool_of(searched(opened.space), opened.params)
         return {} if pool is None else dict(pool.learnt.said.policy_params)
 

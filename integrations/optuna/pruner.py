@@ -30,7 +30,7 @@ class RisingPruner(BasePruner):
     arm pauses. With any other sampler, or where the objective never asks for its arm,
     a trial is stopped when neither what it has reached nor where its slope leads in a
     straight line, over its remaining epochs, is as good as the best of the finished
-    trials. Curves that flatten end below that line, so a late bloomer goes on for as
+    trials. Curves that flatten end below that line, so a late bloomer continues for as
     long as it could still win.
 
     Parameters
@@ -145,7 +145,7 @@ class RisingPruner(BasePruner):
         last = max(trial.intermediate_values, default=-1)
         msg = (
             f"trial {trial.number} has reported no new step before should_prune: its "
-            f"arm goes on after {slice_.from_epoch} epochs, so report every epoch "
+            f"arm resumes after {slice_.from_epoch} epochs, so report every epoch "
             f"once, from step {last + 1} on, as in range(arm.from_epoch, ...); to a "
             "callback that counts from 0, give arm.trial"
         )
@@ -205,7 +205,7 @@ FEWEST = 4  # reports
 
 
 class _Finished:
-    """What the finished trials of a study have reached."""
+    """Best scores of the finished trials of a study."""
 
     def __init__(self, sign: float) -> None:
         self.n_complete = 0

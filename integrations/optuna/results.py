@@ -1,4 +1,4 @@
-"""What a study has found, arm by arm."""
+"""Results of a study, arm by arm."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ STATES = {
 
 
 def arm_results(study: Study) -> list[ArmResult]:
-    """Return what is known about each arm, in the order in which they were opened.
+    """Return the result of each arm, in the order in which they were opened.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def arm_study(study: Study) -> Study:
     Returns
     -------
     Study
-        A copy of what is known of the arms that have a finite score.
+        A copy of the arms that have a finite score.
     """
     arms = optuna.create_study(direction=study.direction)
     by_arm = sorted(_by_arm(study).values(), key=lambda slices: slices[-1].number)

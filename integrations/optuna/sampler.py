@@ -53,7 +53,7 @@ from risingsearch.search.callbacks import Callback, checked_callbacks
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
 UNASKED = (
     "the objective did not ask for its arm (rising.arm(trial)), so its trials cannot "
-    "go on later: they are stopped as by any pruner and never revived"
+    "resume later: they are stopped as by any pruner and never revived"
 )
 NOT_REPORTED = (
     "the objective returned a value that it has not reported, so it counts for nothing "
@@ -63,7 +63,7 @@ UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not t
 
 
 class _Suggested(NamedTuple):
-    """What earlier searches suggest for the arm that a trial opens."""
+    """Suggestion of earlier searches for the arm that a trial opens."""
 
     params: dict[str, Any]
     space: dict[str, BaseDistribution]
@@ -73,7 +73,7 @@ class RisingSampler(BaseSampler):
     """Spends a budget of epochs on the arms of a study that deserve them.
 
     Each trial is a slice of an arm: some epochs of one configuration. When it ends, a
-    policy decides which arm goes on, and for how long; that slice is queued as a trial
+    policy decides which arm continues, and how long; that slice is queued as a trial
     with the arm's own parameters and its curve so far, or another sampler is asked for
     a new arm. Use it with ``RisingPruner``, which ends slices, and with an objective
     that asks for its arm (``risingsearch.integrations.optuna.arm``). ``optimize`` stops
@@ -134,7 +134,7 @@ class RisingSampler(BaseSampler):
         which ``optimize`` stops.
     target_score : float, optional
         ``optimize`` stops once the best score is as good, in the study's direction.
-        Another sampler may go on with the study by another patience and target.
+        Another sampler may continue the study with another patience and target.
     enqueue : list of dict, optional
         Known configurations, opened first and in this order, unless the study has them
         already; as by ``study.enqueue_trial``, which does it too. Processes that begin
@@ -234,7 +234,7 @@ class RisingSampler(BaseSampler):
         }
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
-        self._scheduler("maximize", self._n_arms)  # raises what is wrong
+        self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier.searches else None
         self._forget()
 
@@ -313,7 +313,7 @@ class RisingSampler(BaseSampler):
         trial: FrozenTrial,
         search_space: dict[str, BaseDistribution],
     ) -> dict[str, Any]:
-        """Return what earlier searches suggest, or ask the base."""
+        """Return the suggestion of earlier searches, or ask the base."""
         if not _opens(trial):
             return {}
         suggested = self._suggested.pop(trial.number, None)

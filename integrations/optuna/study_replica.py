@@ -75,7 +75,7 @@ class OpenTrials(dict[int, OpenTrial]):
         )
 
     def reserved_before(self, number: int) -> int:
-        """Return what trials that came first can still be charged."""
+        """Return the epochs that trials that came first can still be charged."""
         return sum(o.reserved for i, o in self.items() if i < number)
 
     def undecided_before(self, number: int) -> bool:
@@ -95,7 +95,7 @@ class OpenTrials(dict[int, OpenTrial]):
 
 
 class StudyReplica:
-    """Follows the trials of a study with a Scheduler of its own.
+    """Replica of the search that processes share: follows the trials of a study.
 
     The truth is the list of trials in the storage. Their numbers are the order that all
     processes agree on; each trial carries the epochs that were reserved for it.
@@ -353,7 +353,7 @@ class StudyReplica:
             self._ended.add(slice_.arm)
 
     def _wanted_arms(self) -> int:
-        """Return how many arms the scheduler should have, by what has happened."""
+        """Return how many arms the scheduler should have by now."""
         n_arms = self.scheduler.n_arms
         if self._unplaced:
             return n_arms + len(self._unplaced)
@@ -468,7 +468,7 @@ class StudyReplica:
 
     @property
     def _all_epochs(self) -> int:
-        """All epochs of an arm, for objectives that cannot go on as far as is known."""
+        """All epochs of an arm, for objectives that do not resume so far."""
         return min(self._max_epochs, self.left)
 
     def _open_arm(self, number: int, wanted: int | None, most: int) -> int:
@@ -557,7 +557,7 @@ class StudyReplica:
 
 
 class _Unchanging(dict[Any, Any]):
-    """What nobody changes, so that queueing it in memory does not copy each value."""
+    """Mapping that is never changed, so that queueing it copies no values."""
 
     def __deepcopy__(self, memo: object) -> dict[Any, Any]:
         return dict(self)

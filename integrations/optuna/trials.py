@@ -17,8 +17,8 @@ from risingsearch.arms import sign_of as direction_sign
 from risingsearch.errors import InvalidParameterError, StorageError
 from risingsearch.search.enqueued import checked_enqueue
 
-# User attributes, so that they are seen on the dashboard, and copied by whatever
-# retries a trial. A trial that opens an arm gets ARM when the objective asks for it.
+# User attributes, so that they are seen on the dashboard, and copied when a
+# trial is retried. A trial that opens an arm gets ARM when the objective asks for it.
 ARM = "rising:arm"
 FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
@@ -40,7 +40,7 @@ class TrialSlice(NamedTuple):
     arm: int  # number of the trial that opened it
     from_epoch: int
     n_epochs: int | None  # None before it was decided; 0: nothing to train
-    asked: bool  # whether the objective can go on with the arm
+    asked: bool  # whether the objective can resume the arm
     n_again: int = 0  # epochs before ``from_epoch`` that it trains once more
 
     @classmethod
@@ -96,7 +96,7 @@ def check_objective(study: Study) -> None:
 
 
 def sign_of(study: Study) -> float:
-    """Return what scores are multiplied with, so that higher is better."""
+    """Return the factor of scores by which higher is better."""
     return direction_sign(study.direction.name.lower())
 
 
@@ -154,7 +154,7 @@ def pauses() -> Iterator[float]:
 
 
 class EnqueuedArms:
-    """Gives trials that open arms the parameters of what was enqueued, in order."""
+    """Configurations that trials open first, in order."""
 
     def __init__(self, enqueue: Sequence[Mapping[str, Any]]) -> None:
         self._params = [dict(params) for params in checked_enqueue(enqueue)]

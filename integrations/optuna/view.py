@@ -1,4 +1,4 @@
-"""What the sampler that proposes new arms sees of a study: one trial per arm."""
+"""View of a study with one trial per arm, for the sampler that proposes new arms."""
 
 from __future__ import annotations
 
@@ -88,5 +88,5 @@ class ArmView(Study):
         return copy.deepcopy(trials) if deepcopy else trials
 
     def stop(self) -> None:
-        """Open no more arms; those that are open go on."""
+        """Open no more arms; those that are open continue."""
         self._no_more()

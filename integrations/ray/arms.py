@@ -1,4 +1,4 @@
-"""Which trial is which arm, and what each of them trains now."""
+"""Arms of an experiment: their trials, and the jobs in training."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Note(Protocol):
 
 @dataclass
 class TrialJob:
-    """A job of a trial, and what it has brought back so far."""
+    """A job of a trial, with its results so far."""
 
     job: Job
     scores: list[float] = field(default_factory=list)
@@ -171,7 +171,7 @@ class Arms:
 
 
 def _report(job: Job, scores: Sequence[float], results: Sequence[Event]) -> Report:
-    """Return what callbacks are told of a slice."""
+    """Return the report of a job for callbacks."""
     told = [from_json(result) for result in results]
     seconds = [float(result.get(TIME_THIS_ITER_S, math.nan)) for result in told]
     return Report(job, tuple(scores), tuple(seconds), tuple(told))

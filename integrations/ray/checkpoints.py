@@ -23,7 +23,7 @@ NONE: Stamp = (None, None)
 
 
 def stamp_of(metrics: Mapping[str, Any]) -> Stamp:
-    """Return what tells a result of a trial from its others.
+    """Return the stamp that tells a result of a trial from its others.
 
     The count of iterations alone does not: for functions it begins again where an
     experiment is restored.
@@ -51,7 +51,7 @@ def last_stamp(trial: Trial) -> Stamp:
 
 
 def checkpoint_of(trial: Trial) -> Event:
-    """Return what the journal says of a trial's newest checkpoint, if there is one."""
+    """Return a trial's newest checkpoint for the journal, if there is one."""
     newest = trial.latest_checkpoint_result
     if newest is None:
         return {}
@@ -60,7 +60,7 @@ def checkpoint_of(trial: Trial) -> Event:
 
 
 def bring_up_to_date(trial: Trial, event: Mapping[str, Any] | None) -> None:
-    """Let a restored trial go on from its newest checkpoint.
+    """Let a restored trial resume from its newest checkpoint.
 
     Ray notes the state of its trials now and then, so what it restores may lag behind
     the journal; and behind what is stored, where it keeps only some of the checkpoints.
@@ -114,7 +114,7 @@ def check_goes_on(trial: Trial, result: Mapping[str, Any], time_attr: str) -> No
     now = result.get(time_attr)
     if before is not None and now is not None and now <= before:
         msg = (
-            f"trial {trial.trial_id} went on after {time_attr} {before} and reports "
+            f"trial {trial.trial_id} resumed after {time_attr} {before} and reports "
             f"{time_attr} {now}: it has not loaded its checkpoint, see "
             "tune.get_checkpoint or load_checkpoint"
         )

@@ -1,4 +1,4 @@
-"""What trials have reported, as far as the journal of their experiment has it."""
+"""Reports of trials, as far as the journal of their experiment has them."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ def _journal_in(folder: Path) -> Path:
 
 
 def params_of(trial: Trial) -> Event:
-    """Return what the journal says of a trial's config."""
+    """Return a trial's config for the journal."""
     flat = flatten_dict(trial.config)
     params = {n: v for n, v in flat.items() if v is None or plain({n: v})}
     return dict(as_json(params))
 
 
 def reported(result: Mapping[str, Any]) -> Result:
-    """Return what the journal says of a result: all but the config, which is known."""
+    """Return a result for the journal: all but the config, which is known."""
     own = {
         name: value
         for name, value in result.items()
@@ -146,7 +146,7 @@ def bring_results_up_to_date(
 
 
 def store_log(trial: Trial, controller: Any) -> None:
-    """Store what was logged of a paused trial that is about to go on.
+    """Store the log of a paused trial that is about to resume.
 
     Its logger begins with the stored file then, which Ray uploads now and then: without
     this, an epoch that was logged since would be lost.
@@ -192,7 +192,7 @@ def _mend_state(trial: Trial, results: Sequence[Result]) -> None:
 def _mend_file(trial: Trial, results: Sequence[Result]) -> None:
     """Bring the file up to date that Ray reads the data frames of results from.
 
-    The driver's own copy is the newer one, where it is left. A trial that goes on
+    The driver's own copy is the newer one, where it is left. A trial that resumes
     begins with the one in storage, and one that does not leaves its own to be uploaded.
     """
     local = _log(trial)

@@ -26,8 +26,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     """Spends a budget of epochs on the trials that deserve them.
 
     Takes the place of ``ASHAScheduler``. Each trial is an arm: it trains for some
-    epochs and is paused with its checkpoint, and a policy decides which one goes on, or
-    whether another is opened, which the searcher proposes. ``fit`` returns when the
+    epochs and is paused with its checkpoint, and a policy decides which one
+    continues, or whether another is opened, which the searcher proposes. ``fit`` returns when the
     budget is spent.
 
     An epoch is a report. Trials must save checkpoints: functions give one to each
@@ -53,7 +53,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         ``tune.TuneConfig``.
     time_attr : str, default "epoch"
         Where trials report the number of the epoch themselves: an arm that begins again
-        instead of going on is then found out.
+        instead of resuming is then found out.
     policy : str, callable or policy, default "auto"
         A registered name, see ``risingsearch.list_policies``; or as in ``Scheduler``.
     policy_params : dict, optional
@@ -145,7 +145,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None
         self._error: Exception | None = None  # of a trial that could not be added
-        self._make(n_arms=1)  # raises what is wrong
+        self._make(n_arms=1)  # raises if an argument is invalid
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
@@ -207,7 +207,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     def on_trial_result(
         self, tune_controller: Any, trial: Trial, result: dict[str, Any]
     ) -> str:
-        """Record an epoch; decide whether the trial goes on, pauses or is over."""
+        """Record an epoch; decide whether the trial continues, pauses or is over."""
         return self._running.record_result(trial, result)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
@@ -265,7 +265,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the experiment ended, in words; None while it goes on."""
+        """Why the experiment ended; None while it continues."""
         return None if self._experiment is None else self._scheduler.stop_reason
 
     @property

@@ -1,4 +1,4 @@
-"""What a function trainable keeps while its trial is paused."""
+"""State that a function trainable keeps while its trial is paused."""
 
 from __future__ import annotations
 

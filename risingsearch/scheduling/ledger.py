@@ -143,7 +143,7 @@ class Ledger:
         """Return the last round of each arm if it alone trained from now on.
 
         In epochs that cost the same, that is the budget. Under wall-clock time all
-        workers train. Of epochs with costs of their own, the middle one counts: arms
+        workers train. If epochs differ in cost, the middle one counts: arms
         train many of the first, cheap epochs and few of the last.
         """
         n_arms = len(self.paid)
@@ -231,7 +231,7 @@ class Ledger:
 
 
 def _divided(left: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what is left divided by each cost: endless for a cost of 0."""
+    """Return the epochs left by each cost: endless for a cost of 0."""
     if left <= 0.0:
         return np.zeros(len(cost))
     epochs = np.full(len(cost), math.inf)

@@ -73,7 +73,7 @@ in the same time, set epochs_per_job to 15
         return (self._seconds - sum(self._startups)) / self._n_epochs
 
     def advice(self, epochs_per_job: int | None) -> str | None:
-        """Return what to set, unless jobs are about as long already."""
+        """Return the setting to change, unless jobs are about as long already."""
         wanted = self.wanted()
         now = self._n_epochs / len(self._startups) if self._startups else 1.0
         if wanted is None or wanted <= (epochs_per_job or now):

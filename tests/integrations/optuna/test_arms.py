@@ -84,7 +84,7 @@ def test_a_lost_checkpoint_falls_back_to_the_one_before(make_study, place, tmp_p
     lost = []
     objective.lost = lose
     study = make_study(budget=100, epochs_per_job=2, **place)
-    message = "goes on from epoch 2 instead of 4; .* there is no"
+    message = "resumes from epoch 2 instead of 4; .* there is no"
     with pytest.warns(RuntimeWarning, match=message):
         study.optimize(objective)
     assert lost

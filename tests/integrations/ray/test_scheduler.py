@@ -224,7 +224,7 @@ class TestCheckpoints:
         tune = fake_tune()
         tune.restores = False
         with pytest.raises(
-            CheckpointError, match="went on after epoch 1 and reports e"
+            CheckpointError, match="resumed after epoch 1 and reports e"
         ):
             tune.run()
 
