@@ -27,8 +27,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     Takes the place of ``ASHAScheduler``. Each trial is an arm: it trains for some
     epochs and is paused with its checkpoint, and a policy decides which one
-    continues, or whether another is opened, which the searcher proposes. ``fit`` returns when the
-    budget is spent.
+    continues, or whether another is opened, which the searcher proposes. ``fit``
+    returns when the budget is spent.
 
     An epoch is a report. Trials must save checkpoints: functions give one to each
     ``tune.report``, classes have ``save_checkpoint`` and ``load_checkpoint``.
