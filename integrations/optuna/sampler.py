@@ -79,6 +79,9 @@ class RisingSampler(BaseSampler):
     that asks for its arm (``risingsearch.integrations.optuna.arm``). ``optimize`` stops
     when the budget is spent, so leave ``n_trials`` out: it counts slices.
 
+    Some options of other searches are Optuna's own: workers and wall-clock time are
+    given to ``study.optimize(n_jobs=..., timeout=...)``, the direction to the study.
+
     Threads share a sampler. Processes that share a study have one each, made with the
     same budget, ``max_epochs`` and policy; all storages but SQLite serve several.
 

@@ -17,7 +17,7 @@ import pytest
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
-from risingsearch.storage.journal import read
+from risingsearch.storage.journal import Journal, create, read
 
 BASH = """#!/usr/bin/env bash
 # The state is a number in a file; every epoch brings it closer to the top.
@@ -344,6 +344,22 @@ def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
     assert found["budget"] == {"hours": 1e-9 + 1}
     assert main([*arguments[:3], "+1s"]) == 0
     assert " of 1.00028 hours" in capsys.readouterr().out
+
+
+def test_a_plan_says_what_the_starts_of_a_begun_sweep_took(folder, capsys):
+    assert main(["plan", "sweep.yaml", "--json"]) == 0
+    assert "share_of_time_starting" not in told(capsys)
+    journal = Path("runs", "sweep", "journal.jsonl")
+    journal.parent.mkdir(parents=True)
+    create(journal, {"settings": {}})
+    written = Journal(journal, read(journal))
+    for _ in range(5):
+        took = {"elapsed": 32.0, "startup": 30.0, "scores": [0.1, 0.2]}
+        written.append({"event": "result", **took})
+    assert main(["plan", "sweep.yaml", "--json"]) == 0
+    plan = told(capsys)
+    assert plan["share_of_time_starting"] == 0.9375
+    assert "30 s a start, 1 s an epoch" in plan["advice"]
 
 
 def test_another_budget_than_the_file_says(folder, capsys):

@@ -343,6 +343,7 @@ class TestContents:
         result = made_up(1, 4, lambda _: {"p": value})
         assert column(page_of(result).data["params"][0]) == [shown]
 
+
 class TestProjections:
     @pytest.mark.parametrize("direction", ["maximize", "minimize"])
     def test_they_are_those_of_the_last_choice(self, page_of, direction):
@@ -364,6 +365,7 @@ class TestProjections:
             assert level == sign * row["recent_average"]
             assert score == sign * (row["recent_average"] + row["expected_gain"])
 
+
 class TestFailures:
     def test_none(self, result, page_of):
         assert "None." in page_of(result).of("td")
@@ -383,6 +385,7 @@ class TestFailures:
         page = page_of(result)
         assert page.of("pre") == ["the score is nan"]
         assert page.data["told"]["score"].count(None) == 1
+
 
 class TestSmallSearches:
     def test_before_the_first_epoch(self, page_of):

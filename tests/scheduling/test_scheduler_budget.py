@@ -37,6 +37,7 @@ def test_epochs_are_reserved_at_once() -> None:
     assert scheduler.ask() is None
     assert scheduler.spent == 0
     assert not scheduler.done
+    assert scheduler.stop_reason is None
 
 
 @pytest.mark.parametrize("policy", ADAPTIVE)
@@ -78,14 +79,6 @@ def test_a_policy_that_stops_by_its_own_rule_leaves_budget(
     )
 
 
-def test_a_search_that_goes_on_has_no_reason_to_stop() -> None:
-    scheduler = Scheduler("round-robin", n_arms=2, budget=2)
-    assert scheduler.stop_reason is None
-    scheduler.ask()
-    scheduler.ask()
-    assert scheduler.stop_reason is None
-
-
 def test_fewer_scores_than_epochs_end_the_arm_and_return_the_rest() -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(scripted(calls), n_arms=2, budget=10, epochs_per_job=5)
@@ -107,15 +100,6 @@ def test_no_score_at_all_ends_an_arm_that_costs_nothing() -> None:
     scheduler.tell(job, [])
     assert (scheduler.spent, scheduler.status(0)) == (0, "finished")
     assert pulls(finish(scheduler)) == [1, 1, 1, 1]
-
-
-def test_a_single_score_needs_no_list() -> None:
-    scheduler = Scheduler("round-robin", n_arms=2, budget=4)
-    scores: list[Any] = [0.5, np.float32(0.25), 1]
-    for score in scores:
-        job = ask(scheduler)
-        scheduler.tell(job, score)
-    assert [row["score"] for row in scheduler.history] == [0.5, 0.25, 1.0]
 
 
 # --------------------------------------------------------------------- seconds and cost
