@@ -14,8 +14,7 @@ from risingsearch.errors import InvalidParameterError
 
 Note = Callable[[str], None]
 """Takes a sentence on a choice."""
-LEFT_OUT = ("apiVersion", "controller", "description", "early_terminate", "entity",
-            "kind", "name", "project")  # fmt: skip
+LEFT_OUT = "apiVersion controller description early_terminate entity kind name project"
 USED = {"command", "method", "metric", "parameters", "program", "run_cap"}
 METHODS = ("bayes", "grid", "random")
 KEYS = {
@@ -39,7 +38,6 @@ FORMS = {
 }
 """How a macro passes a parameter."""
 MACROS = {"${env}": "/usr/bin/env", "${interpreter}": "python"}
-EPOCHS = "epochs"
 
 
 def add_import(commands: Any) -> None:
@@ -47,19 +45,16 @@ def add_import(commands: Any) -> None:
     parser = add_command(
         commands, "import-sweep", _import, "turn a sweep file of W&B into one for run"
     )
-    parser.description += " What has no equal here, and what was chosen, is said."
-    parser.add_argument("wandb", type=Path, metavar="WANDB.yaml")
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="FILE", help="(default: standard output)"
+    parser.description += (
+        " Choices are noted on standard error; without -o it is printed."
     )
+    parser.add_argument("wandb", type=Path, metavar="WANDB.yaml")
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE")
     parser.add_argument(
         "--budget", type=count, metavar="N", help="epochs over all configurations"
     )
     parser.add_argument(
-        "--max-epochs",
-        type=count,
-        metavar="N",
-        help="epochs of a full training (default: the value of a parameter epochs)",
+        "--max-epochs", type=count, metavar="N", help="epochs of a full training"
     )
 
 
@@ -96,7 +91,7 @@ def imported(
 
     given = _checked("the file", given)
     for name in given:
-        if name in LEFT_OUT:
+        if name in LEFT_OUT.split():
             note(f"{name}: left out, it has no equal here")
         elif name not in USED:
             raise InvalidParameterError(f"{name} has no equal here: leave it out")
@@ -106,7 +101,7 @@ def imported(
     }
     fields = {}
     for name in parameters:
-        fields[name] = f"{name}_" if name in {*FIELDS} - {EPOCHS} else name
+        fields[name] = f"{name}_" if name in {*FIELDS} - {"epochs"} else name
         if name != fields[name]:
             note(f"parameters.{name}: called {name}_ here, where {name} is taken")
     command = _command(given, fields)
@@ -114,7 +109,7 @@ def imported(
         "command: a script that reads wandb.config has to read its arguments instead, "
         "or the variable RISINGSEARCH_PARAMS"
     )
-    max_epochs = _max_epochs(parameters.pop(EPOCHS, None), max_epochs, note)
+    max_epochs = _max_epochs(parameters.pop("epochs", None), max_epochs, note)
     if budget is None:
         msg = "give --budget N, the epochs over all configurations: W&B has no key"
         raise InvalidParameterError(msg)
