@@ -18,6 +18,7 @@ import pytest
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
 from risingsearch.storage.journal import Journal, create, read
+from risingsearch.storage.run_directory import saved_header
 
 BASH = """#!/usr/bin/env bash
 # The state is a number in a file; every epoch brings it closer to the top.
@@ -264,6 +265,18 @@ def test_killed_and_run_again(folder, capsys, workers, n_events):
         process.kill()
     assert main(["run", "sweep.yaml", "--run-dir", "killed"]) == 0
     assert exported("killed", capsys) == exported("whole", capsys)
+
+
+def test_without_a_seed_each_run_has_its_own_and_keeps_it(folder):
+    more = "error_score: -5.0\ncandidates: 20\n"
+    Path("sweep.yaml").write_text(BASH_SWEEP.replace("seed: 0\n", more))
+    for run_dir in ("one", "other", "one"):  # the last is the first once more
+        assert main(["run", "sweep.yaml", "--run-dir", run_dir]) == 0
+    assert main(["resume", "one", "--budget", "+2"]) == 0
+    one, other = (RisingSearch.saved_result(name) for name in ("one", "other"))
+    assert one.n_epochs == 26
+    assert one.candidates != other.candidates
+    assert saved_header(Path("one"))["settings"]["error_score"] == -5.0
 
 
 def test_killed_its_scripts_are_ended_by_the_next_run(folder, capsys):
