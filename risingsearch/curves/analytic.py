@@ -1,4 +1,4 @@
-"""Rested curves with a formula of their own: any number of pulls, no table."""
+"""Rested curves given by a formula: any number of pulls, no table."""
 
 from __future__ import annotations
 

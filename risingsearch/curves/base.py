@@ -16,7 +16,7 @@ arms look at ``n`` (a training run moves when it trains), *restless* ones at ``t
     Never compiled. What it is compared with is the environment's ``reference``:
     ``"best-arm"`` (the best single arm: optimal where means never fall), ``"greedy"``
     (the best next mean: optimal where they never rise), ``"allocation"`` (the best
-    numbers of pulls, whatever the curves), ``"dynamic"`` (the best mean of every
+    numbers of pulls, for any curves), ``"dynamic"`` (the best mean of every
     round), or ``"static"`` (a constant per round).
 
 Optional, with what stands in for them:
@@ -29,7 +29,7 @@ Optional, with what stands in for them:
     anything is pulled, and at every round it returned. To the policy an absent arm is
     one that has ended: not available, no pulls left.
 ``fresh(self)``
-    The environment with mutable arrays of its own, for concurrent runs (itself).
+    The environment with new mutable arrays, for concurrent runs (itself).
 
 A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
 is drawn comes from ``rng`` alone. What generators have in common is documented in
@@ -68,7 +68,7 @@ SHARED = {
     "noise": (
         "Noise, str or float",
         "A noise model, its kind, or the standard deviation of Gaussian noise, which\n"
-        "    multiplies the standard deviations that the arms have of their own.",
+        "    multiplies the standard deviations of the arms.",
     ),
 }
 """Type and meaning of the parameters that a generator need not document itself."""
@@ -109,7 +109,7 @@ class Environment(Protocol):
 
 
 def fresh(environment: Any) -> Any:
-    """Return the environment for a run of its own."""
+    """Return the environment for one run."""
     own = getattr(environment, "fresh", None)
     return environment if own is None else own()
 

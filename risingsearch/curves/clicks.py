@@ -86,7 +86,7 @@ def make_click_log(
     Good for trying the click environments without the licensed data they stand for. It
     is no recording: items are shown with equal probability at uniformly random times,
     and the click rate of each swings once or twice over the log, by a sine of random
-    phase, around a level of its own.
+    phase, around its level.
 
     Parameters
     ----------

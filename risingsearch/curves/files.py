@@ -74,7 +74,7 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     count; ``test``, scores of the same shape; ``names`` of the arms.
 
     An empty cell, or NaN, means that the arm had ended. Epochs are counted in their
-    order, whatever their numbers.
+    order, not by their numbers.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def _all_epochs(names: Sequence[str]) -> bool:
 def _order(epochs: NDArray[np.float64]) -> NDArray[np.int64]:
     order = np.argsort(epochs, kind="stable")
     if np.any(np.isnan(epochs)) or np.any(np.diff(epochs[order]) <= 0.0):
-        msg = "every epoch needs a number of its own"
+        msg = "every epoch needs its own number"
         raise InvalidParameterError(msg)
     return order
 

@@ -34,7 +34,7 @@ def checked_path(name: str, value: Any) -> Path:
 
 
 def checked_generator(seed: Any) -> np.random.Generator:
-    """Return a generator: itself, a seeded one, or for None one of its own."""
+    """Return a generator: itself, a seeded one, or for None an unseeded one."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(checked_seed(seed))

@@ -44,7 +44,7 @@ def make_noise(
         to the standard deviation ``sigma``.
     sigma : float, default 1.0
         Standard deviation of the Gaussian and the Student noise, in units of the
-        reward, at least 0. Where an environment has standard deviations of its own, per
+        reward, at least 0. Where an environment has its standard deviations, per
         arm or per round, it multiplies them.
     batch : int, default 1
         Trials per Bernoulli pull, at least 1; e.g. 100 for a mini-batch of 100 reviews.

@@ -135,7 +135,7 @@ default 1.0
         return len(self.arrivals)
 
     def fresh(self) -> DriftingMeans:
-        """Return the environment with a place of its own in the same tables."""
+        """Return the environment at the start of the same tables."""
         return self._replace(
             knot=np.zeros_like(self.knot), withheld=np.zeros_like(self.withheld)
         )
@@ -213,7 +213,7 @@ class Sinusoid(NamedTuple):
     ``make_environment("sinusoid")`` draws random instances.
 
     The sine is that of the last multiple of 512 rounds turned by the rest of the angle:
-    two products in place of a sine, and the same value whatever was asked before.
+    two products in place of a sine, and the same value in any order of asking.
 
     References
     ----------
@@ -290,7 +290,7 @@ class Sinusoid(NamedTuple):
         return "dynamic"
 
     def fresh(self) -> Sinusoid:
-        """Return the environment with an anchor of its own."""
+        """Return the environment with a new anchor."""
         return self._replace(block=np.full(1, -1, dtype=np.int64), anchor=np.zeros(2))
 
     def mean(self, arm: int, n: int, t: int) -> float:

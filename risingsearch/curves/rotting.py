@@ -109,7 +109,7 @@ def rotting_anv(
     highest_offset: float = 0.5,
     noise: Noise | str | float = SIGMA,
 ) -> CurveTable:
-    r"""Rotting arms of a known family, each above an unknown constant of its own.
+    r"""Rotting arms of a known family, each above its unknown constant.
 
     As ``rotting_av``, with :math:`c_i \sim U[0, 0.5]` added to every arm: it rots, but
     does not vanish.

@@ -56,8 +56,8 @@ Optional methods, with the defaults that the functions below give:
     The named parts of the arm's index, for people (empty): as of the rewards recorded;
     rounds in flight are not counted. Never compiled.
 ``projection(self, arm) -> float``
-    Where the arm is expected to end once it has given all its pulls, for whoever
-    proposes configurations (the best reward so far). Never compiled.
+    Where the arm is expected to end once it has given all its pulls, for a
+    proposer of configurations (the best reward so far). Never compiled.
 The source is written to be compiled as well as interpreted: so that both give the
 same bits, policies use ``math`` and products only, no powers, no ``np.sum``, no
 allocation; randomness comes from the generator passed in, through ``random`` and the
@@ -115,7 +115,7 @@ def leader(
     """Return the better of ``arm``, whose index is ``best``, and ``i``, with its index.
 
     Called for one arm after another, it finds the one to pull; the first counts
-    whatever its index, so that one is found even where indices are infinite or NaN.
+    with any index, so that one is found even where indices are infinite or NaN.
     """
     # This is ``better``, written out: a call for every arm costs a third of the time.
     if arm == WAIT or index > best or (index == best and pulls[i] < pulls[arm]):

@@ -350,7 +350,7 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     -------
     int
         At least as many as it takes to use the budget up, and no more than it has
-        rounds. Policies without a rule of their own get a quarter of the rounds, or a
+        rounds. Policies without such a rule get a quarter of the rounds, or a
         quarter of its 50ths of ``max_pulls`` where curves are longer than 50.
 
     Raises

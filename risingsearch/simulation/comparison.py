@@ -33,7 +33,7 @@ class Comparison:
     policies, environments : list of str
         Their names.
     horizons : list of int
-        Numbers of rounds; each is a run of its own, which the policies know.
+        Numbers of rounds; each is played separately, which the policies know.
     regret : ndarray of shape (n_environments, n_horizons, n_policies, n_runs)
         The regret at the end of every run.
     best_mean : ndarray of the same shape

@@ -199,7 +199,7 @@ def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verdict(found: RecordedSearch, within: float | None) -> str:
-    """Return in words which policy and budget would have been enough."""
+    """Return a sentence that says which policy and budget would have been enough."""
     digits = _score_digits(found.best, found.typical)
     scores, distance = found.score.mean(axis=-1), found.distance.mean(axis=-1)
     enough = found.enough(within)

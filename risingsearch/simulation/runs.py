@@ -132,7 +132,7 @@ def simulate(
     n_runs : int, default 1
         Independent runs, at least 1.
     seed : int, default 0
-        Seed of everything random, at least 0. Run ``k`` is the same whatever ``n_runs``
+        Seed of everything random, at least 0. Run ``k`` is the same for any ``n_runs``
         and ``jobs``; its arms are the same for every policy and, where the generator
         allows it, every horizon.
     checkpoints : int or sequence of int, optional

@@ -39,7 +39,7 @@ _FLAWS: dict[str, Any] = {
     "over": "ignore",
     "under": "ignore",
 }
-"""What numpy is to say of a calculation, whatever the caller has it say."""
+"""How numpy reports a flawed calculation while a policy is checked."""
 
 
 def check_policy(

@@ -76,7 +76,7 @@ def check_trainable(
         with _rule(arm, "saving a state leaves it as it is"):
             scores, saved = arm.scores_and_checkpoints(epochs)
             _require_same_scores(expected, scores, "when saved after every epoch")
-        with _rule(arm, "a state that was saved and loaded goes on as before"):
+        with _rule(arm, "a state that was saved and loaded continues as before"):
             for k, checkpoint in enumerate(saved, start=1):
                 scores = arm.scores(arm.load(checkpoint), epochs - k)
                 what = f"when saved after epoch {k} and loaded"

@@ -144,17 +144,10 @@ def test_an_arm_appears_and_the_best_of_the_others_vanishes():
             {"variance_range": (-0.1, 0.1)},
             "variance_range must start at 0 or above; got (-0.1, 0.1)",
         ),
-        (shifting.variance_drift, {"drift": -1.0}, "drift must be a finite number of"),
-        (shifting.gradual, {"start": 1}, "start must be a whole number of at least 2"),
         (
             shifting.gradual,
             {"start": 5, "end": 5},
             "end must be a whole number of at le",
-        ),
-        (
-            shifting.localised_jump,
-            {"every": 0},
-            "every must be a whole number of at lea",
         ),
         (
             shifting.localised_jump,
@@ -163,21 +156,10 @@ def test_an_arm_appears_and_the_best_of_the_others_vanishes():
         ),
         (
             shifting.periodic,
-            {"n_phases": 0},
-            "n_phases must be a whole number of at le",
-        ),
-        (
-            shifting.periodic,
             {"period": 3},
             "period must be a whole number of at least 4",
         ),
-        (shifting.blip, {"start": 1}, "start must be a whole number of at least 2"),
         (shifting.blip, {"length": 0}, "length must be a whole number of at least 1"),
-        (
-            shifting.add_remove,
-            {"added": 1},
-            "added must be a whole number of at least 2",
-        ),
         (
             shifting.add_remove,
             {"added": 5, "removed": 5},

@@ -165,33 +165,20 @@ class Strange(NamedTuple):
         ({"jobs": 0}, "jobs must be"),
         ({"checkpoints": [5, 5]}, "increasing rounds from 1 to the horizon 50"),
         ({"checkpoints": [51]}, "increasing rounds from 1 to the horizon 50"),
-        ({"checkpoints": [0.5]}, "increasing rounds"),
-        ({"checkpoints": []}, "increasing rounds"),
-        ({"checkpoints": [[1]]}, "increasing rounds"),
-        ({"checkpoints": "ab"}, "increasing rounds"),
-        ({"checkpoints": [[1], [2, 3]]}, "checkpoints must be numbers"),
-        ({"horizon": 50.0}, "horizon must be a whole number of at least 1; got 50.0"),
-        ({"n_runs": True}, "n_runs must be a whole number of at least 1; got True"),
-        ({"trace": "yes"}, "trace must be True or False; got 'yes'"),
-        ({"compiled": 0}, "compiled must be True or False; got 0"),
         ({"environment_params": {"noise": 0.1}}, "ready-made environment"),
         (
             {"policy": make_policy("random", 2, 50), "policy_params": {"a": 1}},
             "ready-made policy",
         ),
-        ({"policy_params": ["a"]}, r"policy_params must map names to values; got \['a"),
-        ({"policy_params": {"n_arms": 3}}, "multiple values for argument 'n_arms'"),
         (
             {"policy": CureUCB, "policy_params": {"sigmo": 3}},
             r"CureUCB must take \(n_arms, horizon, max_pulls\) and policy_params "
             r"{'sigmo': 3}: got an unexpected keyword argument 'sigmo'",
         ),
         ({"policy": None}, "policy must be a registered name, a function of .* None"),
-        ({"policy": lambda: None}, "must take .* too many positional arguments"),
         ({"environment": [[0.5]]}, r"environment must be a registered name, .*\[\[0.5"),
         ({"environment": LinearThenFlat}, "LinearThenFlat is a class"),
         ({"environment": lambda rng, horizon: 3}, "int is no environment: it has no"),
-        ({"environment": Strange(n_arms=0)}, "n_arms of Strange must be a whole"),
         ({"environment": Strange(pulls=[1])}, r"pulls must hold 2 numbers; .* \(1,\)"),
         (
             {"environment": Strange(best=1.0)},
@@ -242,8 +229,6 @@ class NoUpdate(Partial):
     [
         (NoUpdate(None, None), "NoUpdate is no policy: it has no method update"),
         (Partial(None, None), "a NumPy array available, of bool.*; its own is None"),
-        (Partial([True] * 2, [9, 9]), r"available.*; its own is \[True, True\]"),
-        (Partial(np.ones(2), np.ones(2)), "available.*; its own holds float64"),
         (
             Partial(np.ones(2, dtype=bool), np.full(2, 50.0)),
             "pulls_left, of integer, .*; its own holds float64",

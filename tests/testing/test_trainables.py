@@ -67,43 +67,9 @@ class Metrics(Good):
         return {"score": super().train(state), "loss": math.nan}
 
 
-class Network:
-    """A network with momentum and dropout: the state must hold all three."""
-
-    X = torch.linspace(-1.0, 1.0, 32).reshape(-1, 2)
-
-    def start(self, params, seed):
-        generator = torch.Generator().manual_seed(seed)
-        weights = torch.nn.Parameter(torch.randn(2, generator=generator))
-        optimizer = torch.optim.SGD([weights], lr=params["rate"], momentum=0.9)
-        return [weights, optimizer, generator]
-
-    def train(self, state):
-        weights, optimizer, generator = state
-        kept = torch.rand(self.X.shape, generator=generator) > 0.2
-        loss = ((self.X * kept) @ weights - 1.0).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return -loss.item()
-
-    def save(self, state, path):
-        weights, optimizer, generator = state
-        saved = [weights.data, optimizer.state_dict(), generator.get_state()]
-        torch.save(saved, path)
-
-    def load(self, path):
-        weights, optimizer_state, generator_state = torch.load(path)
-        state = self.start({"rate": 0.0}, 0)
-        state[0].data.copy_(weights)
-        state[1].load_state_dict(optimizer_state)
-        state[2].set_state(generator_state)
-        return state
-
-
 @pytest.mark.parametrize(
     "trainable",
-    [Good(), WithHooks(), EndsByItself(), TakesItsParameters(), Metrics(), Network()],
+    [Good(), WithHooks(), EndsByItself(), TakesItsParameters(), Metrics()],
     ids=lambda trainable: type(trainable).__name__,
 )
 def test_good_ones_pass(trainable):
@@ -308,7 +274,7 @@ WORK = "start and train work, and scores are finite numbers"
 SAME = "the same seed gives the same scores"
 SEED = "the seed decides, not the global random states"
 SAVE = "saving a state leaves it as it is"
-LOAD = "a state that was saved and loaded goes on as before"
+LOAD = "a state that was saved and loaded continues as before"
 TURN = "arms that train in turns leave each other alone"
 
 

@@ -25,7 +25,7 @@ class BudgetedExploration(NamedTuple):
     *k-armed* (Algorithm 2): each epoch sweeps over the arms still alive; after a sweep
     every arm whose sum is more than ``B`` below the best leaves. The last one alive is
     played to the end of the epoch. Where an epoch ends within a sweep the paper leaves
-    the remaining rounds open; here the sweep just goes on.
+    the remaining rounds open; here the sweep just continues.
 
     *One-armed* (Algorithm 1; two arms and ``known_reward``): arm 0 pays a known
     constant, arm 1 drifts; ``create`` returns a ``OneArmedExploration`` for it.

@@ -48,7 +48,7 @@ def checked_discount(discount: float) -> float:
 class DUCB(NamedTuple):
     r"""D-UCB: the usual confidence bound, from rewards that fade with their age.
 
-    For arms whose means drift, or change at times nobody knows. The evidence on an arm
+    For arms whose means drift, or change at unknown times. The evidence on an arm
     that is not pulled fades, its bound grows, and it is pulled again.
 
     A reward that came ``k`` rewards ago, whichever arms those were of, counts

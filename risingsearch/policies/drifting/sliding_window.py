@@ -68,7 +68,7 @@ def rounds_seen(policy: Windowed, t: int) -> int:
 class SWUCB(NamedTuple):
     r"""SW-UCB: the usual confidence bound, from the last ``window`` rewards alone.
 
-    For arms whose means change abruptly, at times nobody knows. An arm that is not
+    For arms whose means change abruptly, at unknown times. An arm that is not
     pulled for a whole window has nothing left to count, and is pulled again.
 
     With :math:`n` pulls of the arm among the last :math:`\tau` = ``window`` rewards,

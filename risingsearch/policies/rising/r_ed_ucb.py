@@ -113,15 +113,7 @@ class REdUCB(NamedTuple):
             alpha=0.0
             if alpha is None
             else checked_float("alpha", alpha, 0.0, open_low=True),
-            P=prefix_sums(n_arms, horizon, max_pulls),
-            Q=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            lag=np.zeros(n_arms),
-            window=np.ones(n_arms),
-            spread=np.ones(n_arms),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
+            **window_arrays(n_arms, horizon, max_pulls),
         )
 
     def select(self, t: int, rng: np.random.Generator) -> int:
@@ -146,6 +138,23 @@ class REdUCB(NamedTuple):
         t = int(self.pulls.sum()) + 1
         recent, gain, bonus = r_ed_index(self, arm, float(t), r_ed_noise(self, t))
         return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
+
+
+def window_arrays(
+    n_arms: int, horizon: int, max_pulls: int | None
+) -> dict[str, Floats]:
+    """Return the arrays from ``P`` on, before the first reward."""
+    return {
+        "P": prefix_sums(n_arms, horizon, max_pulls),
+        "Q": prefix_sums(n_arms, horizon, max_pulls),
+        "average": np.zeros(n_arms),
+        "slope": np.zeros(n_arms),
+        "lag": np.zeros(n_arms),
+        "window": np.ones(n_arms),
+        "spread": np.ones(n_arms),
+        "last_two": np.zeros((n_arms, 2)),
+        "residual": np.zeros(2),
+    }
 
 
 def r_ed_noise(policy: REdUCB, t: int) -> float:
@@ -187,9 +196,9 @@ def r_ed_index(
 class RUCBE(NamedTuple):
     r"""R-UCBE: which arm will be the best at the horizon, as R-ed-UCB projects it.
 
-    Good for finding one arm that is best at the end of a fixed budget, whatever is
-    paid on the way. It is R-ed-UCB with the round ``t`` set to the horizon ``T`` and a
-    constant level of exploration ``A``:
+    Good for finding one arm that is best at the end of a fixed budget; what is paid on
+    the way does not count. It is R-ed-UCB with the round ``t`` set to the horizon ``T``
+    and a constant level of exploration ``A``:
 
     .. math:: \frac{1}{h}\Big(a + T\,\frac{a - b}{h} - \frac{c - d}{h}\Big)
               + \sigma\,(T - N + h - 1)\sqrt{\frac{A}{h^3}}
@@ -197,7 +206,7 @@ class RUCBE(NamedTuple):
     Every arm is pulled first until its window :math:`\lfloor \epsilon N \rfloor` holds
     a reward, round-robin. At the end the paper recommends the arm of the highest first
     term, which ``explain`` gives as ``final_reward``. The best ``A`` depends on gaps
-    between the arms that nobody knows: the authors' experiments take it from an oracle,
+    between the arms that are unknown: the authors' experiments take it from an oracle,
     between 0.04 and 873. The default is R-ed-UCB's level at its default, 10 ln 1000.
 
     References
@@ -264,15 +273,7 @@ class RUCBE(NamedTuple):
             sigma=checked_sigma(sigma),
             exploration=checked_float("exploration", exploration, 0.0, open_low=False),
             initial_pulls=math.ceil(1.0 / eps),
-            P=prefix_sums(n_arms, horizon, max_pulls),
-            Q=prefix_sums(n_arms, horizon, max_pulls),
-            average=np.zeros(n_arms),
-            slope=np.zeros(n_arms),
-            lag=np.zeros(n_arms),
-            window=np.ones(n_arms),
-            spread=np.ones(n_arms),
-            last_two=np.zeros((n_arms, 2)),
-            residual=np.zeros(2),
+            **window_arrays(n_arms, horizon, max_pulls),
         )
 
     @staticmethod

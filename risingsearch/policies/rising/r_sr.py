@@ -110,7 +110,7 @@ class RSR(NamedTuple):
             )
             if arm != WAIT or busy:
                 return arm
-            # The phase's last result will not come: its best goes on in any case.
+            # The phase's last result will not come: its best stays in any case.
             arm = best_in_race(
                 self.available, self.pulls_left, self.alive, self.value, self.pulls
             )

@@ -17,7 +17,7 @@ from risingsearch.policies.shared.rewards import coin_flip, unit_reward
 class ThompsonBeta(NamedTuple):
     r"""Thompson sampling with Beta posteriors, for rewards in [0, 1].
 
-    For arms that do not change and whose noise nobody knows; nothing to tune.
+    For arms that do not change and whose noise is unknown; nothing to tune.
 
     With :math:`S` successes and :math:`F` failures of the arm it draws
     :math:`\theta \sim \mathrm{Beta}(S + 1, F + 1)`, the posterior of a uniform prior,

@@ -66,7 +66,7 @@ class ASHA(NamedTuple):
         Parameters
         ----------
         eta : int, default 3
-            One arm in ``eta`` goes on, at least 2.
+            One arm in ``eta`` is kept, at least 2.
         min_pulls : int, default 1
             Pulls before an arm is first judged, ``r``, at least 1.
         """

@@ -17,7 +17,7 @@ from risingsearch.policies.tuning.successive_halving import keep_best
 class Hyperband(NamedTuple):
     """Successive halving from several starting points, one bracket after the other.
 
-    Good for tuning when nobody knows how early scores can be trusted, with a budget of
+    Good for tuning when it is unknown how early scores can be trusted, with a budget of
     several full trainings.
 
     For ``s = s_max, ..., 0`` a bracket starts ``ceil((s_max + 1) eta^s / (s + 1))``
@@ -64,7 +64,7 @@ class Hyperband(NamedTuple):
         Parameters
         ----------
         eta : int, default 3
-            One arm in ``eta`` goes on, at least 2.
+            One arm in ``eta`` is kept, at least 2.
         """
         limit = horizon if max_pulls is None else max_pulls
         brackets = cls.brackets(limit, checked_int("eta", eta, 2))

@@ -70,7 +70,7 @@ class SuccessiveHalving(NamedTuple):
         Parameters
         ----------
         eta : int, default 2
-            One arm in ``eta`` goes on, at least 2.
+            One arm in ``eta`` is kept, at least 2.
         """
         limit = horizon if max_pulls is None else max_pulls
         sizes = rung_sizes(n_arms, checked_int("eta", eta, 2))
@@ -107,7 +107,7 @@ class SuccessiveHalving(NamedTuple):
         )
         if arm != WAIT or busy:
             return arm
-        # The last result of the rung will not come: its best goes on in any case.
+        # The last result of the rung will not come: its best is kept in any case.
         return best_in_race(
             self.available, self.pulls_left, self.member, self.score, self.pulls
         )

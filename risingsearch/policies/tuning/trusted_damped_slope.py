@@ -59,9 +59,9 @@ class TrustedDampedSlope(NamedTuple):
     some of the share, so do the others, the best first.
 
     *Controls.* Up to ``control_share`` of the budget trains arms to their last pull,
-    whatever they score: one at a time, the first to be opened of those that had nothing
-    but their look. They alone can show what blooms late. A budget of less than ten full
-    trainings has none.
+    regardless of their scores: one at a time, the first to be opened of those that had
+    nothing but their look. They alone can show what blooms late. A budget of less than
+    ten full trainings has none.
 
     *Damped slope.* Otherwise the arm is trained that will end highest if its recent
     slope flattens as in ``tuning/slopes.py``, a quarter of its pulls at a time.
@@ -111,7 +111,7 @@ class TrustedDampedSlope(NamedTuple):
     slope: Floats  # (n_arms,), s, per pull
     look: Ints  # (n_arms,), pulls of the arm's look; 0 before it is opened
     promoted: Bools  # (n_arms,), the look was doubled
-    control: Bools  # (n_arms,), trains to its last pull whatever it scores
+    control: Bools  # (n_arms,), trains to its last pull in any case
     rung_average: Floats  # (n_rungs * n_arms,), m on each rung; NaN before it
     rung_rank: Ints  # (n_rungs * n_arms,), arms below it there, less those above
     rung_pulls: Ints  # (n_rungs,), spent from each rung to the next
@@ -273,7 +273,7 @@ class TrustedDampedSlope(NamedTuple):
 
         ``step_correlation`` is the trust ``c``, and ``compared_arms`` how many pairs of
         one arm's rungs it was learnt from. ``control`` is 1 for an arm that trains
-        whatever it scores, and else 0.
+        regardless of its scores, and else 0.
         """
         t = int(self.pulls.sum()) + 1
         left = epochs_left(self.pulls_left, self.horizon, arm, t)
@@ -395,15 +395,10 @@ def control_arm(policy: TrustedDampedSlope, t: int) -> int:
             if policy.pulls_left[i] > 0:
                 return i if policy.available[i] else WAIT
             n_controls += 1
-        elif arm == WAIT and was_left_behind(policy, i):
-            arm = i
+        elif arm == WAIT and policy.available[i]:
+            n = policy.pulls[i]
+            arm = i if 0 < n == policy.look[i] else WAIT  # nothing since its look
     return arm if arm != WAIT and becomes_control(policy, arm, n_controls, t) else WAIT
-
-
-def was_left_behind(policy: TrustedDampedSlope, arm: int) -> bool:
-    """Return whether an available arm has had its look, and nothing since."""
-    n = policy.pulls[arm]
-    return bool(policy.available[arm] and 0 < n == policy.look[arm])
 
 
 def becomes_control(
