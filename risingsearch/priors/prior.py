@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,16 +26,6 @@ class Prior:
     skip_unusable : bool, default False
         Whether to skip, with a warning, those that cannot be read or from which nothing
         can be learnt here; by default they are an error.
-
-    Examples
-    --------
-    >>> prior = Prior(["no such file.csv"], skip_unusable=True)
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     read_prior(prior, [{"rate": 0.1}])
-    ...     str(caught[0].message)[:49]
-    []
-    'an earlier search is skipped: there is no earlier'
     """
 
     searches: Sequence[Any]
@@ -43,9 +33,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         checked_flag("skip_unusable", self.skip_unusable)
-        if isinstance(self.searches, (str, Mapping)) or not isinstance(
-            self.searches, Iterable
-        ):
+        if not isinstance(self.searches, (list, tuple)):
             msg = (
                 "searches must be a list of earlier searches; got "
                 f"{shown(self.searches)}"
@@ -94,13 +82,11 @@ def prior_as_data(prior: Any) -> Prior:
 def _as_prior(prior: Any) -> Prior:
     if prior is None:
         return Prior([])
-    sources = list(prior) if isinstance(prior, (list, tuple)) else [prior]
-    lists = [one if isinstance(one, (list, tuple)) else [one] for one in sources]
-    given = (
-        prior
-        if isinstance(prior, Prior)
-        else Prior([one for several in lists for one in several])
-    )
+    given = prior
+    if not isinstance(prior, Prior):
+        sources = prior if isinstance(prior, (list, tuple)) else [prior]
+        lists = [one if isinstance(one, (list, tuple)) else [one] for one in sources]
+        given = Prior([one for several in lists for one in several])
     if not given.searches and not given.skip_unusable:
         msg = (
             "prior is an empty list: leave it out, or give at least one earlier search"

@@ -59,29 +59,16 @@ class Source:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The searches in the run directories of a folder, of which any may be unusable.
-
-    Parameters
-    ----------
-    path : str
-        The folder.
-    searches : list of EarlierSearch
-        The usable ones.
-    skipped : list of str, optional
-        Why others cannot be used, each with its name.
-    """
+    """The searches in the run directories of a folder, and why others are skipped."""
 
     path: str
     searches: list[EarlierSearch]
     skipped: list[str] = field(default_factory=list)
 
     def announced(self) -> RunFolder:
-        """Return the folder without skipped searches, after a warning about them.
+        """Return the folder after a warning about the skipped searches.
 
-        Raises
-        ------
-        PriorError
-            If no search is left.
+        If no search is left, that is a PriorError.
         """
         if not self.skipped:
             return self
