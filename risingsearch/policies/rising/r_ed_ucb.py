@@ -7,7 +7,7 @@ costs the same for any window.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,9 +140,7 @@ class REdUCB(NamedTuple):
         return {"recent_average": recent, "expected_gain": gain, "bonus": bonus}
 
 
-def window_arrays(
-    n_arms: int, horizon: int, max_pulls: int | None
-) -> dict[str, Floats]:
+def window_arrays(n_arms: int, horizon: int, max_pulls: int | None) -> dict[str, Any]:
     """Return the arrays from ``P`` on, before the first reward."""
     return {
         "P": prefix_sums(n_arms, horizon, max_pulls),

@@ -122,7 +122,7 @@ class DCTOUCB(NamedTuple):
     r"""D-CTO-UCB: explore, fit a known curve plus a constant once, then be optimistic.
 
     For curves that are one of a few known models :math:`m(\cdot; \theta)` each
-    (``models``), plus a constant of their own that is not known. Every arm is pulled
+    (``models``), plus an unknown constant. Every arm is pulled
     :math:`m` times, round-robin. Then its model is fixed, by the difference between the
     two halves of its rewards, where the constant cancels out:
 
@@ -262,8 +262,8 @@ class DCTOSimUCB(NamedTuple):
     r"""D-CTO-SIM-UCB: fit a known curve plus a constant, and be optimistic.
 
     As ``d-cto-ucb``, for curves that are one of a few known models
-    :math:`m(\cdot; \theta)` each (``models``), plus a constant of their own that is not
-    known; but without its long exploration: the model of an arm is fitted anew after
+    :math:`m(\cdot; \theta)` each (``models``), plus an unknown
+    constant; but without its long exploration: the model of an arm is fitted anew after
     every pull. With :math:`P_n` the sum of the arm's first :math:`n` of :math:`N`
     rewards and :math:`M_n(\theta)` the same of a model,
 
