@@ -134,7 +134,9 @@ class Loop:
             progress.show()
             report = None
             if job is not None:
-                report = self._failed_by_deaths(job) or self._submit(job)
+                report = self._failed_by_deaths(job)
+                if report is None:
+                    self._submit(job)
             elif not self._futures:
                 break
             elif (done := self._next_done(progress)) is not None:
