@@ -12,13 +12,6 @@ def test_every_family_counts_alike():
     assert statistics.balanced(np.array([1.0, 0.0, 0.0, 0.0]), FAMILIES) == 0.5
 
 
-def test_what_is_missing_is_left_out():
-    values = np.array([[1.0, math.nan], [0.0, 0.2], [0.6, 0.4], [math.nan, 0.6]])
-    found = statistics.balanced(values, FAMILIES)
-    assert found == pytest.approx([0.65, 0.4])
-    assert math.isnan(statistics.mean_known(np.full(3, math.nan), axis=0))
-
-
 def test_intervals_are_over_the_orders():
     regret = np.zeros((4, 2, 3))
     regret[...] = [0.1, 0.2, 0.3]
@@ -45,16 +38,6 @@ def test_pairs_are_compared_task_by_task():
     assert found.p_value == pytest.approx(2 / 2**12)
     same = statistics.paired(first, first, families)
     assert (same.won, same.p_value) == (0.0, 1.0)
-
-
-def test_ranks_share_ties_and_leave_out_cells_without_all():
-    regret = np.array([[0.1, 0.5], [0.1, math.nan], [0.9, 0.5]])[:, :, None, None]
-    assert statistics.cell_ranks(regret).tolist() == [1.5, 1.5, 3.0]
-
-
-def test_ranks_over_tasks_are_by_the_mean_over_budgets():
-    regret = np.array([[[0.1, 0.4]], [[0.3, 0.1]]])[:, :, :, None]
-    assert statistics.task_ranks(regret).tolist() == [2.0, 1.0]
 
 
 def test_the_critical_difference_is_that_of_the_literature():

@@ -3,7 +3,6 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from benchmarks.peers import audit
@@ -44,26 +43,9 @@ def test_every_epoch_and_every_score_is_an_event(log):
     assert audit.n_epochs(log) == 2
 
 
-def test_fit_starts_afresh(log):
-    model = classifier(log, epochs=2)
-    first = model.fit(X, Y).predict(X)
-    assert np.array_equal(model.fit(X, Y).predict(X), first)
-    assert [event.epoch for event in audit.read(log)] == [1, 2, 1, 2]
-
-
-def test_clones_write_to_the_same_log(log):
-    clone(classifier(log)).partial_fit(X, Y)
-    assert audit.n_epochs(log) == 1
-
-
 def test_processes_are_counted_together(log):
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         list(pool.map(train_some, [log] * 4, [10] * 4))
     events = audit.read(log)
     assert len(events) == 80
     assert audit.n_epochs(log) == 40
-
-
-def test_nothing_trained_is_no_epochs(log):
-    assert audit.read(log) == []
-    assert audit.n_epochs(log) == 0

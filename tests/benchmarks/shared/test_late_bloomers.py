@@ -27,32 +27,7 @@ def test_rate_rises_and_then_falls_to_zero():
     assert rates == pytest.approx([0.005, 0.01, 0.005, 0.0, 0.0])
 
 
-def test_without_warm_up_the_rate_falls_from_the_start():
-    network = WarmedNetwork("shallow", 0.01, 0, 4, 0)
-    assert rate(trained(network, 1)) == pytest.approx(0.0075)
-
-
 def test_copy_goes_on_as_the_original_would():
     network = trained(WarmedNetwork("deep", 0.01, 1, 4, 3), 2)
     other = trained(copy.deepcopy(network), 1)
     assert np.array_equal(other.predict(X), trained(network, 1).predict(X))
-
-
-def test_seed_decides_everything():
-    def predictions(seed):
-        return trained(WarmedNetwork("shallow", 0.01, 1, 4, seed), 1).predict(X)
-
-    assert np.array_equal(predictions(0), predictions(0))
-    assert not np.array_equal(predictions(0), predictions(1))
-
-
-def test_it_learns():
-    network = trained(WarmedNetwork("shallow", 0.03, 1, 5, 0), 5)
-    assert np.mean(network.predict(X) == Y) > 0.9
-
-
-def test_classes_may_be_any_labels():
-    names = np.array(list("abcdefghij"))
-    network = WarmedNetwork("shallow", 0.01, 1, 4, 0)
-    network.partial_fit(X, names[Y], names)
-    assert set(network.predict(X)) <= set(names)

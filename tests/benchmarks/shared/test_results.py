@@ -19,21 +19,9 @@ def test_means_and_ranks_begin_with_the_lowest(comparison):
     assert results.average_ranks(comparison, 10) == {"a": 1.25, "b": 1.75}
 
 
-def test_a_single_run_has_no_interval():
-    assert results.with_interval(np.array([5.2])) == "5"
-
-
 def test_table_of_references_tells_the_difference(comparison):
     text = results.reference_table(comparison, {10: {"a": 2}, 20: {"a": 10.0}})
     small, large = text.splitlines()[2:]
     assert "+0.5" in small
     assert "%" not in small
     assert "-10.0%" in large
-
-
-def test_rows_name_part_and_policy(comparison):
-    rows = results.rows("main", comparison, noise=0.01)
-    assert len(rows) == 4
-    assert rows[-1]["policy"] == "b"
-    assert (rows[0]["part"], rows[0]["noise"]) == ("main", 0.01)
-    assert rows[-1]["mean_regret"] == 6.75

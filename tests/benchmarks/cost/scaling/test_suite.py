@@ -45,15 +45,6 @@ def test_a_controller_that_costs_something_makes_its_workers_wait():
     assert run.utilisation_at_work == pytest.approx(run.share(run.training))
 
 
-def test_requests_queue_behind_each_other():
-    run = search(
-        "asha", 100, 100, 100, 0, charge=a_millisecond, failure_rate=0.0, spread=0.0
-    )
-    first_asks = 1e-3 * sum(range(1, 101))
-    assert run.waiting >= first_asks
-    assert run.seconds == pytest.approx(1.1)
-
-
 def test_failures_are_charged_and_their_arms_tried_again():
     scheduler = Scheduler("asha", 6, 120, max_epochs=81, max_failures=3, seed=0)
     curves = Curves.draw(6, 0)
@@ -65,20 +56,6 @@ def test_failures_are_charged_and_their_arms_tried_again():
     assert sum(arm.failures for arm in arms) == run.n_failures
     assert sum(arm.epochs for arm in arms) < 120
     assert any(arm.failures and arm.status != "failed" for arm in arms)
-
-
-def test_the_same_seed_gives_the_same_run():
-    def once():
-        return search("auto", 20, 100, 5, seed=3, charge=a_millisecond)
-
-    assert once() == once()
-
-
-def test_all_time_of_the_workers_is_accounted_for():
-    run = search("auto", 20, 200, 10, seed=1, charge=a_millisecond)
-    assert run.without_work > 0  # the last epochs belong to few arms
-    parts = (run.training, run.waiting, run.down, run.without_work)
-    assert sum(run.share(part) for part in parts) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("policy", ["auto", "asha"])
@@ -103,12 +80,6 @@ def test_slow_starts_take_time_that_longer_jobs_save():
         assert run.spent <= 620.0  # the last job may start in vain
     assert short.n_epochs == short.n_jobs
     assert long.n_epochs > 4 * short.n_epochs
-
-
-def test_a_search_that_is_cut_off_says_so():
-    run = search("auto", 20, 200, 4, seed=0, charge=a_millisecond, most_seconds=0.0)
-    assert not run.finished
-    assert run.n_jobs == 1
 
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):

@@ -5,7 +5,6 @@ import csv
 import pytest
 
 from benchmarks.cost.soak import promises, suite
-from benchmarks.cost.soak.fleeting import Fleeting, Injected, candidates
 
 SEARCHES = [(workers, kept) for workers in suite.WORKERS for kept in suite.KEPT]
 
@@ -61,31 +60,6 @@ def test_a_search_that_keeps_its_promises_passes():
 def test_what_grows_breaks_a_promise(name, of, promise):
     [found] = broken(searches(**{name: of}))
     assert found.startswith(promise)
-
-
-@pytest.mark.parametrize("name", ["digest", "ended"])
-def test_another_end_after_a_kill_breaks_a_promise(name):
-    found = searches()
-    found["in process", "run_dir"][-1][name] = "another"
-    assert len(broken(found)) == 1
-
-
-def test_epochs_fail_alike_wherever_they_are_trained():
-    def fates(seed):
-        state = Fleeting().start({"top": 0.5, "rate": 0.1}, seed)
-        for _ in range(500):
-            try:
-                yield repr(Fleeting().train(state))
-            except (Injected, StopIteration) as error:
-                yield type(error).__name__
-
-    def all_fates():
-        return [list(fates(seed)) for seed in range(5)]
-
-    assert all_fates() == all_fates()
-    seen = {fate for found in all_fates() for fate in found}
-    assert {"nan", "Injected", "StopIteration"} < seen
-    assert candidates(5, seed=1) == candidates(5, seed=1) != candidates(5, seed=2)
 
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):

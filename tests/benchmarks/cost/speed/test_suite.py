@@ -1,26 +1,18 @@
 import csv
 import shutil
-import subprocess
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from benchmarks.cost.speed import processes, rivals, suite, transcription
+from benchmarks.cost.speed import processes, suite, transcription
 from benchmarks.cost.speed.processes import CACHED, GROWTH, MACHINE, THREADS, Measured
 from benchmarks.cost.speed.stepping import (
     HORIZON,
-    N_ARMS,
     AbsentToolError,
-    Contestant,
     Run,
-    in_python,
     own,
-    own_policy,
-    race,
 )
-from benchmarks.cost.speed.suite import INTERPRETED, MABWISER, OURS, SMPYBANDITS, C
-from risingsearch.policies import list_policies, policy_info
+from benchmarks.cost.speed.suite import MABWISER, OURS, SMPYBANDITS, C
+from risingsearch.policies import policy_info
 
 OTHERS = [
     Measured(CACHED, 1.0, "s"),
@@ -65,95 +57,6 @@ def test_bars_are_computed_from_what_was_measured(times):
     assert memory["verdict"] == "not measured"
 
 
-def test_bars_of_absent_tools_are_not_measured(times):
-    ours = {key: found for key, found in times.items() if key[1] == OURS}
-    each, together, c, *_ = suite.bars(ours, OTHERS)
-    assert {row["verdict"] for row in (each, together, c)} == {"not measured"}
-
-
-@pytest.mark.parametrize(
-    ("ours", "machine", "verdict"),
-    [
-        (1.7, 1.0, "holds"),
-        (1.6, 1.9, "does not hold"),
-        (1.0, 1.1, "not measured"),
-    ],
-)
-def test_threads_are_judged_on_an_idle_machine(times, ours, machine, verdict):
-    others = [
-        Measured(CACHED, 1.0, "s"),
-        Measured(THREADS, ours, "times"),
-        Measured(MACHINE, machine, "times"),
-        Measured(GROWTH, 0.1, "kB"),
-    ]
-    row = suite.bars(times, others)[4]
-    assert row["verdict"] == verdict
-    if verdict == "not measured":
-        assert row["measured"] == "machine not idle: SHA-256 1.10 times"
-
-
-def test_summary_says_why_a_tool_is_absent(times):
-    text = suite.notes(times, {C: "no compiler found"}, "a machine")
-    assert "- C: not measured, no compiler found." in text
-    assert "3 of 3 runs" in text
-
-
-def test_race_warms_up_and_takes_turns():
-    played = []
-
-    def contestant(tool):
-        def play(seed):
-            played.append((tool, seed))
-            return Run(float(len(played)), 0.0, [])
-
-        return Contestant("p", tool, play)
-
-    times = race([contestant("a"), contestant("b")], rounds=2, seed=5)
-    assert played == [(tool, seed) for seed in (5, 5, 6) for tool in "ab"]
-    assert [run.nanoseconds for run in times["p", "a"]] == [3, 5]
-
-
-def test_a_library_plays_the_same_game():
-    info = policy_info("round-robin")
-    expected = own(info, INTERPRETED, 50, compiled=False).play(3)
-    policy, rng, t = own_policy(info), np.random.default_rng(0), iter(range(1, 51))
-    library = SimpleNamespace(
-        choose=lambda: policy.select(next(t), rng),
-        take=lambda arm, reward: policy.update(1, arm, reward, rng),
-    )
-    found = in_python(library.choose, library.take, 50, seed=3)
-    assert found.pulls == expected.pulls == [10] * N_ARMS
-    assert found.total == pytest.approx(expected.total, rel=1e-12)
-
-
-def test_rivals_are_built_for_registered_policies():
-    names = {info.name for info in list_policies()}
-    assert names >= set(rivals.SMPYBANDITS) | set(rivals.MABWISER)
-
-    class Anything:
-        def __getattr__(self, name):
-            return lambda *args, **kwargs: (name, args, kwargs)
-
-    for table in (rivals.SMPYBANDITS, rivals.MABWISER):
-        for name, build in table.items():
-            assert build(Anything(), own_policy(policy_info(name)))
-    name, _, parameters = rivals.SMPYBANDITS["sw-ucb"](
-        Anything(), own_policy(policy_info("sw-ucb"))
-    )
-    assert name == "SWUCB"
-    assert parameters["tau"] == len(own_policy(policy_info("sw-ucb")).window_arms)
-
-
-def test_a_library_that_is_not_installed_is_absent(monkeypatch):
-    def missing(module):
-        raise ModuleNotFoundError(f"No module named {module!r}")
-
-    monkeypatch.setattr(rivals, "import_module", missing)
-    message = r"No module named 'mabwiser.mab' \(pip install mabwiser\)"
-    with pytest.raises(AbsentToolError, match=message):
-        list(rivals.mabwiser(MABWISER, {}, 10))
-
-
 def test_c_plays_the_same_run_or_says_why_not():
     info = policy_info("cure-ucb")
     if not any(map(shutil.which, transcription.COMPILERS)):
@@ -165,31 +68,6 @@ def test_c_plays_the_same_run_or_says_why_not():
     assert theirs.total == ours.total
     assert theirs.pulls == ours.pulls
     assert sum(theirs.pulls) == HORIZON
-
-
-def test_without_a_compiler_there_is_no_c(monkeypatch):
-    monkeypatch.setattr(transcription.shutil, "which", lambda name: None)
-    with pytest.raises(AbsentToolError, match="no compiler found, looked for cc, gcc"):
-        transcription.contestant(C)
-
-
-def test_a_compiler_that_fails_is_quoted(monkeypatch):
-    def fails(command, **_):
-        return subprocess.CompletedProcess(command, 1, "", "warning\nld: no such file")
-
-    monkeypatch.setattr(transcription.shutil, "which", lambda name: name)
-    monkeypatch.setattr(transcription.subprocess, "run", fails)
-    with pytest.raises(AbsentToolError, match="cc failed: ld: no such file"):
-        transcription.contestant(C)
-
-
-def test_growth_is_memory_per_further_run(monkeypatch):
-    peaks = {processes.FEW_RUNS: 100.0, 6000: 104.0}
-    monkeypatch.setattr(processes, "one_process", peaks.get)
-    assert processes.memory(6000)[-1].value == 1024 * 4 / 4000
-    monkeypatch.setattr(processes, "one_process", lambda n_runs: None)
-    assert processes.memory(5000)[-1].value is None
-    assert processes.row(processes.memory(5000)[-1])["value"] == "not known"
 
 
 def test_suite_leaves_results_a_figure_and_a_summary(times, monkeypatch, tmp_path):

@@ -1,6 +1,5 @@
 import csv
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -64,14 +63,3 @@ def test_late_bloomer_is_better_from_16000_rounds_on():
     claim = two_arm.switch()
     assert claim.holds
     assert claim.ours == "from 16,000 on"
-
-
-def test_play_without_noise_is_that_of_the_paper(monkeypatch):
-    monkeypatch.setattr(
-        synthetic, "compare", partial(synthetic.compare, compiled=False)
-    )
-    study = synthetic.Study("two-arm", two_arm.ET_SWGTS, TINY)
-    exact = study.play(
-        policies.exact_policies(), (5_000, 10_000), noise=0.0, instances=1
-    )
-    np.testing.assert_allclose(exact.regret[0, :, :, 0], [[0.8, 0.8], [0.8, 701]], 0.01)

@@ -1,5 +1,4 @@
 import csv
-import sys
 from functools import partial
 from types import SimpleNamespace
 
@@ -15,71 +14,14 @@ from benchmarks.papers.raven import (
     trials,
 )
 from benchmarks.papers.raven.logistics import TABLE_4
-from benchmarks.papers.raven.reduction import AS_SCRIPT, AS_TEXT, UNTUNED, Bernoulli
-from benchmarks.papers.raven.sensitivity import LONG, PAIRS, SHORT, VARIANCE, label
-from benchmarks.papers.raven.study import PAPER, SCALES, Scale
-from benchmarks.papers.raven.trials import DYNAMIC, MEASURES, REWARD, STATIC, SUBOPTIMAL
+from benchmarks.papers.raven.sensitivity import PAIRS, label
+from benchmarks.papers.raven.study import SCALES, Scale
+from benchmarks.papers.raven.trials import DYNAMIC, REWARD, STATIC, SUBOPTIMAL
 from risingsearch.curves import make_environment
-from risingsearch.errors import MissingDependencyError
-from risingsearch.policies import make_policy
 from risingsearch.simulation import Comparison, simulate
 
 
 class TestReduction:
-    def test_shares_have_mean_and_spread_of_a_ratio(self):
-        rng = np.random.default_rng(0)
-        ucb1 = rng.normal(100, 10, 20_000)
-        raven = 0.2 * ucb1 + rng.normal(0, 1, 20_000)
-        found = reduction.shares(raven, ucb1)
-        assert found.mean() == pytest.approx(1 - raven.mean() / ucb1.mean())
-        assert found.std() == pytest.approx(1 / 100, rel=0.02)
-
-    def test_only_the_text_tunes_eps(self, monkeypatch):
-        tuned = {"alpha0": 0.2, "beta0": 3.0, "eps": 0.4}
-        monkeypatch.setattr(reduction, "tune", lambda tried, trials, seed: tuned)
-        runs = Bernoulli(100, 5, 0, 1)
-        script, text, untuned = (
-            reduction.chosen(tuning, runs) for tuning in (AS_SCRIPT, AS_TEXT, UNTUNED)
-        )
-        assert script == tuned | {"eps": 1e-6, "variance": "alg1"}
-        assert text == tuned | {"variance": "eq5"}
-        assert (untuned["alpha0"], untuned["beta0"]) == (0.5, 1.0)
-
-    def test_search_is_seeded_and_within_the_papers_ranges(self, monkeypatch):
-        asked = {}
-
-        class Trial:
-            def suggest_float(self, name, low, high, log=False):
-                asked[name] = (low, high, log)
-                return low
-
-        def create_study(sampler):
-            def optimize(objective, n_trials):
-                study.regrets = [objective(Trial()) for _ in range(n_trials)]
-
-            study = SimpleNamespace(
-                optimize=optimize, best_params={"alpha0": sampler.seed}
-            )
-            return study
-
-        optuna = SimpleNamespace(
-            logging=SimpleNamespace(set_verbosity=lambda level: None, WARNING=30),
-            samplers=SimpleNamespace(TPESampler=SimpleNamespace),
-            create_study=create_study,
-        )
-        monkeypatch.setitem(sys.modules, "optuna", optuna)
-        tried = []
-        found = reduction.tune(lambda **given: tried.append(given) or 1.0, 3, 7)
-        assert found == {"alpha0": 7}
-        assert tried == [{"alpha0": 0.01, "beta0": 0.01, "eps": 0.001}] * 3
-        assert asked["beta0"] == (0.01, 10.0, True)
-        assert asked["eps"] == (0.001, 0.5, False)
-
-    def test_without_optuna_it_says_what_to_install(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "optuna", None)
-        with pytest.raises(MissingDependencyError, match=r"risingsearch\[bench\]"):
-            reduction.tune(lambda **given: 1.0, 3, 7)
-
     def test_claims_follow_the_shares(self):
         good = {100: 0.81, 5_000: 0.83, 10_000: 0.86}
         assert reduction.all_above(good, "").holds
@@ -114,36 +56,6 @@ class TestSensitivity:
         assert not any(claim.holds for claim in other)
         assert "lowest is (10, 10)" in other[0].ours
 
-    def test_alpha0_grows_with_the_horizon_in_all_three_or_the_claim_fails(self):
-        def best(environment, horizon):
-            return (0.5, 0.5) if horizon == SHORT else (5.0, 0.5)
-
-        assert sensitivity.check(grid(best))[6].holds
-
-    def test_repetitions_choose_on_runs_of_their_own(self):
-        regret = np.ones((16, 170))
-        regret[3] = 0.5
-        assert sensitivity.repeated(regret).tolist() == [3] * 17
-        # Lucky in one block alone: chosen in one repetition.
-        regret[5, 20:30] = 0.0
-        assert (sensitivity.repeated(regret) == 5).sum() == 1
-        # Two lucky in the same runs meet in no repetition.
-        regret[6, 20:30] = 0.0
-        chosen = sensitivity.repeated(regret).tolist()
-        assert (chosen.count(5), chosen.count(6)) == (1, 1)
-
-    def test_choices_of_the_paper_stand_beside_the_best(self):
-        found = grid(lambda environment, horizon: (1.0, 5.0))
-        first, second, *_ = sensitivity.choices(found)
-        assert (first["the paper's"], first["best here"]) == ("(0.5, 0.5)", "(1, 5)")
-        assert (first["p"], first["chosen again"]) == ("< 0.001", "0%")
-        assert (second["p"], second["best chosen"]) == ("the same", "100%")
-        rows = list(sensitivity.optima(found))
-        assert len(rows) == 20
-        assert rows[0]["environment"] == VARIANCE
-        assert rows[1]["T"] == f"{LONG:,}"
-        assert rows[0]["as good as the best but for chance"] == "0 of 15"
-
 
 def made_trials(regret, n_trials=50, error=30.0):
     """Return trials in which policies have these mean static regrets."""
@@ -162,11 +74,6 @@ OTHERS = {name: regret for name, (regret, _) in logistics.INDEPENDENT.items()}
 
 
 class TestLogistics:
-    def test_policies_can_be_built(self):
-        for name, parameters in logistics.policies().values():
-            make_policy(name, 100, 1000, **parameters)
-        assert list(PAPER) == list(TABLE_4)
-
     def test_paper_rewards_and_regrets_make_up_the_best_arms_sum(self):
         for row in TABLE_4.values():
             assert row.reward + row.regret == pytest.approx(40_000, abs=30)
@@ -187,14 +94,6 @@ class TestLogistics:
         assert found.ends(SUBOPTIMAL, "sweeps").tolist() == [297, 297]
         assert found.ends(DYNAMIC, "sweeps") == pytest.approx(75.0)
         assert found.checkpoints[-1] == 300
-
-    def test_dynamic_regret_is_against_the_best_mean_of_the_round(self, monkeypatch):
-        interpreted = partial(simulate, compiled=False)
-        monkeypatch.setattr(trials, "simulate", interpreted)
-        arms = make_environment("logistics", 200, 3, every=50, reference="dynamic")
-        run = interpreted("round-robin", arms, 200, seed=3, trace=True)
-        found = trials.sums(arms, run, np.array([200]))
-        assert found[MEASURES.index(DYNAMIC), 0] == pytest.approx(run.regret[0, 0])
 
     def test_bars_are_computed(self):
         def verdicts(**changed):

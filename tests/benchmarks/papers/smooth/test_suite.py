@@ -8,8 +8,6 @@ from benchmarks.__main__ import main
 from benchmarks.papers.smooth import articles, sinusoid, suite
 from benchmarks.papers.smooth.sinusoid import REFERENCES, instance
 from risingsearch.curves.clicks import click_log, make_click_log
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import make_policy
 from risingsearch.simulation import Comparison
 
 
@@ -41,24 +39,6 @@ class TestSinusoid:
         short, long = (instance(horizon, 1.0, 3) for horizon in (10**4, 10**6))
         assert short.amplitude == long.amplitude
         assert short.mean(1, 1, 1234) == pytest.approx(long.mean(1, 1, 123_400))
-
-    def test_runs_follow_from_the_seed_whatever_the_threads(self, interpreted):
-        def play(jobs):
-            study = sinusoid.Study(4, (2000, 5000), (2000,), 7, jobs)
-            return study.play(1.0)
-
-        one, many = play(1), play(3)
-        assert one.regret.shape == (1, 2, 3, 4)
-        assert np.array_equal(one.regret, many.regret)
-        assert one.policies == ["be-ns", "be-s", "rexp3"]
-
-    def test_the_constant_arm_is_known(self):
-        arms = instance(5000, 1.0, 0)
-        for name in ("be-ns", "be-s"):
-            policy, parameters = sinusoid.policies(arms)[name]
-            assert make_policy(policy, 2, 5000, **parameters).known_reward == (
-                arms.amplitude
-            )
 
     def test_bars_are_computed(self):
         def verdicts(changes):
@@ -93,24 +73,6 @@ class TestClicks:
         assert 6300 < study.horizons[-1] <= 6400
         assert study.horizons[0] == study.horizons[-1] // 32
 
-    def test_a_day_of_a_longer_log_is_played(self):
-        log = make_click_log(0, n_entries=2000, seconds=200_000)
-        study = articles.Study(log, 1, (), 1, 0, 1)
-        assert study.horizons == (2700, 5400, 10_800, 21_600, 43_200, 86_400)
-
-    def test_published_policies_have_the_one_armed_parameters(self):
-        log = make_click_log(0, n_entries=2000)
-        tried = articles.policies(log, 20, 86_400)
-        made = {
-            name: make_policy(tried[name][0], 20, 86_400, **tried[name][1])
-            for name in ("be-ns", "be-s", "be-ns, noise")
-        }
-        assert made["be-ns"].epoch_length == made["be-ns, noise"].epoch_length == 4394
-        assert round(made["be-ns"].loss_budget) == 223
-        assert round(made["be-s"].loss_budget) == 405
-        # 0.22 sqrt(2 (4394 / 20) ln 86,400), with the deviation of a click near 0.22.
-        assert made["be-ns, noise"].loss_budget == pytest.approx(15.6, abs=0.5)
-
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
@@ -144,8 +106,3 @@ class TestSuite:
         summary = (tmp_path / "smooth" / "summary.md").read_text()
         assert "The log is `mine.csv`: 5,000 entries, 4 items, 2.5 hours" in summary
         assert "synthetic" not in summary
-
-    def test_a_log_that_is_not_there_fails_before_anything_is_played(self, tmp_path):
-        with pytest.raises(InvalidParameterError, match="cannot read the click log"):
-            main(["smooth", "--quick", "--out", str(tmp_path), "--clicks", "no.csv"])
-        assert not list((tmp_path / "smooth").iterdir())

@@ -1,6 +1,3 @@
-import pickle
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -41,11 +38,6 @@ def test_arms_score_in_a_search_what_they_score_alone(
     np.testing.assert_allclose(played.regret, best - np.array(expected))
 
 
-def test_a_single_arm_has_no_regret(features):
-    game = imdb_game.Game(PUBLISHED, ("ada005",), 1, 100, 1)
-    np.testing.assert_allclose(imdb_game.play(game, 0, features).regret, 0, atol=1e-9)
-
-
 def test_every_arm_reads_an_order_of_its_own_and_predicts_first(features):
     reviews = text.load(features)
     trainable = imdb_game.OnlineLearning(reviews, PUBLISHED, 4)
@@ -56,25 +48,3 @@ def test_every_arm_reads_an_order_of_its_own_and_predicts_first(features):
     score = trainable.train(first)
     assert score == np.mean(said == reviews.labels[first.order[:4]])
     assert first.seen == 4
-
-
-def test_an_arm_ends_with_its_reviews(features):
-    trainable = imdb_game.OnlineLearning(text.load(features), PUBLISHED, 250)
-    state = trainable.start({"arm": "lr0003"}, 0)
-    for _ in range(2):
-        trainable.train(state)
-    with pytest.raises(StopIteration):
-        trainable.train(state)
-
-
-def test_several_at_a_time_play_what_one_plays(features, monkeypatch):
-    def threads(jobs, mp_context):
-        return ThreadPoolExecutor(jobs)
-
-    monkeypatch.setattr(imdb_game, "ProcessPoolExecutor", threads)
-    game = imdb_game.Game(PUBLISHED, ("lr0003", "ogd01"), 1, 100, 2)
-    assert pickle.loads(pickle.dumps(game)) == game
-    one, two = (imdb_game.play_all([game], 0, features, jobs)[game] for jobs in (1, 2))
-    for a, b in zip(one, two, strict=True):
-        assert a.rewards.tolist() == b.rewards.tolist()
-    assert one[0].rewards.tolist() != one[1].rewards.tolist()

@@ -39,14 +39,6 @@ def finished(alone):
     return Played(alone, np.empty(0), np.empty((0, len(alone))), 0, 1.0)
 
 
-def test_pytorch_is_left_out_where_it_is_not_installed(monkeypatch):
-    assert live.TORCH in [game.library for game in live.games(TINY)]
-    monkeypatch.setattr(live, "find_spec", lambda name: None)
-    games = live.games(TINY)
-    assert live.TORCH not in [game.library for game in games]
-    assert "PyTorch: not measured" in live.setting(None, games)
-
-
 @pytest.mark.parametrize(
     ("right", "verdict"), [(0.83, "holds"), (0.8, "does not hold")]
 )
@@ -57,23 +49,3 @@ def test_bars_follow_the_last_tenth(right, verdict):
     played = {live.RULES: [finished(alone)]}
     bars = list(live.bars(played, TINY, 0.0))
     assert [bar["verdict"] for bar in bars] == [verdict] * 2
-
-
-def test_time_is_a_bar_at_its_own_scale_alone():
-    found = {live.RULES: [finished(np.ones((3, live.HORIZON)))]}
-    scale = live.SCALES["default"]
-    for seconds, verdict in ((599.0, "holds"), (601.0, "does not hold")):
-        *_, last = live.bars(found, scale, seconds)
-        assert last["verdict"] == verdict
-    assert len(list(live.bars(found, live.SCALES["full"], 1.0))) == 2
-
-
-def test_silent_networks_are_counted_where_there_was_time_to_learn():
-    game = live.games(live.SCALES["full"])[2]._replace(reviews=10_000)
-    alone = np.full((len(game.arms), 100), 0.5)
-    alone[game.arms.index("nn2")] = 0.9
-    found = [finished(alone)]
-    assert "Of 5 networks" in live.silent_networks({game: found})
-    assert "4 end with" in live.silent_networks({game: found})
-    short = game._replace(reviews=1000)
-    assert "No network" in live.silent_networks({short: found})

@@ -3,11 +3,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.papers.cure_ucb.imdb import replay, ties
-from benchmarks.papers.cure_ucb.imdb.arms import ARMS
+from benchmarks.papers.cure_ucb.imdb import replay
 from benchmarks.papers.cure_ucb.imdb.replay import BATCHES, GAMES, HORIZON, SINGLE
 from risingsearch.curves.rising import IMDB_ARMS, IMDB_FILE
-from risingsearch.policies import make_policy
 from risingsearch.simulation import Comparison
 
 TINY = replay.Scale(4, 3, (10_000, HORIZON), beyond=True)
@@ -71,19 +69,6 @@ def test_batches_are_told_pulls_and_reported_in_reviews(asked, data_dir):
     np.testing.assert_allclose(batches.regret, 100 * single.regret)
 
 
-def test_all_arms_have_runs_of_their_own(asked, data_dir):
-    study = replay.Study(data_dir, TINY)
-    for game in GAMES:
-        study.play(game)
-    assert [n_runs for *_, n_runs in asked] == [4, 4, 3, 3]
-
-
-@pytest.mark.parametrize("batch", [1, 100])
-def test_policies_can_be_built(batch):
-    for name, parameters in replay.paper_policies(batch).values():
-        make_policy(name, 7, 500, **parameters)
-
-
 def played(**means):
     """Return a comparison with these mean regrets, and a spread of about 1."""
     rng = np.random.default_rng(0)
@@ -109,30 +94,3 @@ def test_claims_follow_the_regrets():
     assert all(claim.holds for claim in replay.check(SINGLE, near))
     far = played(**{"cure-ucb": 20.0, "r-ed-ucb": 10.0, "sw-ucb": 5.0})
     assert not any(claim.holds for claim in replay.check(SINGLE, far))
-
-
-def test_leaders_leave_short_spells_out():
-    late = np.where(np.arange(1000) < 500, 0.1, 0.9)
-    curves = {"ogd01": np.full(1000, 0.4), "nn2": late}
-    text = replay.leaders(curves)
-    assert f"{ARMS['ogd01'].name} from 1 to 799" in text
-    assert f"{ARMS['nn2'].name} from 800 to 1,000" in text
-
-
-def test_tie_rules_differ_in_ties_alone():
-    rng = np.random.default_rng(0)
-    (name, settings), (other, same) = ties.policies().values()
-    ours = make_policy(name, 3, 100, **settings)
-    lowest = other.create(3, 100, **same)
-    for policy in (ours, lowest):
-        for t in range(1, 7):
-            arm = policy.select(t, rng)
-            assert arm == (t - 1) % 3
-            policy.update(t, arm, 1.0, rng)
-        policy.update(7, 0, 1.0, rng)
-    assert ours.select(8, rng) == 1
-    assert lowest.select(8, rng) == 0
-    for policy in (ours, lowest):
-        policy.update(8, 2, 0.0, rng)
-        policy.update(9, 2, 1.0, rng)
-        assert policy.select(10, rng) == 2

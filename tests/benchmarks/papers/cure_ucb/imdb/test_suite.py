@@ -5,35 +5,12 @@ import pytest
 from benchmarks.papers.cure_ucb.imdb import suite
 from benchmarks.papers.cure_ucb.imdb.settings import Found
 from risingsearch.curves.rising import IMDB_FILE
-from risingsearch.errors import InvalidParameterError
 
 
 def put(folder, *files):
     for file in files:
         (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).touch()
-
-
-def test_modes_are_those_with_data(tmp_path):
-    put(tmp_path, IMDB_FILE)
-    assert suite.modes(tmp_path) == ["replay"]
-    put(tmp_path, "imdb_text/train.parquet")
-    assert suite.modes(tmp_path) == ["replay"]
-    put(tmp_path, "imdb_text/test.parquet")
-    assert suite.modes(tmp_path) == ["replay", "live"]
-    assert suite.modes(tmp_path, "replay") == ["replay"]
-    assert suite.modes(tmp_path, "live") == ["live"]
-
-
-def test_live_reviews_may_come_from_the_hub():
-    assert suite.modes(None, "live") == ["live"]
-
-
-@pytest.mark.parametrize("mode", [None, "replay"])
-def test_nothing_to_play_is_a_clear_error(mode, tmp_path):
-    for data_dir in (None, tmp_path):
-        with pytest.raises(InvalidParameterError, match="give --data-dir a folder"):
-            suite.modes(data_dir, mode)
 
 
 @pytest.fixture
@@ -69,16 +46,3 @@ def test_both_parts_share_results_and_summary(measured, monkeypatch, tmp_path):
     for name in ("replay", "live"):
         assert f"bar of {name}" in summary
         assert f"found by {name}" in summary
-
-
-def test_missing_reviews_fail_before_anything_is_played(
-    measured, monkeypatch, tmp_path
-):
-    def features(data_dir, cache):
-        raise InvalidParameterError("out of reach")
-
-    put(tmp_path, IMDB_FILE, "imdb_text/train.parquet", "imdb_text/test.parquet")
-    monkeypatch.setattr(suite.text, "features", features)
-    with pytest.raises(InvalidParameterError, match="out of reach"):
-        suite.run(tmp_path, scale="quick", seed=0, data_dir=tmp_path)
-    assert measured == []
