@@ -14,12 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
+from joblib.externals import loky
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import get_scorer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler, TargetEncoder
+from sklearn.svm import SVC
 
 from risingsearch import RisingSearchCV
 from risingsearch.errors import ExecutorFailedError, SearchFailedError
@@ -27,6 +31,13 @@ from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesse
 
 X, Y = make_classification(80, 6, random_state=0)
 SPACE = [{"alpha": 10.0**-k} for k in range(6)]
+
+SHUFFLED = KFold(3, shuffle=True, random_state=4)
+PIPELINE_SPACE = {"sgd__alpha": [1e-4, 1e-2]}
+
+
+def pipeline(transformer):
+    return Pipeline([("first", transformer), ("sgd", SGDClassifier(random_state=0))])
 
 
 def logging_classifier():
@@ -100,47 +111,6 @@ class TestJobs:
         assert search.history_[:20] == first
         assert all_gone(pids(log))
 
-    def test_same_run_twice(self):
-        runs = [
-            rising(
-                make_pipeline(StandardScaler(), SGDClassifier()),
-                {"sgdclassifier__alpha": [10.0**-k for k in range(6)]},
-                n_jobs=2,
-                deterministic=True,
-                cv=2,
-            ).fit(X, Y)
-            for _ in range(2)
-        ]
-        for column in ("arm", "epoch", "score", "reason"):
-            assert runs[0].history_[column] == runs[1].history_[column]
-        assert runs[0].stop_reason_ == runs[1].stop_reason_
-        np.testing.assert_array_equal(runs[0].predict(X), runs[1].predict(X))
-
-    def test_configuration_and_metadata_go_along(self):
-        with sklearn.config_context(enable_metadata_routing=True):
-            model = SGDClassifier().set_fit_request(sample_weight=True)
-            scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
-            options = {"scoring": scorer, "budget": 4}
-            search = rising(make_pipeline(model), [{}], n_jobs=2, **options)
-            weights = np.where(X[:, 0] > 0, 1.0, 1e-9)
-            several = search.fit(X, X[:, 0] > 0, sample_weight=weights)
-            alone = rising(make_pipeline(model), [{}], **options)
-            alone.fit(X, X[:, 0] > 0, sample_weight=weights)
-        assert several.history_["score"] == alone.history_["score"]
-
-    def test_failures_travel(self, log):
-        model = logging_classifier()(log=str(log))
-        options = {"n_jobs": 2, "policy": "round-robin", "refit": False}
-        search = rising(model, [*SPACE, {"fault": "raises"}], **options)
-        with pytest.warns(FitFailedWarning, match="ArithmeticError"):
-            search.fit(X, Y)
-        assert search.cv_results_["status"][6] == "failed"
-        search.set_params(param_distributions=[{"fault": "raises"}])
-        with pytest.raises(SearchFailedError) as caught:
-            search.fit(X, Y)
-        assert isinstance(caught.value.__cause__, ArithmeticError)
-        assert all_gone(pids(log))
-
     def test_results_can_be_read_in_another_process(self, tmp_path):
         space = [{"alpha": 0.01}, {"alpha": 0.1, "penalty": "no such penalty"}]
         search = rising(SGDClassifier(), space, n_jobs=2, policy="round-robin")
@@ -186,6 +156,69 @@ class TestJobs:
         assert all_gone(pids(log))
 
 
+@pytest.fixture(scope="module")
+def pool():
+    """Two processes, which import scikit-learn once for all tests that share them."""
+    with loky.ProcessPoolExecutor(2) as executor:
+        yield executor
+
+
+class TestSharedProcesses:
+    @pytest.mark.parametrize(
+        ("estimator", "space", "options"),
+        [
+            (SGDClassifier(), SPACE, {}),
+            (SVC(), {"C": [0.1, 1.0, 10.0]}, {"resource": "n_samples"}),
+            (pipeline(PCA(2)), PIPELINE_SPACE, {}),
+            (pipeline(TargetEncoder(cv=SHUFFLED)), PIPELINE_SPACE, {}),
+        ],
+        ids=["partial_fit", "resource", "PCA", "TargetEncoder"],
+    )
+    def test_find_the_same_every_time(self, pool, tmp_path, estimator, space, options):
+        options |= {"executor": pool, "n_jobs": 2, "deterministic": True, "cv": 2}
+        first = rising(estimator, space, **options).fit(X, Y)
+        options["run_dir"] = tmp_path
+        second, resumed = (rising(estimator, space, **options).fit(X, Y) for _ in "ab")
+        for column in ("arm", "epoch", "score", "reason"):
+            assert first.history_[column] == second.history_[column]
+        assert first.history_["score"] == resumed.history_["score"]
+        assert first.stop_reason_ == second.stop_reason_
+        np.testing.assert_array_equal(first.predict(X), second.predict(X))
+
+    @pytest.mark.parametrize("transformer", [PCA(2), TargetEncoder(cv=SHUFFLED)])
+    def test_train_on_the_same_rows_as_this_process(self, pool, transformer):
+        def scores(**options):
+            options = {"policy": "round-robin", "budget": 12, **options}
+            search = rising(pipeline(transformer), PIPELINE_SPACE, **options)
+            return sorted(search.fit(X, Y).history_["score"])
+
+        assert scores(executor=pool, n_jobs=2) == scores()
+
+    def test_configuration_and_metadata_go_along(self, pool):
+        with sklearn.config_context(enable_metadata_routing=True):
+            model = SGDClassifier().set_fit_request(sample_weight=True)
+            scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
+            options = {"scoring": scorer, "budget": 4}
+            search = rising(make_pipeline(model), [{}], executor=pool, **options)
+            weights = np.where(X[:, 0] > 0, 1.0, 1e-9)
+            several = search.fit(X, X[:, 0] > 0, sample_weight=weights)
+            alone = rising(make_pipeline(model), [{}], **options)
+            alone.fit(X, X[:, 0] > 0, sample_weight=weights)
+        assert several.history_["score"] == alone.history_["score"]
+
+    def test_failures_travel(self, log, pool):
+        model = logging_classifier()(log=str(log))
+        options = {"executor": pool, "policy": "round-robin", "refit": False}
+        search = rising(model, [*SPACE, {"fault": "raises"}], **options)
+        with pytest.warns(FitFailedWarning, match="ArithmeticError"):
+            search.fit(X, Y)
+        assert search.cv_results_["status"][6] == "failed"
+        search.set_params(param_distributions=[{"fault": "raises"}])
+        with pytest.raises(SearchFailedError) as caught:
+            search.fit(X, Y)
+        assert isinstance(caught.value.__cause__, ArithmeticError)
+
+
 class TestExecutors:
     def test_threads(self):
         with ThreadPoolExecutor(2) as executor:
@@ -198,13 +231,6 @@ class TestExecutors:
             assert search.n_epochs_ == 20
             assert search.continue_search(3).n_epochs_ == 23
             assert executor.submit(int, 3).result() == 3  # it is not shut down
-
-    def test_processes(self):
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(2, mp_context=context) as executor:
-            search = rising(SGDClassifier(), executor=executor).fit(X, Y)
-        assert search.n_epochs_ == 20
-        assert search.best_score_ == max(search.history_["score"])
 
     def test_n_jobs_is_how_many_of_its_workers(self):
         class Watched(ThreadPoolExecutor):

@@ -142,13 +142,6 @@ class TestBudget:
         assert search.n_candidates_ == 500
         assert search.scheduler_.max_epochs == 100
 
-    def test_a_timeout_with_jobs_at_once_lets_no_worker_wait(self):
-        search = rising(
-            SGDClassifier(), SPACE, budget=None, timeout=1e-3, n_jobs=2, refit=False
-        )
-        search.fit(X, Y)
-        assert search.n_epochs_ <= 2
-
     def test_with_a_timeout_what_is_used_up_first_ends_the_search(self):
         assert rising(SGDClassifier(), SPACE, timeout=600).fit(X, Y).n_epochs_ == 20
         search = rising(Recorder(), QUALITIES, budget=10**6, timeout=1e-9)

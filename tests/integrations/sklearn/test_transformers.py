@@ -351,13 +351,3 @@ class TestFailures:
     def test_of_all_transformers_end_the_search(self):
         with pytest.raises(SearchFailedError):
             rising(probing(), {"probe__fails": [True]}).fit(X, Y)
-
-
-@pytest.mark.parametrize("transformer", [PCA(2), TargetEncoder(cv=SHUFFLED)])
-def test_processes_train_on_the_same_rows(transformer):
-    def scores(**options):
-        pipeline = Pipeline([("first", transformer), ("sgd", SGD)])
-        options = {"policy": "round-robin", "budget": 12, **options}
-        return sorted(rising(pipeline, ALPHAS, **options).fit(X, Y).history_["score"])
-
-    assert scores(n_jobs=2) == scores()
