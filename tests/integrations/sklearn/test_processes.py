@@ -188,7 +188,7 @@ class TestSharedProcesses:
     @pytest.mark.parametrize("transformer", [PCA(2), TargetEncoder(cv=SHUFFLED)])
     def test_train_on_the_same_rows_as_this_process(self, pool, transformer):
         def scores(**options):
-            options = {"policy": "round-robin", "budget": 12, **options}
+            options |= {"policy": "round-robin", "budget": 12, "max_epochs": 6}
             search = rising(pipeline(transformer), PIPELINE_SPACE, **options)
             return sorted(search.fit(X, Y).history_["score"])
 
