@@ -140,7 +140,7 @@ def on_threads(task: Task) -> dict[str, Any]:
             max_epochs=MAX_EPOCHS,
             executor=executor,
             n_jobs=N_JOBS,
-            order="ask",
+            deterministic=True,
             shuffle=False,
             proposer=None,
             seed=task.seed,

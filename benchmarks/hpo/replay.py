@@ -211,7 +211,7 @@ def make_scheduler(
         max_epochs=task.max_epochs,
         policy_params=dict(method.params),
         seed=run.seed,
-        order="completion",
+        deterministic=False,
         n_jobs=n_jobs,
         score_range=task.score_range,
         **options,

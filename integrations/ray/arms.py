@@ -16,7 +16,6 @@ from risingsearch.scheduling.replay import (
     RESULTS,
     Event,
     ended,
-    flushed,
     replay,
     started,
     told,
@@ -121,11 +120,6 @@ class Arms:
         self.reports[slice_.job.id] = _report(slice_.job, kept, results)
         self.scheduler.fail(slice_.job, reason, kept)
         self._note(event | {"results": results}, trial_id)
-
-    def flush(self) -> None:
-        """Have all results recorded that wait for a decision."""
-        self._note(flushed())
-        self.scheduler.flush()
 
     def end(self, arms: Iterable[int]) -> None:
         """Tell that arms can train no more; none of them is in training."""

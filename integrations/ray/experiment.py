@@ -230,9 +230,6 @@ class Experiment:
         self._record.write_ready()
         self._close_finished()
         self._ask_all()
-        if self._trains_nothing and self.scheduler.holds_back:
-            self.arms.flush()  # what waited may be a new best: the search goes on
-            self._ask_all()
         self._teller.epochs()
         if self.is_done:
             self._finish()
@@ -253,11 +250,6 @@ class Experiment:
     @property
     def is_done(self) -> bool:
         """Whether nothing will ever train again."""
-        return self._is_idle and not self.scheduler.holds_back
-
-    @property
-    def _is_idle(self) -> bool:
-        """Whether nothing trains, and nothing can by what is recorded."""
         return self._trains_nothing and not self._retries
 
     @property

@@ -63,9 +63,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     n_jobs : int, optional
         Trials that train at the same time at most, at least 1. By default as many as
         the cluster holds, or ``max_concurrent_trials`` if that is fewer.
-    order : {"completion", "ask"}, optional
-        ``"ask"`` (the default with ``n_jobs``) gives the same run whatever finishes
-        first; see ``Scheduler``.
+    deterministic : bool, default False
+        Whether several trials at a time give the same run whatever finishes first; see
+        ``Scheduler``.
     error_score : float, optional
         What a failed epoch counts as; by default the worst score so far.
     seed : int, optional
@@ -112,7 +112,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         policy_params: dict[str, Any] | None = None,
         epochs_per_job: int | None = None,
         n_jobs: int | None = None,
-        order: str | None = None,
+        deterministic: bool = False,
         error_score: float | None = None,
         seed: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -133,7 +133,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             "max_epochs": max_epochs,
             "epochs_per_job": epochs_per_job,
             "n_jobs": n_jobs,
-            "order": order,
+            "deterministic": deterministic,
             "error_score": error_score,
             "seed": seed,
             "min_epochs": min_epochs,

@@ -58,7 +58,7 @@ class SearchRun:
             score_range=_score_range(folds, options["policy"], options["run_dir"]),
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
-            order="ask" if deterministic else "completion",
+            deterministic=deterministic,
             **options,
         )
         self._refit_time = RefitTime(folds, options["epoch_costs"])

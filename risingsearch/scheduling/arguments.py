@@ -14,6 +14,7 @@ from risingsearch.budget import Budget
 from risingsearch.checks import (
     checked_arms,
     checked_choice,
+    checked_flag,
     checked_float,
     checked_int,
     checked_magnitude,
@@ -25,11 +26,6 @@ from risingsearch.json_values import as_json
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.openings import Openings
 from risingsearch.scheduling.policy_choice import budgeted_epochs, checked_params
-
-
-def default_order(budget: Budget, n_jobs: int | None) -> str:
-    """Return the order that repeats a run, unless workers would idle for it in vain."""
-    return "completion" if n_jobs is None or budget.is_wall_clock else "ask"
 
 
 @dataclass(slots=True)
@@ -49,7 +45,7 @@ class Arguments:
     objective: str
     epochs_per_job: int | None
     direction: str
-    order: str
+    deterministic: bool
     n_jobs: int | None
     error_score: float | None
     max_failures: int
@@ -68,10 +64,8 @@ class Arguments:
         self.budget = budget = Budget.of(budget)
         checked_choice("objective", self.objective, ("best", "sum"))
         checked_choice("direction", self.direction, ("maximize", "minimize"))
-        if self.order is None:
-            self.order = default_order(budget, self.n_jobs)
-        checked_choice("order", self.order, ("completion", "ask"))
-        if self.n_jobs is None and self.order == "ask":
+        self.deterministic = checked_flag("deterministic", self.deterministic)
+        if self.n_jobs is None and self.deterministic:
             self.n_jobs = 1
         for name in ("n_jobs", "epochs_per_job", "max_epochs"):
             if (value := getattr(self, name)) is not None:
@@ -160,7 +154,7 @@ class Arguments:
             "max_epochs": self.max_epochs,
             "epochs_per_job": self.epochs_per_job,
             "direction": self.direction,
-            "order": self.order,
+            "deterministic": self.deterministic,
             "n_jobs": self.n_jobs,
             "error_score": self.error_score,
             "max_failures": self.max_failures,

@@ -83,6 +83,16 @@ class Jobs:
         """Whether the next job in the order of the decisions has a result."""
         return self.n_recorded_in_order in self._told
 
+    @property
+    def has_told(self) -> bool:
+        """Whether a result is told and not recorded."""
+        return bool(self._told)
+
+    def earliest_told(self) -> tuple[Result, Decision]:
+        """Return the result told of the earliest decision, jobs in flight left out."""
+        self.n_recorded_in_order = min(self._told)
+        return self.next_result()
+
     def next_result(self) -> tuple[Result, Decision]:
         """Return the result of the next job in the order of the decisions."""
         self.n_recorded_in_order += 1

@@ -19,8 +19,6 @@ A search is a list of events, each named by its ``event``:
     The clock stands at ``now``, though no job came back.
 ``resized``
     So many jobs (``n_jobs``) may be in flight from here on.
-``flushed``
-    All results that were waiting were recorded.
 
 Other events do not change a scheduler.
 """
@@ -85,11 +83,6 @@ def resized(n_jobs: int) -> Event:
     return {"event": "resized", "n_jobs": n_jobs}
 
 
-def flushed() -> Event:
-    """Return the event of results that no longer waited."""
-    return {"event": "flushed"}
-
-
 def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     """Bring a scheduler to where another one was after the last of these events.
 
@@ -136,8 +129,6 @@ def _apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
             scheduler.advance(event["now"])
         case "resized":
             scheduler.resize(event["n_jobs"])
-        case "flushed":
-            scheduler.flush()
 
 
 def _tell(scheduler: Scheduler, event: Mapping[str, Any]) -> None:

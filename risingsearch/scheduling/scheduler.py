@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import fields
 from typing import Any
 
@@ -79,17 +80,14 @@ class Scheduler(SchedulerView):
         Whether higher or lower scores are better.
     seed : int, optional
         Seed of all draws, at least 0.
-    order : {"completion", "ask"}, optional
-        With several jobs in flight: ``"completion"`` (the default without ``n_jobs``,
-        and by the clock) never lets a worker wait, unless the policy waits
-        for the last results of a rung or a sweep, and the same order of tells gives the
-        same run; ``"ask"`` (the default with ``n_jobs``) gives the same run whatever
-        finishes first, because decision ``k`` sees exactly the results of decisions
-        ``1 .. k - n_jobs`` (of the next ones too, one by one, where nothing can start
-        without them).
+    deterministic : bool, default False
+        Whether several jobs in flight give the same run whatever finishes first:
+        decision ``k`` sees exactly the results of decisions ``1 .. k - n_jobs`` (and of
+        the next ones, one by one, if nothing can start without them). By default
+        results are recorded in the order told, so no worker waits for a slower one.
     n_jobs : int, optional
-        Jobs in flight at most, at least 1. No limit by default; 1 with
-        ``order="ask"``.
+        Jobs in flight at most, at least 1. No limit by default; 1 if
+        ``deterministic``.
     error_score : float, optional
         The score that a failed epoch or a score that is not finite counts as. By
         default the worst score seen so far; what fails before the first score counts
@@ -162,7 +160,7 @@ class Scheduler(SchedulerView):
         direction: str = "maximize",
         seed: int | None = None,
         *,
-        order: str | None = None,
+        deterministic: bool = False,
         n_jobs: int | None = None,
         error_score: float | None = None,
         max_failures: int = 0,
@@ -184,8 +182,8 @@ class Scheduler(SchedulerView):
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
         self.policy_params, self.objective = given.policy_params, given.objective
         self.direction, self.score_range = given.direction, given.score_range
-        self.order, self.n_jobs, self.epochs_per_job = (
-            given.order,
+        self.deterministic, self.n_jobs, self.epochs_per_job = (
+            given.deterministic,
             given.n_jobs,
             given.epochs_per_job,
         )
@@ -259,7 +257,7 @@ class Scheduler(SchedulerView):
             given.epochs_per_job,
             given.openings,
             self._undo,
-            given.order == "ask",
+            given.deterministic,
         )
         self._recorder = Recorder(*parts)
         self._saved = SavedState(*parts, self._decider, self._rng)
@@ -283,9 +281,7 @@ class Scheduler(SchedulerView):
         """
         if self._decide() is None or self.found_enough is not None:
             return None
-        job = self._decider.start_chosen()
-        self._record_what_may_be_seen()
-        return job
+        return self._decider.start_chosen()
 
     def peek(self) -> Job | None:
         """Return the job that ``ask`` would return now; nothing is reserved.
@@ -371,12 +367,12 @@ class Scheduler(SchedulerView):
             msg = f"{job} cannot be the next job of this search: its journal is damaged"
             raise StateError(msg)
         with suppress(PolicyError):
-            self._record_what_may_be_seen()
+            self._record_due()
         if why.given and self._proposer is not None:
             self._decider.drop()  # what was drawn for a proposal is not part of it
         self._decider.repeat(job, why)
         with suppress(PolicyError):
-            self._record_what_may_be_seen()
+            self._record_due()
 
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Give an arm epochs that were decided elsewhere, and reserve them.
@@ -422,9 +418,7 @@ class Scheduler(SchedulerView):
         if self._proposer is not None:
             self._decider.drop()  # what was drawn for a proposal is not part of it
         wanted = self._may_decide and self._decider.select() == arm
-        job = self._decider.start(arm, n_epochs, wanted=wanted)
-        self._record_what_may_be_seen()
-        return job
+        return self._decider.start(arm, n_epochs, wanted=wanted)
 
     def tell(
         self,
@@ -539,23 +533,19 @@ class Scheduler(SchedulerView):
             return False
         return self._selected() is None or self.found_enough is not None
 
-    def flush(self) -> int:
-        """Record all results told so far, in the order of the decisions.
+    def settled(self) -> Scheduler:
+        """Return the scheduler as if everything told so far was recorded.
 
-        With ``order="ask"`` results wait for the decision that may see them; this is
-        for the end of a search that is broken off.
-
-        Returns
-        -------
-        int
-            How many had waited.
+        If ``deterministic``, a result is recorded only once a decision may see it. This
+        is a copy with all of them, to look at; itself if there is none.
         """
-        n_recorded = 0
-        with self._event():
-            while self._jobs.next_is_told:
-                self._record_next()
-                n_recorded += 1
-        return n_recorded
+        if not self._jobs.has_told:
+            return self
+        copy = deepcopy(self)
+        while copy._jobs.has_told:
+            with copy._transition():
+                copy._record(*copy._jobs.earliest_told())
+        return copy
 
     def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget, as if the larger one had come later.
@@ -754,17 +744,26 @@ class Scheduler(SchedulerView):
         return self.n_jobs is not None and len(self.in_flight) >= self.n_jobs
 
     @property
+    def _is_due(self) -> bool:
+        """Whether the next decision has to see another result first."""
+        n_seen = self._jobs.n_recorded_in_order
+        return self.deterministic and n_seen <= self.n_asked - (self.n_jobs or 1)
+
+    @property
     def _may_decide(self) -> bool:
         """Whether a worker is free, and all is recorded that a decision has to see."""
-        must_see = 0
-        if self.order == "ask":
-            must_see = self.n_asked - (self.n_jobs or 1) + 1
-        return not self._is_full and self._jobs.n_recorded_in_order >= must_see
+        return not (self._is_full or self._is_due)
 
     def _selected(self) -> int | None:
         """Return the arm that the policy wants to train; None if nothing can start."""
-        self._record_what_may_be_seen()
-        return self._decider.select() if self._may_decide else None
+        self._record_due()
+        while self._may_decide:
+            selected = self._decider.select()
+            if selected is not None or not self._jobs.next_is_told:
+                return selected
+            with self._transition():
+                self._record_next()
+        return None
 
     def _decide(self) -> Choice | None:
         """Return what starts next; None if nothing can start now."""
@@ -777,11 +776,9 @@ class Scheduler(SchedulerView):
             return self._selected() is None and self._decider.waits
         return False
 
-    def _record_what_may_be_seen(self) -> None:
-        """Record results in the order of the decisions, as far as the next may see."""
-        while self._jobs.next_is_told and not self._is_full:
-            if self._may_decide and self._decider.select() is not None:
-                break
+    def _record_due(self) -> None:
+        """Record the results that the next decision has to see, as far as told."""
+        while self._is_due and self._jobs.next_is_told:
             with self._transition():
                 self._record_next()
 
@@ -811,7 +808,7 @@ class Scheduler(SchedulerView):
                 if cost is None:
                     result = result._replace(cost=self._budget.away(job, at))
             self._jobs.tell(result)
-            if self.order == "completion":
+            if not self.deterministic:
                 self._record(*self._jobs.result_of(job.id))
 
     def _checked_now(self, now: float) -> float:
@@ -823,12 +820,10 @@ class Scheduler(SchedulerView):
     @contextmanager
     def _event(self) -> Iterator[None]:
         """Let something happen as a whole, and what follows from it."""
-        with suppress(PolicyError):  # ``ask`` raises it
-            self._record_what_may_be_seen()
         with self._transition():
             yield
-        with suppress(PolicyError):
-            self._record_what_may_be_seen()
+        with suppress(PolicyError):  # ``ask`` raises it
+            self._record_due()
 
     @contextmanager
     def _transition(self) -> Iterator[None]:

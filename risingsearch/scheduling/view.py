@@ -26,7 +26,7 @@ class SchedulerView(ABC):
     n_arms: int
     max_epochs: int | None  # that one arm can use at most
     n_jobs: int | None  # in flight at most
-    order: str
+    deterministic: bool
     direction: str
     max_failures: int  # after which an arm is still retried
     _records: ArmRecords
@@ -70,11 +70,6 @@ class SchedulerView(ABC):
     def in_flight(self) -> tuple[Job, ...]:
         """Jobs asked for and not yet told."""
         return tuple(self._jobs.in_flight.values())
-
-    @property
-    def holds_back(self) -> bool:
-        """Whether ``flush`` would record a result that waits for its decision."""
-        return self._jobs.next_is_told
 
     def status(self, arm: int) -> Status:
         """Return where one arm stands."""

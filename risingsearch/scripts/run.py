@@ -161,7 +161,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
         timeout=sweep.timeout,
         seed=sweep.seed,
         epochs_per_job=sweep.epochs_per_job,
-        order="ask" if sweep.deterministic else "completion",
+        deterministic=sweep.deterministic,
         error_score=sweep.error_score,
         prior=sweep.earlier(),
         progress=True,

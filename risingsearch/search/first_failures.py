@@ -36,7 +36,7 @@ class FirstFailures:
         """Return whether nothing more should be tried."""
         if self._had_score:
             return False
-        scheduler = self._scheduler
+        scheduler = self._scheduler.settled()
         rows = scheduler.history[self._n_before :]
         self._had_score = any(math.isfinite(row["score"]) for row in rows)
         n_arms = len({row["arm"] for row in rows})

@@ -95,8 +95,6 @@ class Loop:
                 raise
             finally:
                 self._workers.rest()
-        if self._record.directory is None or not self.interrupted:
-            self._record.flush()
         self._record.drop_unneeded()
 
     @property
@@ -186,17 +184,11 @@ class Loop:
         return report
 
     def _new_job(self) -> Job | None:
-        if self._failures.are_enough() and not self._futures:
-            self._record.flush()  # there may be a score that waits for its decision
         if self._scheduler.n_asked > 0:  # whatever the time, one epoch is trained
             self.late = self._clock.why_over()
         if self.late or self._failures.are_enough():
             return None
-        job = self._next_retried() or self._scheduler.ask()
-        if job is None and not self._futures and self._scheduler.holds_back:
-            self._record.flush()  # what waited may be a new best: the search goes on
-            job = self._scheduler.ask()
-        return job
+        return self._next_retried() or self._scheduler.ask()
 
     def _next_retried(self) -> Job | None:
         """Start the next arm that is to be tried again, where a worker is free."""

@@ -25,7 +25,6 @@ from risingsearch.scheduling.replay import (
     Event,
     advanced,
     extended,
-    flushed,
     replay,
     resized,
     started,
@@ -281,24 +280,7 @@ class Record:
             self.reports[job.id] = Report(job)
             self._returned.add(job.arm)
             self.scheduler.fail(job, "interrupted", now=now)
-        self.flush()
         self.drop_unneeded()
-
-    def flush(self) -> None:
-        """Have the scheduler record all results that wait for a decision."""
-        if not self.scheduler.holds_back:
-            return
-        n_before = 0
-        try:
-            if self.directory is not None:
-                self.begin()
-                n_before = self.directory.n_events
-                self._write_event(flushed())
-            self.scheduler.flush()
-        except BaseException:
-            if self.directory is not None and self.directory.n_events > n_before:
-                self.scheduler.flush()  # as is written
-            raise
 
     def note_stop(self) -> None:
         """Write down why the search looks no further, for whoever reads it later."""
@@ -363,7 +345,7 @@ class Record:
 
     def result(self) -> SearchResult:
         """Return what has been found so far."""
-        scheduler = self.scheduler
+        scheduler = self.scheduler.settled()
         arm = scheduler.best_arm
         budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
         best = {} if arm is None else self.candidates[arm]
@@ -377,7 +359,7 @@ class Record:
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,
             n_calls=sum(self._n_calls.values()),
-            stop_reason=scheduler.stop_reason or self._stopped or UNFINISHED,
+            stop_reason=self.scheduler.stop_reason or self._stopped or UNFINISHED,
             direction=scheduler.direction,
             failures=[r for r in self.reports.values() if r.failure is not None],
             _trainable=self.trainable,
@@ -398,7 +380,7 @@ class Record:
 
     def save_best(self, folder: Path) -> None:
         """Write the checkpoint of the best epoch into a folder."""
-        scheduler = self.scheduler
+        scheduler = self.scheduler.settled()
         assert scheduler.best_arm is not None
         key = Key(scheduler.best_arm, scheduler.best_epoch)
         checkpoint = self.retained.best(key)
@@ -412,7 +394,7 @@ class Record:
 
         ``early`` says that it ended because of that.
         """
-        first = 0 if self.scheduler.best_arm is None else since
+        first = 0 if self.scheduler.settled().best_arm is None else since
         reports = [self.reports[job] for job in sorted(self.reports) if job >= first]
         failures = [r.failure for r in reports if r.failure is not None]
         opened = len({report.job.arm for report in reports})

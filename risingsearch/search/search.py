@@ -118,9 +118,9 @@ class RisingSearch:
         Dask may change while the search runs. Needed for executors that do not say.
         Without an executor, more than 1 starts so many worker processes, and replaces
         those that die.
-    order : {"completion", "ask"}, default "completion"
-        "completion" never lets workers wait; "ask" gives the same run whatever finishes
-        first; see ``Scheduler``.
+    deterministic : bool, default False
+        Whether several jobs in flight give the same run whatever finishes first; see
+        ``Scheduler``.
     callbacks : sequence of Callback or callable
         A ``Callback`` hears of every epoch, on all faces alike; a function is called as
         ``callback(search, report)`` after every job.
@@ -230,7 +230,7 @@ class RisingSearch:
         max_epochs: int | None = None,
         executor: concurrent.futures.Executor | None = None,
         n_jobs: int | None = None,
-        order: str = "completion",
+        deterministic: bool = False,
         callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
         policy_params: dict[str, Any] | None = None,
         objective: str = "best",
@@ -271,7 +271,7 @@ class RisingSearch:
         else:
             given["prior"] = read_prior(prior, candidates)
         workers = workers_of(executor, n_jobs=n_jobs)
-        given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, order)
+        given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, deterministic)
         arguments = Arguments(
             **{name: given[name] for name in given if name not in PER_PROCESS}
         )
@@ -599,8 +599,7 @@ class RisingSearch:
         Returns
         -------
         SearchResult
-            Of all results that have had their turn: under ``order="ask"`` one that came
-            before that of an earlier job waits for it.
+            With all that has come back, also what no decision may see yet.
         """
         result = self._record.result()
         reason = self.scheduler.stop_reason or self._loop.late

@@ -192,7 +192,7 @@ def workers_of(
 
 
 def checked_n_jobs(
-    given: int | None, executor: Any, workers: Workers, order: str
+    given: int | None, executor: Any, workers: Workers, deterministic: bool
 ) -> int | None:
     """Return how many jobs may be in flight; the scheduler checks the number.
 
@@ -204,10 +204,13 @@ def checked_n_jobs(
     if n_workers is None:
         msg = f"{executor!r} does not say how many workers it has: give n_jobs"
         raise InvalidParameterError(msg)
-    if n_workers == 0 and order == "ask":
-        msg = f"order='ask' needs a fixed n_jobs, and {executor!r} has no workers yet"
+    if n_workers == 0 and deterministic:
+        msg = (
+            f"deterministic=True needs a fixed n_jobs, and {executor!r} has no workers "
+            "yet: give n_jobs"
+        )
         raise InvalidParameterError(msg)
-    return None if workers.is_elastic and order != "ask" else n_workers
+    return None if workers.is_elastic and not deterministic else n_workers
 
 
 def workers_to_resume(executor: Any, n_jobs: int | None, *, own: bool) -> Any:

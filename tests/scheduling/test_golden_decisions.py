@@ -54,7 +54,7 @@ def made(name: str, n_jobs: int, deterministic: bool, seed: int) -> Scheduler:
         epochs_per_job=draw.choice((None, None, 1, 2)),
         direction=draw.choice(("maximize", "minimize")),
         seed=seed,
-        order="ask" if deterministic else "completion",
+        deterministic=deterministic,
         n_jobs=n_jobs,
         max_failures=draw.choice((0, 1)),
         min_epochs=min_epochs,

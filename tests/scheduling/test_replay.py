@@ -11,7 +11,6 @@ from risingsearch.scheduling.replay import (
     advanced,
     ended,
     extended,
-    flushed,
     replay,
     resized,
     started,
@@ -61,8 +60,7 @@ def live(scheduler, seed, more=2):
             scheduler.extend(added)
             events.append(extended(added))
         else:
-            scheduler.flush()
-            return [*events, flushed()]
+            return events
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -70,7 +68,7 @@ def live(scheduler, seed, more=2):
     "changes",
     [
         {},
-        {"order": "ask", "n_jobs": 5},
+        {"deterministic": True, "n_jobs": 5},
         {"policy": "asha", "max_failures": 1},
         {"policy": "epsilon-greedy", "direction": "minimize"},
         {"budget": Budget(seconds=12.0)},
@@ -83,7 +81,7 @@ def test_it_ends_where_the_live_one_is(seed, changes):
     assert again.state_dict() == scheduler.state_dict()
     assert repr(again.history) == repr(scheduler.history)
     names = {event["event"] for event in events}
-    assert {"result", "failed", "started", "extended", "flushed"} <= names
+    assert {"result", "failed", "started", "extended"} <= names
 
 
 def test_it_goes_on_from_a_state():
@@ -95,9 +93,11 @@ def test_it_goes_on_from_a_state():
     assert again.state_dict() == scheduler.state_dict()
 
 
-@pytest.mark.parametrize("order", ["ask", "completion"])
-def test_another_number_of_jobs_is_in_flight_from_then_on(order):
-    scheduler, again = (Scheduler(**ARGUMENTS, order=order, n_jobs=2) for _ in range(2))
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_another_number_of_jobs_is_in_flight_from_then_on(deterministic):
+    scheduler, again = (
+        Scheduler(**ARGUMENTS, deterministic=deterministic, n_jobs=2) for _ in range(2)
+    )
     jobs = [scheduler.ask(), scheduler.ask()]
     assert scheduler.ask() is None
     scheduler.resize(3)
@@ -134,7 +134,7 @@ def test_time_passes_without_a_job():
     ("decided", "asked"),
     [
         ("cure-ucb", {"policy": "asha"}),
-        ("asha", {"policy": "round-robin", "order": "ask", "n_jobs": 5}),
+        ("asha", {"policy": "round-robin", "deterministic": True, "n_jobs": 5}),
         ("trusted-damped-slope", {"policy": "epsilon-greedy"}),
     ],
 )

@@ -289,7 +289,7 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
             {"direction": "up"},
             "direction must be one of 'maximize', 'minimize'; got 'up'",
         ),
-        ({"order": "fifo"}, "order must be one of 'completion', 'ask'; got 'fifo'"),
+        ({"deterministic": "yes"}, "deterministic must be True or False; got 'yes'"),
         ({"error_score": "raise"}, "error_score must be a finite number; got 'raise'"),
         ({"error_score": math.nan}, "error_score must be a finite number; got nan"),
         ({"score_range": (1, 0)}, "score_range must be (lowest, highest); got (1, 0)"),

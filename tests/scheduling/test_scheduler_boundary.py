@@ -80,9 +80,9 @@ def refused(call: Callable[[], object]) -> str:
     ],
     ids=kind,
 )
-@pytest.mark.parametrize("order", ["completion", "ask"])
-def test_what_is_no_score_changes_nothing(scores: Any, order: str) -> None:
-    scheduler = Scheduler("cure-ucb", 3, 9, order=order, seed=0)
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_what_is_no_score_changes_nothing(scores: Any, deterministic: str) -> None:
+    scheduler = Scheduler("cure-ucb", 3, 9, deterministic=deterministic, seed=0)
     job = ask(scheduler)
     before = saved(scheduler)
     refused(lambda: scheduler.tell(job, scores))

@@ -127,7 +127,7 @@ def test_an_error_changes_nothing(wrong: str) -> None:
 
 
 def test_a_buffered_job_was_told_too() -> None:
-    scheduler = Scheduler("round-robin", 5, 10, order="ask", n_jobs=3)
+    scheduler = Scheduler("round-robin", 5, 10, deterministic=True, n_jobs=3)
     jobs = [ask(scheduler) for _ in range(3)]
     scheduler.tell(jobs[2], 0.5)
     before = saved(scheduler)

@@ -10,7 +10,6 @@ from scheduler_runs import (
     INFOS,
     Scripted,
     ask,
-    finish,
     pulls,
     rising,
     run_shuffled,
@@ -36,7 +35,7 @@ def test_arms_in_flight_are_not_given_out_again() -> None:
 
 def test_n_jobs_limits_the_jobs_in_flight() -> None:
     scheduler = Scheduler(
-        "round-robin", n_arms=9, budget=50, n_jobs=2, order="completion"
+        "round-robin", n_arms=9, budget=50, n_jobs=2, deterministic=False
     )
     jobs = [ask(scheduler) for _ in range(2)]
     assert scheduler.ask() is None
@@ -45,19 +44,19 @@ def test_n_jobs_limits_the_jobs_in_flight() -> None:
     assert scheduler.ask() is not None
 
 
-def test_one_job_in_flight_is_the_default_in_ask_order() -> None:
-    scheduler = Scheduler("round-robin", n_arms=9, budget=50, order="ask")
+def test_one_job_in_flight_is_the_default_if_deterministic() -> None:
+    scheduler = Scheduler("round-robin", n_arms=9, budget=50, deterministic=True)
     assert scheduler.ask() is not None
     assert scheduler.ask() is None
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", [None, 0, 1, 2])
-def test_in_ask_order_decision_k_sees_exactly_the_results_up_to_k_minus_n_jobs(
+def test_if_deterministic_decision_k_sees_exactly_the_results_up_to_k_minus_n_jobs(
     n_jobs: int, seed: int | None
 ) -> None:
     calls: list[tuple[Any, ...]] = []
-    scheduler = Scheduler(scripted(calls), 6, 20, order="ask", n_jobs=n_jobs)
+    scheduler = Scheduler(scripted(calls), 6, 20, deterministic=True, n_jobs=n_jobs)
     jobs = run_shuffled(scheduler, seed)
     expected: list[tuple[Any, ...]] = []
     results = [
@@ -97,7 +96,7 @@ def test_in_ask_order_the_run_equals_one_driven_by_hand(
         arms.append(by_hand.select(k + 1, rng))
 
     scheduler = Scheduler(
-        policy, n_arms, budget, max_epochs, order="ask", n_jobs=n_jobs, seed=7
+        policy, n_arms, budget, max_epochs, deterministic=True, n_jobs=n_jobs, seed=7
     )
     assert pulls(run_shuffled(scheduler, seed=0)) == arms
 
@@ -114,7 +113,7 @@ def test_in_ask_order_it_does_not_matter_what_finishes_first(
             50,
             15,
             seed=2,
-            order="ask",
+            deterministic=True,
             n_jobs=n_jobs,
             policy_params=live_params(policy),
         )
@@ -139,16 +138,11 @@ def test_in_completion_order_the_same_tells_give_the_same_run(
 def test_in_completion_order_a_result_counts_at_once() -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(
-        scripted(calls), n_arms=4, budget=9, n_jobs=2, order="completion"
+        scripted(calls), n_arms=4, budget=9, n_jobs=2, deterministic=False
     )
     jobs = [ask(scheduler) for _ in range(2)]
     scheduler.tell(jobs[1], 0.5)
     assert calls == [("select", 1), ("select", 2), ("update", 2, 1, 0.5)]
-
-
-def test_n_jobs_makes_the_run_independent_of_what_finishes_first() -> None:
-    assert Scheduler(n_arms=4, budget=9, n_jobs=2).order == "ask"
-    assert Scheduler(n_arms=4, budget=9).order == "completion"
 
 
 def test_a_policy_may_wait_for_a_result() -> None:
@@ -185,20 +179,18 @@ def test_an_ask_in_vain_draws_nothing() -> None:
     assert scheduler.state_dict()["rng"] == before
 
 
-def test_flush_takes_in_what_ask_order_holds_back() -> None:
-    scheduler = Scheduler("round-robin", 9, 20, order="ask", n_jobs=4)
+def test_a_settled_copy_has_results_that_no_decision_may_see_yet() -> None:
+    scheduler = Scheduler("round-robin", 9, 20, deterministic=True, n_jobs=4)
     jobs = [ask(scheduler) for _ in range(4)]
+    assert scheduler.settled() is scheduler
     for job in (jobs[3], jobs[1], jobs[0]):
         scheduler.tell(job, 0.1 * (1 + job.id))
+    before = saved(scheduler)
     assert [row["job"] for row in scheduler.history] == [0]  # decision 4 has to see it
-    scheduler.flush()
-    assert [row["job"] for row in scheduler.history] == [0, 1]
-    scheduler.tell(jobs[2], 0.3)
-    scheduler.flush()
-    assert [row["job"] for row in scheduler.history] == [0, 1, 2, 3]
-    assert scheduler.best_arm == 3
-    finish(scheduler)
-    assert scheduler.spent == 20
+    settled = scheduler.settled()
+    assert [row["job"] for row in settled.history] == [0, 1, 3]
+    assert settled.best_arm == 3
+    assert saved(scheduler) == before
 
 
 def test_flush_in_completion_order_has_nothing_to_do() -> None:
@@ -248,7 +240,7 @@ def test_a_saved_scheduler_knows_what_the_clock_says() -> None:
         "budget": Budget(wall_seconds=30.0),
         "max_epochs": 10,
         "n_jobs": 2,
-        "order": "completion",
+        "deterministic": False,
         "seed": 0,
     }
     scheduler, restored = Scheduler(**given), Scheduler(**given)
@@ -276,19 +268,3 @@ def test_the_time_is_needed_by_the_clock_and_refused_otherwise() -> None:
     with pytest.raises(InvalidParameterError, match="this is in epochs"):
         by_epochs.tell(job, scores_of(job), now=1.0)
     by_epochs.tell(job, scores_of(job))
-
-
-@pytest.mark.parametrize(
-    ("budget", "n_jobs", "order"),
-    [
-        (9, None, "completion"),
-        (9, 2, "ask"),
-        (Budget(seconds=9.0), 2, "ask"),
-        (Budget(wall_seconds=9.0), 2, "completion"),
-    ],
-)
-def test_runs_are_repeatable_unless_workers_would_idle_for_it_in_vain(
-    budget: int | Budget, n_jobs: int | None, order: str
-) -> None:
-    scheduler = Scheduler(n_arms=3, budget=budget, max_epochs=5, n_jobs=n_jobs)
-    assert scheduler.order == order

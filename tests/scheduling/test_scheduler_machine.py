@@ -31,7 +31,7 @@ arguments = st.fixed_dictionaries(
         "budget": st.integers(1, 25),
         "max_epochs": st.one_of(st.none(), st.integers(1, 9)),
         "epochs_per_job": st.one_of(st.none(), st.integers(1, 3)),
-        "order": st.sampled_from(["completion", "ask"]),
+        "deterministic": st.booleans(),
         "n_jobs": st.sampled_from([None, 1, 2, 5, 64]),
         "max_failures": st.integers(0, 1),
         "seed": st.integers(0, 3),
@@ -110,10 +110,6 @@ class Twins(RuleBasedStateMachine):
     def extend(self, more: int) -> None:
         self.search.extend(more)
         self.twin.extend(more)
-
-    @rule()
-    def flush(self) -> None:
-        assert self.search.flush() == self.twin.flush()
 
     # ---- what holds
 

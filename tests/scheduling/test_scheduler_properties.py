@@ -56,7 +56,7 @@ arguments = st.integers(1, 7).flatmap(
             "max_epochs": st.one_of(st.none(), st.integers(1, 9)),
             "epochs_per_job": st.one_of(st.none(), st.integers(1, 5)),
             "direction": st.sampled_from(["maximize", "minimize"]),
-            "order": st.sampled_from(["completion", "ask"]),
+            "deterministic": st.booleans(),
             "n_jobs": st.one_of(st.none(), st.integers(1, 4)),
             "error_score": st.one_of(st.none(), st.just(0.25)),
             "max_failures": st.integers(0, 2),
@@ -261,7 +261,7 @@ def test_in_ask_order_it_does_not_matter_what_finishes_first(
     picks: list[int],
     eager: bool,
 ) -> None:
-    arguments = arguments | {"order": "ask", "n_jobs": n_jobs}
+    arguments = arguments | {"deterministic": True, "n_jobs": n_jobs}
     arguments["policy_params"] = live_params(policy)
 
     def run(next_to_finish: Callable[[int], int], ask_first: bool) -> Scheduler:
@@ -324,7 +324,7 @@ def test_in_completion_order_no_worker_waits(
     policy: str, live_params: Any, arguments: dict[str, Any], events: list[Event]
 ) -> None:
     params = {"policy_params": live_params(policy)}
-    drive = Drive(policy, arguments | params | {"order": "completion", "n_jobs": None})
+    drive = Drive(policy, arguments | params | {"deterministic": False, "n_jobs": None})
     for event in events:
         drive.play(event)
         while drive.ask() is not None:
@@ -354,7 +354,7 @@ def test_a_job_starts_only_while_its_expected_cost_fits(
         "max_epochs": max_epochs,
         "policy_params": live_params(policy),
     }
-    search = Scheduler(policy, **(arguments | own | {"order": "completion"}))
+    search = Scheduler(policy, **(arguments | own | {"deterministic": False}))
     n_epochs = [0] * search.n_arms
     paid = [0.0] * search.n_arms
     spent = 0.0
@@ -382,7 +382,7 @@ def test_a_job_starts_only_while_its_expected_cost_fits(
                 n_epochs[job.arm] += len(event.scores_of(job))
                 paid[job.arm] += cost or 0.0
         assert search.spent == pytest.approx(spent)
-    restored = Scheduler(policy, **(arguments | own | {"order": "completion"}))
+    restored = Scheduler(policy, **(arguments | own | {"deterministic": False}))
     restored.load_state_dict(
         json.loads(json.dumps(search.state_dict(), allow_nan=False))
     )

@@ -30,9 +30,9 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 
 @pytest.mark.parametrize("policy", INFOS)
-@pytest.mark.parametrize("order", ["completion", "ask"])
+@pytest.mark.parametrize("deterministic", [False, True])
 def test_a_saved_search_goes_on_as_if_never_interrupted(
-    policy: str, live_params: Any, order: str
+    policy: str, live_params: Any, deterministic: str
 ) -> None:
     def build() -> Scheduler:
         return Scheduler(
@@ -41,7 +41,7 @@ def test_a_saved_search_goes_on_as_if_never_interrupted(
             45,
             12,
             seed=4,
-            order=order,
+            deterministic=deterministic,
             n_jobs=3,
             max_failures=1,
             policy_params=live_params(policy),
@@ -91,7 +91,7 @@ class Drawing(Scripted):
 
 def test_a_look_at_done_between_tell_and_save_repeats_no_draw() -> None:
     def build() -> Scheduler:
-        return Scheduler(Drawing, 20, 40, seed=0, order="ask", n_jobs=3)
+        return Scheduler(Drawing, 20, 40, seed=0, deterministic=True, n_jobs=3)
 
     looked, plain = build(), build()
     for scheduler in (looked, plain):
@@ -184,7 +184,8 @@ def test_a_state_shows_no_trace_of_a_look() -> None:
 
 def test_a_look_at_done_before_a_flush_decides_nothing() -> None:
     looked, plain = (
-        Scheduler(Drawing, 20, 40, seed=0, order="ask", n_jobs=3) for _ in range(2)
+        Scheduler(Drawing, 20, 40, seed=0, deterministic=True, n_jobs=3)
+        for _ in range(2)
     )
     for scheduler in (looked, plain):
         for job in [ask(scheduler) for _ in range(3)]:
@@ -249,8 +250,8 @@ def test_a_saved_ready_made_policy_goes_on() -> None:
         ({"max_epochs": 9}, "max_epochs=8"),
         ({"epochs_per_job": 2}, "epochs_per_job=None"),
         ({"direction": "minimize"}, "direction='maximize'"),
-        ({"order": "ask"}, "order='completion'"),
-        ({"n_jobs": 4, "order": "completion"}, "n_jobs=None"),
+        ({"deterministic": True}, "deterministic=False"),
+        ({"n_jobs": 4, "deterministic": False}, "n_jobs=None"),
         ({"error_score": 0.0}, "error_score=None"),
         ({"max_failures": 1}, "max_failures=0"),
         ({"score_range": (0, 1)}, "score_range=None"),

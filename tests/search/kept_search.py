@@ -53,7 +53,7 @@ class Peaked(Rising):
 
 
 def a_search(folder, trainable=None, candidates=CANDIDATES, **options):
-    defaults = {"budget": 24, "max_epochs": 6, "seed": 3, "order": "ask"}
+    defaults = {"budget": 24, "max_epochs": 6, "seed": 3, "deterministic": True}
     return RisingSearch(
         trainable or Rising(), candidates, run_dir=folder, **defaults | options
     )

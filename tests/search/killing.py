@@ -73,7 +73,7 @@ def run(n_workers: int) -> SearchResult:
             max_failures=1,
             seed=5,
             executor=executor,
-            order="ask",
+            deterministic=True,
             run_dir="run",
         )
         search.run()

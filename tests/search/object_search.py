@@ -21,7 +21,7 @@ class Large(Rising):
 
 
 def object_search(run_dir, url, trainable=None, **options):
-    defaults = {"budget": 16, "max_epochs": 5, "seed": 4, "order": "ask"}
+    defaults = {"budget": 16, "max_epochs": 5, "seed": 4, "deterministic": True}
     return RisingSearch(
         trainable or Large(),
         CANDIDATES,

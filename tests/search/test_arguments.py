@@ -42,7 +42,12 @@ def on_disk(candidates, given=None, **arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"budget": Budget(epochs=30), "seed": None, "order": "ask", "shuffle": True},
+        {
+            "budget": Budget(epochs=30),
+            "seed": None,
+            "deterministic": True,
+            "shuffle": True,
+        },
         {"budget": Budget(seconds=3.5)},
         {"budget": Budget(epochs=3)},
         {"policy": "asha", "policy_params": {"eta": 3, "bound": float("inf")}},

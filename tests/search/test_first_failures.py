@@ -33,9 +33,11 @@ def failing(n_arms):
     return [[ValueError(f"arm {arm}")] for arm in range(n_arms)]
 
 
-@pytest.mark.parametrize("order", ["ask", "completion"])
-def test_the_search_stops_with_the_first_cause(threads, order):
-    search = a_large_search(Setup(), executor=threads, n_jobs=2, order=order)
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_the_search_stops_with_the_first_cause(threads, deterministic):
+    search = a_large_search(
+        Setup(), executor=threads, n_jobs=2, deterministic=deterministic
+    )
     with pytest.raises(SearchFailedError, match=r"no more are tried.*arm 0") as caught:
         search.run()
     assert isinstance(caught.value.__cause__, LookupError)
@@ -116,7 +118,7 @@ def test_a_score_that_waits_for_its_decision_counts(threads):
 
     trainable = InTurn(lambda timeout: True, arm=ENOUGH)
     result = a_large_search(
-        trainable, executor=threads, n_jobs=3, order="ask", callbacks=[note]
+        trainable, executor=threads, n_jobs=3, deterministic=True, callbacks=[note]
     ).run()
     assert result.best_arm == ENOUGH
     assert result.n_epochs == 39 + 6

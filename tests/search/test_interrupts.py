@@ -71,7 +71,7 @@ def score_of(top, epoch):
     return top * (1 - 1 / (epoch + 1))
 
 
-def a_search(executor, run_dir, order):
+def a_search(executor, run_dir, deterministic):
     return RisingSearch(
         Counting(),
         CANDIDATES,
@@ -80,7 +80,7 @@ def a_search(executor, run_dir, order):
         budget=BUDGET,
         max_epochs=3,
         seed=1,
-        order=order,
+        deterministic=deterministic,
         executor=executor,
         n_jobs=None if executor is None else 2,
         run_dir=run_dir,
@@ -116,19 +116,19 @@ def decisions(result):
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(N_CHUNKS))
 @pytest.mark.parametrize(
-    ("where", "order", "kept"),
+    ("where", "deterministic", "kept"),
     [
-        ("here", "completion", False),
-        ("here", "ask", True),
-        ("threads", "completion", False),
-        ("threads", "ask", True),
+        ("here", False, False),
+        ("here", True, True),
+        ("threads", False, False),
+        ("threads", True, True),
     ],
 )
-def test_at_every_line(tmp_path, where, order, kept, chunk):
+def test_at_every_line(tmp_path, where, deterministic, kept, chunk):
     executor = ThreadPoolExecutor(2) if where == "threads" else None
 
     def searched(name):
-        return a_search(executor, tmp_path / name if kept else None, order)
+        return a_search(executor, tmp_path / name if kept else None, deterministic)
 
     whole = searched("whole")
     with Tracer() as plain:
@@ -149,7 +149,7 @@ def test_at_every_line(tmp_path, where, order, kept, chunk):
         check_whole(search, result)
         if kept:
             assert decisions(result) == decisions(expected), (line, nth)
-            again = a_search(executor, tmp_path / f"{i}-{nth}", order)
+            again = a_search(executor, tmp_path / f"{i}-{nth}", deterministic)
             assert decisions(again.result()) == decisions(expected)
             assert again.scheduler.state_dict() == search.scheduler.state_dict()
     assert n_hit > 50

@@ -55,7 +55,7 @@ def candidates(n_arms, seed=0):
     return drawn
 
 
-PROPOSED = {"budget": 150, "max_epochs": 5, "order": "completion"}
+PROPOSED = {"budget": 150, "max_epochs": 5, "deterministic": False}
 
 
 def proposed(folder, **options):

@@ -76,7 +76,7 @@ class TestCallbacks:
         result = a_search(
             *[RISING, PEAKED, FLAT] * 2,
             executor=threads,
-            order="ask",
+            deterministic=True,
             callbacks=[enough],
             budget=30,
         ).run()
@@ -85,7 +85,7 @@ class TestCallbacks:
     @pytest.mark.parametrize("where", ["here", "threads"])
     def test_an_exception_goes_through_and_the_search_goes_on(self, where, request):
         executor = None if where == "here" else request.getfixturevalue(where)
-        options = {"policy": "random", "executor": executor, "order": "ask"}
+        options = {"policy": "random", "executor": executor, "deterministic": True}
         curves = [RISING, PEAKED, FLAT]
 
         def trip(search, report):
@@ -110,7 +110,7 @@ class TestCallbacks:
         }
 
     def test_after_an_exception_the_run_is_the_uninterrupted_one(self, threads):
-        options = {"policy": "random", "executor": threads, "order": "ask"}
+        options = {"policy": "random", "executor": threads, "deterministic": True}
         curves = [RISING, PEAKED, FLAT]
 
         def trip(search, report):
@@ -237,7 +237,7 @@ class TestWhateverHappens:
             direction="maximize" if maximize else "minimize",
             max_failures=int(rng.integers(3)),
             executor=threads if seed % 2 else None,
-            order=["ask", "completion"][int(rng.integers(2))],
+            deterministic=bool(rng.integers(2)),
             seed=seed,
         )
         for extra in (0, 5):

@@ -218,7 +218,7 @@ class TestDiskSpace:
             trainable,
             callbacks=[look],
             executor=executor,
-            order="completion",  # else what is told waits until it is recorded
+            deterministic=False,  # else what is told waits until it is recorded
             budget=40,
             **options,
         ).run()

@@ -51,12 +51,16 @@ class TestBestState:
         assert result.arms[0].status == "failed"
         assert result.best_state().epochs == 1
 
-    @pytest.mark.parametrize("order", ["ask", "completion"])
-    def test_with_ties(self, threads, order):
+    @pytest.mark.parametrize("deterministic", [True, False])
+    def test_with_ties(self, threads, deterministic):
         curves = [[0.5, 0.9, 0.2], [0.9, 0.9, 0.9], [0.1, 0.9, 0.9], [0.9]]
         for seed in range(5):
             result = a_search(
-                *curves, seed=seed, executor=threads, order=order, budget=10
+                *curves,
+                seed=seed,
+                executor=threads,
+                deterministic=deterministic,
+                budget=10,
             ).run()
             state = result.best_state()
             assert state.epochs == result.best_epoch

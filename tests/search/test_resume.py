@@ -49,7 +49,7 @@ class TestGoingOn:
         "options",
         [
             {},
-            {"order": "completion"},
+            {"deterministic": False},
             {"policy": "asha"},
             {"policy": "random", "shuffle": False},
             {"epochs_per_job": 4, "direction": "minimize"},
@@ -317,7 +317,7 @@ class TestASetupThatIsWrong:
         self, tmp_path, folder, n_jobs
     ):
         trainable = Rising(arm_2_epoch_2=SetupError("the disk is gone"))
-        options = {"order": "ask", "n_jobs": n_jobs}
+        options = {"deterministic": True, "n_jobs": n_jobs}
         with ThreadPoolExecutor(2) as threads:
             executor = None if n_jobs is None else threads
             options["executor"] = executor
@@ -353,7 +353,7 @@ class TestArguments:
             ("proposer", None),
             ("max_epochs", 7),
             ("n_jobs", 2),
-            ("order", "completion"),
+            ("deterministic", False),
             ("objective", "sum"),
             ("epochs_per_job", 2),
             ("direction", "minimize"),

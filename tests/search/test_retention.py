@@ -201,8 +201,8 @@ class TestMemory:
         assert result.failures[0].failure is error
         assert trainable.n_alive() == 0
 
-    @pytest.mark.parametrize("order", ["ask", "completion"])
-    def test_wherever_they_train(self, threads, order):
+    @pytest.mark.parametrize("deterministic", [True, False])
+    def test_wherever_they_train(self, threads, deterministic):
         kept = []
 
         def look(search, report):
@@ -211,7 +211,7 @@ class TestMemory:
         search = a_search(
             *[RISING, PEAKED, FLAT, [0.1, ValueError("x")], [0.9], [0.9]],
             executor=threads,
-            order=order,
+            deterministic=deterministic,
             max_epochs=4,
             budget=99,
             callbacks=[look],

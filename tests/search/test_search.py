@@ -145,7 +145,7 @@ class TestArguments:
             ({"error_score": "nan"}, "error_score must be"),
             ({"error_score": math.nan}, "error_score must be"),
             ({"n_jobs": 0}, "n_jobs"),
-            ({"order": "random"}, "order must be"),
+            ({"deterministic": "yes"}, "deterministic must be"),
             ({"direction": "up"}, "direction must be"),
             ({"max_failures": -1}, "max_failures must be"),
         ],
@@ -339,7 +339,7 @@ class TestExecutors:
             budget=6,
             executor=threads,
             n_jobs=n_jobs,
-            order="ask",
+            deterministic=True,
         )
         search.run()
         assert most["now"] == (n_jobs or 3)
@@ -374,7 +374,7 @@ class TestExecutors:
                 budget=20,
                 max_epochs=6,
                 executor=threads,
-                order="ask",
+                deterministic=True,
             ).run()
             runs.append([facts(result), result.arms, vars(result.best_state())])
         assert runs[0] == runs[1] == runs[2]

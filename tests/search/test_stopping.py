@@ -1,9 +1,6 @@
 """Searches that end early: what they say, and how they go on."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from curve_search import FLAT, RISING, Recorded
 from kept_search import Rising, a_search, facts, whole
 
 from risingsearch.search.search import RisingSearch
@@ -28,37 +25,19 @@ def test_the_result_says_why_it_ended_and_what_is_left(tmp_path):
     assert n_stops(tmp_path) == 1
 
 
-@pytest.mark.parametrize("order", ["ask", "completion"])
-def test_a_search_goes_on_under_other_rules_as_if_there_had_been_none(tmp_path, order):
-    expected = whole(tmp_path, order=order)
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_a_search_goes_on_under_other_rules_as_if_there_had_been_none(
+    tmp_path, deterministic
+):
+    expected = whole(tmp_path, deterministic=deterministic)
     run_dir = tmp_path / "run"
-    a_search(run_dir, order=order, patience=4).run()
-    a_search(run_dir, order=order, target_score=0.0).run()
+    a_search(run_dir, deterministic=deterministic, patience=4).run()
+    a_search(run_dir, deterministic=deterministic, target_score=0.0).run()
     resumed = RisingSearch.resume(run_dir, Rising(), patience=5)
     assert resumed.run().stop_reason.startswith("the patience of 5")
     assert facts(RisingSearch.resume(run_dir, Rising()).run()) == facts(expected)
     saved = RisingSearch.saved_result(run_dir)
     assert saved.stop_reason == "the budget of 24 epochs is spent"
-
-
-def test_results_that_wait_are_looked_at_before_a_search_ends():
-    curves = [FLAT, FLAT, FLAT, RISING[1:]]
-    with ThreadPoolExecutor(3) as executor:
-        search = RisingSearch(
-            Recorded(),
-            [{"arm": arm, "curve": curve} for arm, curve in enumerate(curves)],
-            policy="round-robin",
-            budget=20,
-            executor=executor,
-            n_jobs=3,
-            order="ask",
-            shuffle=False,
-            patience=2,
-        )
-        result = search.run()
-    assert result.best_arm == 3
-    assert len(result.curves[3]) > 1
-    assert not search.scheduler.holds_back
 
 
 def test_the_target_can_be_moved_between_runs():

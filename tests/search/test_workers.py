@@ -87,7 +87,7 @@ def test_an_executor_without_futures_is_refused():
 
 def test_an_order_that_is_fixed_needs_a_fixed_number():
     with pytest.raises(InvalidParameterError, match="has no workers yet"):
-        a_search(Empty(is_elastic=True), order="ask")
+        a_search(Empty(is_elastic=True), deterministic=True)
 
 
 def test_a_search_begun_on_workers_that_change_goes_on_anywhere(tmp_path):

@@ -332,7 +332,7 @@ def search(
         seed=seed,
         max_failures=MAX_FAILURES,
         n_jobs=n_workers,
-        order="completion",
+        deterministic=False,
         epochs_per_job=epochs_per_job,
     )
     curves = Curves.draw(n_arms, seed)

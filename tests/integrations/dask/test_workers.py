@@ -97,7 +97,7 @@ class TestResults:
                 budget=40,
                 max_epochs=8,
                 seed=0,
-                order="ask",
+                deterministic=True,
                 n_jobs=n_jobs,
                 executor=executor,
             ).run()

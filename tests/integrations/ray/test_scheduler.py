@@ -58,12 +58,14 @@ def told(tune):
 
 class TestBudget:
     @pytest.mark.parametrize("policy", POLICIES)
-    @pytest.mark.parametrize("order", ["ask", "completion"])
+    @pytest.mark.parametrize("deterministic", [True, False])
     def test_no_epoch_is_trained_twice_nor_beyond_the_budget(
-        self, fake_tune, policy, order
+        self, fake_tune, policy, deterministic
     ):
         params = {"variance": "eq5"} if policy == "raven-ucb" else None
-        tune = fake_tune(policy=policy, policy_params=params, order=order)
+        tune = fake_tune(
+            policy=policy, policy_params=params, deterministic=deterministic
+        )
         assert tune.run()
         assert len(set(tune.trained)) == len(tune.trained) == tune.scheduler.n_epochs
         assert tune.scheduler.n_epochs <= 40
@@ -92,7 +94,7 @@ class TestBudget:
         assert min(Counter(trial for trial, _ in tune.trained).values()) >= 4
         assert len(tune.trained) == 40
 
-    @pytest.mark.parametrize("order", ["ask", "completion"])
+    @pytest.mark.parametrize("deterministic", [True, False])
     @pytest.mark.parametrize(
         ("rule", "reason"),
         [
@@ -100,8 +102,10 @@ class TestBudget:
             ({"target_score": 0.5}, "the target_score of 0.5 is reached"),
         ],
     )
-    def test_it_ends_early_where_that_is_enough(self, fake_tune, order, rule, reason):
-        tune = fake_tune(order=order, **rule)
+    def test_it_ends_early_where_that_is_enough(
+        self, fake_tune, deterministic, rule, reason
+    ):
+        tune = fake_tune(deterministic=deterministic, **rule)
         assert tune.run()
         assert tune.scheduler.n_epochs == len(tune.trained) < 40
         assert tune.scheduler.stop_reason.startswith(reason)
@@ -254,9 +258,11 @@ class TestCheckpoints:
 
 class TestScores:
     @pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
-    @pytest.mark.parametrize("order", ["ask", "completion"])
-    def test_a_trial_whose_score_is_not_finite_is_stopped(self, fake_tune, lost, order):
-        tune = fake_tune(order=order)
+    @pytest.mark.parametrize("deterministic", [True, False])
+    def test_a_trial_whose_score_is_not_finite_is_stopped(
+        self, fake_tune, lost, deterministic
+    ):
+        tune = fake_tune(deterministic=deterministic)
         tune.score = lambda trial, epoch: (
             lost
             if trial.trial_id == tune.id_of(3) and epoch == 2
@@ -315,11 +321,13 @@ class TestFailures:
         assert len(tune.trained) == 40 - 2
 
     @pytest.mark.parametrize("is_function", [True, False])
-    @pytest.mark.parametrize("order", ["ask", "completion"])
+    @pytest.mark.parametrize("deterministic", [True, False])
     def test_ray_tries_it_again_from_its_checkpoint(
-        self, fake_tune, is_function, order
+        self, fake_tune, is_function, deterministic
     ):
-        tune = fake_tune(epochs_per_job=3, order=order, tune={"max_failures": 1})
+        tune = fake_tune(
+            epochs_per_job=3, deterministic=deterministic, tune={"max_failures": 1}
+        )
         tune.is_function = is_function
         failed = set()
 

@@ -16,13 +16,15 @@ POLICIES = [
     ("trusted-damped-slope", {"trust": -1.0, "opening_share": 0.2}),
 ]
 HOW = [
-    {"n_jobs": 1, "digits": 1, "order": "completion"},
-    {"n_jobs": 5, "digits": 12, "order": "completion"},
-    {"n_jobs": 5, "digits": 1, "order": "ask"},
+    {"n_jobs": 1, "digits": 1, "deterministic": False},
+    {"n_jobs": 5, "digits": 12, "deterministic": False},
+    {"n_jobs": 5, "digits": 1, "deterministic": True},
 ]
 
 
-def decisions(policy, n_arms, budget, max_epochs, extra, *, n_jobs, digits, order):
+def decisions(
+    policy, n_arms, budget, max_epochs, extra, *, n_jobs, digits, deterministic
+):
     """Return all that a search decides whose jobs end, fail and break off by chance."""
     name, params = policy
     draw = random.Random(digits)
@@ -34,7 +36,7 @@ def decisions(policy, n_arms, budget, max_epochs, extra, *, n_jobs, digits, orde
         max_epochs,
         params,
         n_jobs=n_jobs,
-        order=order,
+        deterministic=deterministic,
         seed=0,
         max_failures=1,
     )
