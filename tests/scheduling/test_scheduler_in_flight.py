@@ -193,15 +193,6 @@ def test_a_settled_copy_has_results_that_no_decision_may_see_yet() -> None:
     assert saved(scheduler) == before
 
 
-def test_flush_in_completion_order_has_nothing_to_do() -> None:
-    scheduler = Scheduler("round-robin", 9, 20)
-    job, _ = ask(scheduler), ask(scheduler)
-    scheduler.tell(job, 0.5)
-    before = saved(scheduler)
-    scheduler.flush()
-    assert saved(scheduler) == before
-
-
 # ------------------------------------------------------------------ time by the clock
 
 

@@ -182,20 +182,6 @@ def test_a_state_shows_no_trace_of_a_look() -> None:
     assert saved(looked) == saved(plain)
 
 
-def test_a_look_at_done_before_a_flush_decides_nothing() -> None:
-    looked, plain = (
-        Scheduler(Drawing, 20, 40, seed=0, deterministic=True, n_jobs=3)
-        for _ in range(2)
-    )
-    for scheduler in (looked, plain):
-        for job in [ask(scheduler) for _ in range(3)]:
-            scheduler.tell(job, 0.5)
-    assert not looked.done
-    for scheduler in (looked, plain):
-        scheduler.flush()
-    assert finish(looked) == finish(plain)
-
-
 def test_numpy_numbers_and_open_ranges_are_saved_as_json() -> None:
     def build() -> Scheduler:
         return Scheduler(
