@@ -238,7 +238,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     @property
     def _scheduler(self) -> Scheduler:
         """Decides; before the first trial, one that has decided nothing."""
-        return self._experiment.scheduler if self._experiment else self._make(n_arms=1)
+        if self._experiment is None:
+            return self._make(n_arms=1)
+        return self._experiment.scheduler.settled()
 
     def debug_string(self) -> str:
         """Return the policy, the epochs and the best trial, for Ray's status output."""
@@ -266,7 +268,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     @property
     def stop_reason(self) -> str | None:
         """Why the experiment ended; None while it continues."""
-        return None if self._experiment is None else self._scheduler.stop_reason
+        experiment = self._experiment
+        return None if experiment is None else experiment.scheduler.stop_reason
 
     @property
     def best_trial_id(self) -> str | None:
@@ -296,5 +299,5 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """Return where each opened trial stands, why, and the parts of its index."""
         if self._experiment is None:
             return {}
-        arms = self._experiment.scheduler.explain()
+        arms = self._scheduler.explain()
         return {id_: arms[arm] for id_, arm in self._experiment.arms.arm.items()}

@@ -118,10 +118,11 @@ class TestBudget:
 
     @pytest.mark.parametrize("is_function", [True, False])
     def test_it_decides_as_a_search_with_as_many_jobs(self, fake_tune, is_function):
-        tune = fake_tune(tune={"n_samples": 8})
+        tune = fake_tune(deterministic=True, tune={"n_samples": 8})
         tune.is_function = is_function
         assert tune.run()
-        scheduler = Scheduler(n_arms=8, budget=40, max_epochs=10, n_jobs=2, seed=0)
+        sizes = {"n_arms": 8, "budget": 40, "max_epochs": 10}
+        scheduler = Scheduler(**sizes, n_jobs=2, deterministic=True, seed=0)
         tops = [(arm * 7 % 11) / 11 + 0.1 for arm in range(8)]
         jobs = []
         while not scheduler.done:
@@ -136,7 +137,7 @@ class TestBudget:
     def test_the_same_seed_gives_the_same_run_whatever_finishes_first(self, fake_tune):
         histories = []
         for seed in range(4):
-            tune = fake_tune(tune={"seed": seed})
+            tune = fake_tune(deterministic=True, tune={"seed": seed})
             assert tune.run()
             histories.append(history(tune))
         assert all(history == histories[0] for history in histories)
