@@ -281,7 +281,9 @@ class Scheduler(SchedulerView):
         """
         if self._decide() is None or self.found_enough is not None:
             return None
-        return self._decider.start_chosen()
+        job = self._decider.start_chosen()
+        self._record_due()
+        return job
 
     def peek(self) -> Job | None:
         """Return the job that ``ask`` would return now; nothing is reserved.
@@ -418,7 +420,9 @@ class Scheduler(SchedulerView):
         if self._proposer is not None:
             self._decider.drop()  # what was drawn for a proposal is not part of it
         wanted = self._may_decide and self._decider.select() == arm
-        return self._decider.start(arm, n_epochs, wanted=wanted)
+        job = self._decider.start(arm, n_epochs, wanted=wanted)
+        self._record_due()
+        return job
 
     def tell(
         self,
@@ -757,13 +761,7 @@ class Scheduler(SchedulerView):
     def _selected(self) -> int | None:
         """Return the arm that the policy wants to train; None if nothing can start."""
         self._record_due()
-        while self._may_decide:
-            selected = self._decider.select()
-            if selected is not None or not self._jobs.next_is_told:
-                return selected
-            with self._transition():
-                self._record_next()
-        return None
+        return self._decider.select() if self._may_decide else None
 
     def _decide(self) -> Choice | None:
         """Return what starts next; None if nothing can start now."""
@@ -777,8 +775,12 @@ class Scheduler(SchedulerView):
         return False
 
     def _record_due(self) -> None:
-        """Record the results that the next decision has to see, as far as told."""
-        while self._is_due and self._jobs.next_is_told:
+        """Record results in the order of the decisions, as far as the next may see."""
+        if not self.deterministic:
+            return
+        while self._jobs.next_is_told and not self._is_full:
+            if not self._is_due and self._decider.select() is not None:
+                break
             with self._transition():
                 self._record_next()
 
@@ -820,9 +822,11 @@ class Scheduler(SchedulerView):
     @contextmanager
     def _event(self) -> Iterator[None]:
         """Let something happen as a whole, and what follows from it."""
+        with suppress(PolicyError):  # ``ask`` raises it
+            self._record_due()
         with self._transition():
             yield
-        with suppress(PolicyError):  # ``ask`` raises it
+        with suppress(PolicyError):
             self._record_due()
 
     @contextmanager
