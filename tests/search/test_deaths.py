@@ -41,7 +41,7 @@ def test_in_worker_processes_of_the_search(tmp_path, with_run_dir, max_failures)
     options = {"run_dir": tmp_path / "run"} if with_run_dir else {}
     trainable = Deadly(tmp_path, together=True)
     search = deadly_search(
-        trainable, n_jobs=2, order="ask", max_failures=max_failures, **options
+        trainable, n_jobs=2, deterministic=True, max_failures=max_failures, **options
     )
     attempts = max(2, max_failures + 1)
     counts = check_only_the_guilty_failed(
