@@ -78,7 +78,7 @@ def _add_options_of_both(parser: Any) -> None:
         type=options.count,
         default=100,
         metavar="N",
-        help="independent runs, each with a seed of its own (default: 100)",
+        help="independent runs, each with its own seed (default: 100)",
     )
     options.add_seed(parser)
     parser.add_argument(

@@ -185,8 +185,8 @@ def _resume(arguments: argparse.Namespace) -> None:
 
     run_dir = arguments.run_dir
     print(
-        f"risingsearch: {run_dir} goes on as {run_dir / FILE} says, with what run was "
-        "last given; no other file is read",
+        f"risingsearch: {run_dir} continues as {run_dir / FILE} says, with what run "
+        "was last given; no other file is read",
         file=sys.stderr,
     )
     with _advice(run_dir, "SWEEP.yaml"):
@@ -213,7 +213,7 @@ def _advice(run_dir: Path, sweep: str) -> Iterator[None]:
     except SearchFailedError as error:
         msg = (
             f"{error}; once that is mended, in the script or in the sweep, "
-            f"risingsearch run {sweep} --run-dir {run_dir} goes on with others, and "
+            f"risingsearch run {sweep} --run-dir {run_dir} continues with others, and "
             "with --retry-failed tries those again first that have failed; --budget +N "
             "adds to a budget that is spent"
         )

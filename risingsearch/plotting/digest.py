@@ -139,7 +139,7 @@ def _candidates(
 
 
 def _searched(candidates: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return in words which values the candidates have, by parameter."""
+    """Return the text of the candidates' values, by parameter."""
     names = dict.fromkeys(name for params in candidates for name in params)
     return {
         name: _in_words([plain(p[name]) for p in candidates if name in p])

@@ -190,7 +190,7 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
         # The better, the further from the ground: the eye goes to what stands out.
         cmap="cividis" if epochs.maximize == ink.dark else "cividis_r",
         clim=(low, high),
-        # An edge of its own keeps a block visible that is narrower than a pixel.
+        # Its own edge keeps a block visible that is narrower than a pixel.
         edgecolors="face",
         linewidths=0.6,
         zorder=2,

@@ -86,7 +86,7 @@ def write_report(
         for the ends expected and the cost of full training; by default what the search
         was given, or else the most that one arm has been charged.
     space : dict of str to str, optional
-        What was searched, by parameter, in words; by default the values that the
+        The text of the space, by parameter; by default the values that the
         candidates have.
 
     Returns

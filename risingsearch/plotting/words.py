@@ -54,7 +54,7 @@ def described(facts: Iterable[tuple[Any, Any]]) -> str:
 
 
 def spendable(budget: Budget) -> str:
-    """Return a budget in words.
+    """Return the text of a budget.
 
     >>> spendable(Budget(epochs=1200)), spendable(Budget(wall_seconds=90.0))
     ('1,200 epochs', '1 min 30 s of wall-clock time')

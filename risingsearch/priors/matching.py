@@ -52,9 +52,8 @@ class Matching:
     a category, with a column of 0 and the root of 1/2 for each. A parameter that
     some configurations do not have gets a column more for that.
 
-    Where candidates have two different numbers, numbers stay numbers whatever else
-    there is: a text, None or NaN among them lies in the middle, and is a category
-    besides if candidates have it.
+    If candidates have two different numbers, numbers stay numbers: a text, None or NaN
+    among them lies in the middle, and is a category besides if candidates have it.
 
     Parameters
     ----------
@@ -144,7 +143,7 @@ def placed(
 
 
 def _places(values: Sequence[Any], among: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the place of every number, and the middle for what is none."""
+    """Return the place of every number, and the middle for other values."""
     known = np.array([is_number(value) for value in values], dtype=bool)
     numbers = [float(value) for value in compress(values, known)]
     column = np.full(len(values), 0.5)

@@ -351,7 +351,7 @@ def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
     arguments = ["resume", "runs/sweep", "--budget", "+1", "--json"]
     assert main(arguments) == 0
     said = capsys.readouterr()
-    assert "goes on as runs/sweep/sweep.json says" in said.err
+    assert "continues as runs/sweep/sweep.json says" in said.err
     found = json.loads(said.out)
     assert found["epochs"] > before
     assert found["budget"] == {"hours": 1e-9 + 1}
@@ -636,7 +636,7 @@ def test_scripts_that_all_fail_end_the_search_early(folder, capsys, script, reas
     said = capsys.readouterr().err
     assert reason in said
     assert (
-        "risingsearch run sweep.yaml --run-dir runs/sweep goes on with others" in said
+        "risingsearch run sweep.yaml --run-dir runs/sweep continues with others" in said
     )
     assert "with --retry-failed tries those again first that have failed" in said
     assert main(["status", "runs/sweep", "--json"]) == 0

@@ -1,7 +1,7 @@
 """The problem of the demo: a generated one, which small networks find hard.
 
 Every search has the same rows, space and epochs. What it trains and sees is written
-down inside the model, whatever trains it.
+down inside the model, with every trainer.
 """
 
 from __future__ import annotations
