@@ -1,4 +1,4 @@
-"""Between which ends the scores of scikit-learn's own scorers lie."""
+"""Lowest and highest scores of scikit-learn's own scorers."""
 
 from __future__ import annotations
 
@@ -13,67 +13,31 @@ from risingsearch.policies import policy_info, resolve_policy
 
 Range = tuple[float, float]
 
-SHARE = 0.0, 1.0
-AT_MOST_ONE = -math.inf, 1.0
-NEGATED = -math.inf, 0.0  # errors and losses, of which 0 is the best
-
+AVERAGES = ("", "_macro", "_micro", "_samples", "_weighted")
+SHARES = [
+    *("accuracy", "average_precision", "balanced_accuracy", "completeness_score"),
+    *("fowlkes_mallows_score", "homogeneity_score", "normalized_mutual_info_score"),
+    *("rand_score", "roc_auc", "roc_auc_ovo", "roc_auc_ovo_weighted", "roc_auc_ovr"),
+    *("roc_auc_ovr_weighted", "top_k_accuracy", "v_measure_score"),
+    *(f"{m}{a}" for m in ("f1", "jaccard", "precision", "recall") for a in AVERAGES),
+]
+AT_MOST_ONE = [
+    *("adjusted_mutual_info_score", "d2_absolute_error_score", "d2_brier_score"),
+    *("d2_log_loss_score", "explained_variance", "r2"),
+]
+LOSSES = [
+    *("log_loss", "max_error", "mean_absolute_error", "mean_absolute_percentage_error"),
+    *("mean_gamma_deviance", "mean_poisson_deviance", "mean_squared_error"),
+    *("mean_squared_log_error", "median_absolute_error", "negative_likelihood_ratio"),
+    *("root_mean_squared_error", "root_mean_squared_log_error"),
+]
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(
-        [
-            "accuracy",
-            "average_precision",
-            "balanced_accuracy",
-            "completeness_score",
-            "fowlkes_mallows_score",
-            "homogeneity_score",
-            "normalized_mutual_info_score",
-            "rand_score",
-            "roc_auc",
-            "roc_auc_ovo",
-            "roc_auc_ovo_weighted",
-            "roc_auc_ovr",
-            "roc_auc_ovr_weighted",
-            "top_k_accuracy",
-            "v_measure_score",
-        ],
-        SHARE,
-    ),
-    **{
-        metric + average: SHARE
-        for metric in ("f1", "jaccard", "precision", "recall")
-        for average in ("", "_macro", "_micro", "_samples", "_weighted")
-    },
+    **dict.fromkeys(SHARES, (0.0, 1.0)),
+    **dict.fromkeys(AT_MOST_ONE, (-math.inf, 1.0)),
+    **{f"neg_{loss}": (-math.inf, 0.0) for loss in LOSSES},
     "adjusted_rand_score": (-0.5, 1.0),
     "matthews_corrcoef": (-1.0, 1.0),
-    **dict.fromkeys(
-        [
-            "adjusted_mutual_info_score",
-            "d2_absolute_error_score",
-            "d2_brier_score",
-            "d2_log_loss_score",
-            "explained_variance",
-            "r2",
-        ],
-        AT_MOST_ONE,
-    ),
     "neg_brier_score": (-2.0, 0.0),  # of two classes no lower than -1
-    **dict.fromkeys(
-        [
-            "neg_log_loss",
-            "neg_max_error",
-            "neg_mean_absolute_error",
-            "neg_mean_absolute_percentage_error",
-            "neg_mean_gamma_deviance",
-            "neg_mean_poisson_deviance",
-            "neg_mean_squared_error",
-            "neg_mean_squared_log_error",
-            "neg_median_absolute_error",
-            "neg_negative_likelihood_ratio",
-            "neg_root_mean_squared_error",
-            "neg_root_mean_squared_log_error",
-        ],
-        NEGATED,
-    ),
     "mutual_info_score": (0.0, math.inf),
     "positive_likelihood_ratio": (0.0, math.inf),
 }
