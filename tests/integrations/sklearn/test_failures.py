@@ -137,12 +137,6 @@ class TestAllFail:
         assert isinstance(caught.value.__cause__, ArithmeticError)
         assert not hasattr(search, "cv_results_")
 
-    def test_a_scorer_that_always_gives_nan(self):
-        search = rising(GOOD, scoring=lambda model, X, y: math.nan)
-        with pytest.raises(SearchFailedError, match="finite score"):
-            search.fit(X, Y)
-        assert Faulty.n_calls == 3
-
     def test_what_the_data_cause_can_be_caught_as_scikit_learn_raises_it(self):
         bad = np.array([[{}, 1.0]] * 40, dtype=object)
         search = RisingSearchCV(SGDClassifier(), {"alpha": [0.1]}, budget=2)

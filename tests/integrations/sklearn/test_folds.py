@@ -4,7 +4,6 @@ import pickle
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from sklearn.datasets import make_classification
@@ -13,7 +12,6 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.folds import (
@@ -48,12 +46,6 @@ def folds(estimator, **options):
 
 
 class TestSplits:
-    def test_a_share_is_held_out_once(self):
-        [(train, test)] = frozen_splits(0.25, SGDClassifier(), X, Y, {}, RANDOM)
-        assert sorted([*train, *test]) == list(range(60))
-        assert len(test) == 15
-        assert abs(Y[test].mean() - 0.5) < 0.05
-
     def test_targets_of_many_values_are_held_out_as_they_come(self):
         y = np.arange(60.0)
         for estimator in (SGDRegressor(), SGDClassifier()):
@@ -63,20 +55,11 @@ class TestSplits:
         [(_, test)] = frozen_splits(0.25, MLPClassifier(), X, labels, {}, RANDOM)
         assert len(test) == 15
 
-    def test_without_targets(self):
-        [(_, test)] = frozen_splits(0.5, SGDRegressor(), X, None, {}, RANDOM)
-        assert len(test) == 30
-
     def test_a_splitter_is_asked_once(self):
         cv = ShuffleSplit(2, random_state=np.random.RandomState(0))
         first = frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
         second = frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
         assert first[0][1].tolist() != second[0][1].tolist()
-
-    @pytest.mark.parametrize("cv", [True, "five"])
-    def test_what_scikit_learn_refuses(self, cv):
-        with pytest.raises((ValueError, TypeError)):
-            frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
 
 
 class TestTraining:
@@ -179,31 +162,3 @@ def test_the_data_are_not_sliced_for_the_journey():
     trainable = folds(SGDClassifier(), X=np.zeros((60, 1000)))
     trainable.train(trainable.start({}, seed=3))
     assert len(pickle.dumps(trainable)) < 1.2 * sys.getsizeof(trainable.X)
-
-
-class TestTransformersThatWorkInPlace:
-    def folds(self, copy, **options):
-        estimator = make_pipeline(
-            StandardScaler(copy=copy), SGDClassifier(random_state=0)
-        )
-        return folds(estimator, **{"X": X * 100.0 + 5.0} | options)
-
-    def test_do_not_spoil_the_rows(self):
-        def search(copy):
-            data = self.folds(copy, train_scores=True)
-            alphas = [{"sgdclassifier__alpha": alpha} for alpha in (1e-4, 1e-2)]
-            arms = [data.start(params, seed=0) for params in alphas]
-            results = [data.train(arm) for _ in range(3) for arm in arms]
-            return [
-                {name: part for name, part in result.items() if "time" not in name}
-                for result in results
-            ]
-
-        assert search(copy=False) == search(copy=True)
-
-    @pytest.mark.parametrize("container", [np.array, pd.DataFrame, np.ndarray.tolist])
-    def test_leave_the_data_alone_in_the_refit(self, container):
-        data = self.folds(copy=False, X=container(X))
-        model = data.refit({}, seed=0, n_epochs=2)
-        np.testing.assert_array_equal(data.X, X)
-        assert model.score(X, Y) > 0.5

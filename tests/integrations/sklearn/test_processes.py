@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -249,35 +249,6 @@ class TestExecutors:
         with Watched(4) as executor:
             rising(SGDClassifier(), executor=executor, n_jobs=1).fit(X, Y)
         assert executor.n_most == 1
-
-    def test_one_that_dies(self):
-        class Dying(ProcessPoolExecutor):
-            n_submitted = 0
-
-            def submit(self, fn, /, *args, **kwargs):
-                self.n_submitted += 1
-                if self.n_submitted > 5:
-                    return super().submit(os._exit, 1)
-                return super().submit(fn, *args, **kwargs)
-
-        context = multiprocessing.get_context("spawn")
-        with Dying(1, mp_context=context) as executor:
-            search = rising(SGDClassifier(), executor=executor, policy="round-robin")
-            with pytest.raises(
-                ExecutorFailedError, match="BrokenProcessPool"
-            ) as caught:
-                search.fit(X, Y)
-        result = caught.value.result
-        assert result.n_calls == 5
-        assert result.best_score == max(result.history["score"][:5])
-        assert result.best_state()[0].epochs == result.best_epoch
-
-    def test_one_that_was_shut_down(self):
-        executor = ThreadPoolExecutor(1)
-        executor.shutdown()
-        with pytest.raises(ExecutorFailedError, match="after shutdown") as caught:
-            rising(SGDClassifier(), executor=executor).fit(X, Y)
-        assert caught.value.result.n_calls == 0
 
 
 def echo():

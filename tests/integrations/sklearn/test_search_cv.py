@@ -18,7 +18,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from risingsearch import Budget, RisingSearchCV, list_policies
+from risingsearch import Budget, RisingSearchCV
 from risingsearch.errors import (
     InvalidParameterError,
     SearchFailedError,
@@ -90,7 +90,13 @@ QUALITIES = [{"quality": quality} for quality in (0.2, 0.4, 0.6, 0.8)]
 
 
 class TestBudget:
-    @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
+    @pytest.mark.parametrize(
+        "policy",
+        [
+            *("auto", "cure-ucb", "asha", "successive-halving", "median-stopping"),
+            *("random-search", "round-robin", "raven-ucb"),
+        ],
+    )
     def test_epochs_are_counted_by_the_calls_made(self, calls, policy, live_params):
         params = live_params(policy)
         search = rising(
@@ -124,10 +130,6 @@ class TestBudget:
         search = rising(Recorder(), QUALITIES, steps_per_epoch=3, refit=False)
         assert search.fit(ROWS, HALVES).n_epochs_ == 20
         assert len(trained(calls)) == 60
-
-    def test_by_name(self):
-        search = rising(SGDClassifier(), SPACE, budget=Budget(epochs=9)).fit(X, Y)
-        assert search.n_epochs_ == 9
 
     def test_in_seconds(self):
         search = rising(Recorder(), QUALITIES, budget=Budget(seconds=1e-9))
@@ -171,18 +173,6 @@ class TestBudget:
 
 
 class TestSpaces:
-    @pytest.mark.parametrize(
-        "space",
-        [
-            {"alpha": loguniform(1e-5, 1), "penalty": ["l1", "l2"]},
-            [{"alpha": [1e-4, 1e-3]}, {"penalty": ["l1", "elasticnet"]}],
-            [{"alpha": loguniform(1e-5, 1)}, {"eta0": loguniform(1e-2, 1)}],
-        ],
-    )
-    def test_are_drawn_from(self, space):
-        search = rising(SGDClassifier(), space, n_candidates=3).fit(X, Y)
-        assert search.n_candidates_ == len(search.cv_results_["params"]) == 3
-
     def test_a_list_of_configurations_is_whole_and_in_order(self):
         space = [{"quality": q / 10} for q in range(8)]
         search = rising(Recorder(), space, policy="round-robin").fit(ROWS, HALVES)

@@ -277,24 +277,6 @@ class TestPolicy:
         with pytest.raises(UnknownNameError, match="did you mean 'cure-ucb'"):
             rising(SGDClassifier(), SPACE, policy="cure-ubc").fit(X, Y)
 
-    def test_unknown_parameter(self):
-        search = rising(
-            SGDClassifier(), SPACE, policy="cure-ucb", policy_params={"sigm": 1.0}
-        )
-        with pytest.raises(UnknownNameError, match="did you mean 'sigma'"):
-            search.fit(X, Y)
-
-    @pytest.mark.parametrize("eta", [0, 1, "3"])
-    def test_parameter_out_of_range(self, eta):
-        search = rising(
-            SGDClassifier(),
-            SPACE,
-            policy="successive-halving",
-            policy_params={"eta": eta},
-        )
-        with pytest.raises(InvalidParameterError, match="eta must be a whole number"):
-            search.fit(X, Y)
-
     def test_ready_made(self):
         policy = make_policy("round-robin", n_arms=4, horizon=20, max_pulls=8)
         search = rising(SGDClassifier(), SPACE, policy=policy).fit(X, Y)

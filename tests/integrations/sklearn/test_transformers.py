@@ -109,8 +109,10 @@ FACTORS = {"probe__factor": [1.0, 2.0, 3.0]}
 
 
 class TestCounts:
-    @pytest.mark.parametrize("train_scores", [False, True])
-    @pytest.mark.parametrize("grid", [ALPHAS, FACTORS, ALPHAS | FACTORS])
+    @pytest.mark.parametrize(
+        ("grid", "train_scores"),
+        [(ALPHAS, False), (FACTORS, False), (ALPHAS | FACTORS, True)],
+    )
     def test_no_more_than_in_a_randomized_search(self, counts, grid, train_scores):
         n = len(ParameterGrid(grid))
         options = {"cv": CV, "refit": False, "return_train_score": train_scores}
