@@ -41,7 +41,6 @@ class SearchRun:
         refits: bool,
         seconds_before: float,
         callbacks: Sequence[Any],
-        deterministic: bool,
         **options: Any,
     ) -> None:
         self.folds = folds
@@ -58,7 +57,6 @@ class SearchRun:
             score_range=_score_range(folds, options["policy"], options["run_dir"]),
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
-            deterministic=deterministic,
             **options,
         )
         self._refit_time = RefitTime(folds, options["epoch_costs"])
