@@ -32,7 +32,6 @@ from risingsearch.storage.run_directory import (
     JOURNAL,
     holds_search,
     no_collection,
-    saved_metric,
     understood,
 )
 
@@ -273,7 +272,7 @@ def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
                 asked,
                 direction,
                 settings["max_epochs"] or 0,
-                (saved_metric(header) or SCORE) if metric == SCORE else metric,
+                (header.get("metric") or SCORE) if metric == SCORE else metric,
             )
     except RunDirError as error:
         msg = f"the earlier search in {path} cannot be read: {error}"

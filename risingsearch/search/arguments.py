@@ -7,28 +7,23 @@ import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from risingsearch.budget import Budget
 from risingsearch.checks import check_nesting, checked_seed, shown
-from risingsearch.errors import InvalidParameterError, PriorError, StateError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
-from risingsearch.priors import EarlierSearch, PriorProposer
-from risingsearch.priors.models import check_usable
+from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import Features, encoded
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.storage.run_directory import understood
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
-_SHOWN, _OBJECT = "$shown", "$object"
-AS_TEXT = "as_text"
-"""The only parameter of a candidate that is shown as text."""
+SHOWN, OBJECT = "$shown", "$object"
 _LONGEST = 300  # characters of a setting in a message
 
 
@@ -196,7 +191,7 @@ def pickled_candidates(
     settings: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Return the candidates as pickled text, None where the settings hold them."""
-    if not any(_SHOWN in params for params in settings["candidates"]):
+    if not any(SHOWN in params for params in settings["candidates"]):
         return None
     try:
         pickled = pickle.dumps(list(candidates))
@@ -204,88 +199,6 @@ def pickled_candidates(
         msg = f"with a run_dir candidates that JSON cannot hold are pickled: {error}"
         raise InvalidParameterError(msg) from error
     return base64.b64encode(pickled).decode()
-
-
-def arguments_of(header: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments of a saved search; objects among them have to be given.
-
-    Candidates that JSON cannot hold are unpickled, which can run any code.
-    """
-    arguments = _arguments_in_json(header, given)
-    if header["candidates"] is not None:
-        pickled = base64.b64decode(header["candidates"])
-        arguments["candidates"] = pickle.loads(pickled)
-    return arguments
-
-
-def shown_arguments(header: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments of a saved search as JSON holds them, and what that lacks.
-
-    Nothing is unpickled: other candidates are text, with ``AS_TEXT`` as their name.
-    """
-    arguments = _arguments_in_json(header, {})
-    candidates = header["settings"]["candidates"]
-    n_texts = sum(_SHOWN in params for params in candidates)
-    if n_texts == 0:
-        return arguments, None
-    arguments["candidates"] = [
-        {AS_TEXT: str(params[_SHOWN])} if _SHOWN in params else from_json(params)
-        for params in candidates
-    ]
-    arguments["proposer"] = None
-    return arguments, (
-        f"the values of {n_texts:,} of {len(candidates):,} candidates: JSON cannot "
-        "hold them, so they are shown as text; only RisingSearch.resume unpickles them"
-    )
-
-
-def _arguments_in_json(
-    header: Mapping[str, Any], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the arguments, with the candidates as far as JSON holds them."""
-    arguments: dict[str, Any] = {}
-    for name, value in header["settings"].items():
-        if isinstance(value, dict) and _OBJECT in value:
-            if given.get(name) is None:
-                msg = (
-                    f"the search was made with an object as {name}, a "
-                    f"{value[_OBJECT]}: give {name} to RisingSearch.resume, whose "
-                    "result() also shows what was found"
-                )
-                raise InvalidParameterError(msg)
-            arguments[name] = given[name]
-        elif name == "budget":
-            arguments[name] = Budget.from_json(value)
-        else:
-            arguments[name] = from_json(value)
-    return arguments
-
-
-def saved_budget(header: Mapping[str, Any], given: Budget) -> Budget:
-    """Return the budget in the unit that the search in a directory was begun with."""
-    begun = Budget.from_json(header["settings"]["budget"])
-    return begun if given.in_unit(begun.unit) == begun else given
-
-
-def saved_prior(
-    header: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], path: Path
-) -> list[EarlierSearch]:
-    """Return the earlier searches that the search in a directory was begun with."""
-    with understood(path):
-        try:
-            searches = [
-                EarlierSearch.from_json(saved) for saved in header.get("prior", ())
-            ]
-            for search in searches:
-                check_usable(search, candidates)
-        except PriorError as error:
-            msg = (
-                f"the search in {path} was begun with an earlier search that these "
-                f"candidates cannot learn from ({error}): give the candidates that it "
-                "was begun with, or restore it from a backup"
-            )
-            raise StateError(msg) from error
-    return searches
 
 
 def first_difference(
@@ -298,8 +211,8 @@ def first_difference(
     """
     for name in sorted(dict.fromkeys([*given, *saved]), key=_causes_first):
         was, now = saved.get(name), given.get(name)
-        if isinstance(was, dict) and _OBJECT in was:
-            was = _named(was[_OBJECT])
+        if isinstance(was, dict) and OBJECT in was:
+            was = _named(was[OBJECT])
         if was != now:
             where, was, now = _deepest(name, was, now)
             return where, _cut(was), _cut(now)
@@ -308,7 +221,7 @@ def first_difference(
 
 def _named(path: str) -> dict[str, str]:
     """Return what stands for an object: modules of this package may move, so none."""
-    return {_OBJECT: _OWN_MODULE.sub("", path)}
+    return {OBJECT: _OWN_MODULE.sub("", path)}
 
 
 def _causes_first(name: str) -> tuple[bool, bool]:
@@ -341,7 +254,7 @@ def _shown(params: Mapping[str, Any]) -> Any:
     try:
         return as_json(dict(params))
     except TypeError:
-        return {_SHOWN: without_addresses(repr(dict(params)))}
+        return {SHOWN: without_addresses(repr(dict(params)))}
 
 
 def without_addresses(text: str) -> str:

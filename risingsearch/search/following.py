@@ -17,7 +17,8 @@ from risingsearch.errors import InvalidParameterError, RisingSearchError
 from risingsearch.scheduling.replay import RESULTS
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
-from risingsearch.search.search import Replayed, RisingSearch
+from risingsearch.search.run import Run
+from risingsearch.search.search import Replayed
 from risingsearch.storage.journal import Event
 from risingsearch.storage.run_directory import (
     JOURNAL,
@@ -141,8 +142,8 @@ class Follower:
             # The journal may be another one by now. Then it is read from its beginning
             # below, and what is damaged is raised there.
             with suppress(RisingSearchError):
-                return known.go_on()
-        return RisingSearch._replayed(self.path)
+                return known.grown()
+        return Replayed.of(Run.open(self.path))
 
     def _seconds_left(self, replayed: Replayed) -> float:
         """Return how long the rest of the budget takes, at the pace of late."""
@@ -151,7 +152,7 @@ class Follower:
         if scheduler.unit in WALL_CLOCK:
             rest *= SECONDS[scheduler.unit]
         else:
-            rest *= _seconds_per(scheduler, replayed.recorded.events)
+            rest *= _seconds_per(scheduler, replayed.run.saved.events)
         written = os.stat(self.path / JOURNAL).st_mtime
         left = rest - max(0.0, time.time() - written)
         return max(left, 0.0)  # which keeps NaN

@@ -35,13 +35,12 @@ from risingsearch.search.events import as_event, outcome_of
 from risingsearch.search.interrupts import finished_first
 from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
 from risingsearch.search.retention import RetainedCheckpoints
+from risingsearch.search.run import Run
 from risingsearch.search.trainable import Outcome, Trainable, restore
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.run_directory import (
     RunDirectory,
-    holds_search,
     no_collection,
-    saved_header,
     understood,
 )
 
@@ -90,13 +89,13 @@ class Record:
         self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
         self._returned: set[int] = set()  # arms whose results may not be recorded yet
 
-    def open(self, directory: RunDirectory, header: Event) -> None:
-        """Resume from a directory, or begin to keep the search there."""
+    def open(self, directory: RunDirectory, header: Event, run: Run | None) -> None:
+        """Resume the search that was read from a directory, or begin one there."""
         self.directory = directory
+        if run is not None:
+            _check_same(directory.path, run.header["settings"], header["settings"])
         with directory.held(), no_collection():
-            if holds_search(directory.path):
-                _check_same(directory, header["settings"])
-            saved = directory.open(header)
+            saved = directory.open(header, run and run.saved)
             _check_begun_alike(directory, saved.header, header)
             self.retained.store = directory.checkpoints
             with understood(directory.path):
@@ -421,9 +420,10 @@ def _numeric(reports: Iterable[Report]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _check_same(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
-    path = directory.path
-    differs = first_difference(saved_header(path)["settings"], settings)
+def _check_same(
+    path: Path, saved: Mapping[str, Any], settings: Mapping[str, Any]
+) -> None:
+    differs = first_difference(saved, settings)
     if differs is not None:
         name, was, given = differs
         msg = (

@@ -19,26 +19,18 @@ from risingsearch.budget import Budget, budget_within
 from risingsearch.errors import (
     CheckpointError,
     InvalidParameterError,
-    JournalError,
     SearchFailedError,
 )
 from risingsearch.policies import Policy
 from risingsearch.priors import read_prior
 from risingsearch.scheduling.proposers import Proposer
-from risingsearch.search.arguments import (
-    Arguments,
-    Seeds,
-    arguments_of,
-    checked_candidates,
-    saved_budget,
-    saved_prior,
-    shown_arguments,
-)
+from risingsearch.search.arguments import Arguments, Seeds, checked_candidates
 from risingsearch.search.callbacks import Callback, Teller, checked_callbacks
 from risingsearch.search.enqueued import with_enqueued
 from risingsearch.search.loop import Loop
 from risingsearch.search.record import Record
 from risingsearch.search.results import SearchResult
+from risingsearch.search.run import Run
 from risingsearch.search.trainable import (
     Functions,
     Trainable,
@@ -47,21 +39,15 @@ from risingsearch.search.trainable import (
 )
 from risingsearch.search.workers import (
     InProcess,
+    Workers,
     checked_n_jobs,
     workers_of,
     workers_to_resume,
 )
 from risingsearch.storage.files import check_owner
-from risingsearch.storage.journal import Recorded, read_on
 from risingsearch.storage.run_directory import (
-    JOURNAL,
     RunDirectory,
-    holds_search,
     no_collection,
-    saved_entropy,
-    saved_header,
-    saved_metric,
-    saved_search,
     understood,
 )
 
@@ -256,68 +242,60 @@ class RisingSearch:
         enqueue: Iterable[Mapping[str, Any] | int] = (),
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
-        candidates, enqueue = with_enqueued(checked_candidates(candidates), enqueue)
-        given |= {"candidates": candidates, "enqueue": enqueue}
-        _check_metric(metric)
-        _check_kept(run_dir, checkpoints)
-        begun: str | None = datetime.now().astimezone().isoformat(timespec="seconds")
-        given["budget"] = budget_within(budget, timeout)
-        if run_dir is not None and holds_search(Path(run_dir)):
-            header = saved_header(Path(run_dir))
-            given["prior"] = saved_prior(header, candidates, Path(run_dir))
-            with understood(Path(run_dir)):
-                metric, begun = metric or saved_metric(header), header.get("begun")
-                given["budget"] = saved_budget(header, given["budget"])
-        else:
-            given["prior"] = read_prior(prior, candidates)
-        workers = workers_of(executor, n_jobs=n_jobs)
-        given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, deterministic)
-        arguments = Arguments(
-            **{name: given[name] for name in given if name not in PER_PROCESS}
-        )
-        self.trainable = checked_trainable(trainable)
+        if run_dir is not None:
+            given["run_dir"] = run_dir = Path(run_dir)
+        self._make(given, None if run_dir is None else Run.at(run_dir))
+
+    @classmethod
+    def _of_run(cls, run: Run, **given: Any) -> RisingSearch:
+        """Return the search of a directory that was read before."""
+        parameters = inspect.signature(cls).parameters.values()
+        search = cls.__new__(cls)
+        search._make({each.name: each.default for each in parameters} | given, run)
+        return search
+
+    def _make(self, given: dict[str, Any], run: Run | None) -> None:
+        """Put the parts together; ``run`` is the search that continues, if any."""
+        arguments, workers = _arguments(given, run)
+        self.trainable = checked_trainable(given["trainable"])
         self.candidates = arguments.candidates
-        self.callbacks = checked_callbacks(callbacks, functions=True)
+        self.callbacks = checked_callbacks(given["callbacks"], functions=True)
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
-        self._raise_failures = error_score == "raise"
+        self._raise_failures = given["error_score"] == "raise"
         entropy = arguments.seed
-        if entropy is None and run_dir is not None:
-            entropy = saved_entropy(Path(run_dir))
+        if entropy is None and run is not None:
+            entropy = run.entropy
         self._seeds = Seeds(entropy)
         self.scheduler = arguments.scheduler(
-            self._seeds, patience=patience, target_score=target_score
+            self._seeds, patience=given["patience"], target_score=given["target_score"]
         )
-        self._key = secrets.token_hex(8)
-        self._record = Record(
-            self.trainable,
-            self.candidates,
-            self.scheduler,
-            metric=metric or "score",
-            begun=begun,
-        )
+        header = {"metric": given["metric"], "begun": given["begun"]}
+        self._record = Record(self.trainable, self.candidates, self.scheduler, **header)
         self.save_best: Callable[[Path], object] | None = self._record.save_best
+        in_process = given["executor"] is None and isinstance(workers, InProcess)
         self._loop = Loop(
             self._record,
             workers,
-            in_process=executor is None and isinstance(workers, InProcess),
+            in_process=in_process,
             seed_of=self.seed_of,
-            progress=progress,
-            timeout=None if budget is None else timeout,
+            progress=given["progress"],
+            timeout=given["timeout_of_run"],
             seconds_besides=lambda: self.seconds_besides(),
         )
-        if run_dir is not None:
-            header = arguments.header(self._seeds)
-            header |= {"metric": metric or "score", "begun": begun}
-            header["own_processes"] = workers.is_own
-            directory = RunDirectory(Path(run_dir), max_checkpoint_bytes, checkpoints)
+        self._key = secrets.token_hex(8)
+        if given["run_dir"] is not None:
+            header |= arguments.header(self._seeds) | {"own_processes": workers.is_own}
+            directory = RunDirectory(
+                given["run_dir"], given["max_checkpoint_bytes"], given["checkpoints"]
+            )
             check_owner(directory.path)
-            self._record.open(directory, header)
+            self._record.open(directory, header, run)
             self._key = _key_of(directory.path, self._seeds.entropy)
         self._teller = Teller(
             lambda: self.callbacks,
             lambda: self.scheduler,
             search=self._key,
-            metric=metric or "score",
+            metric=given["metric"],
             params=self.candidates.__getitem__,
             reports=self._record.reports,
         )
@@ -373,24 +351,24 @@ class RisingSearch:
             If there is no search, it is damaged, another process has it, another user
             owns the directory, or everybody may write to it.
         """
-        check_owner(Path(run_dir))
-        header = saved_header(Path(run_dir))
-        with understood(Path(run_dir)):
-            _check_names(header)
-            given = {"policy": policy, "proposer": proposer}
-            arguments = arguments_of(header, given)
-        return cls(
-            trainable,
+        path = Path(run_dir)
+        check_owner(path)
+        run = Run.open(path)
+        objects = {"policy": policy, "proposer": proposer}
+        with understood(path):
+            arguments = run.arguments(_saved_names(), objects, unpickle=True)
+        own = run.header.get("own_processes", False)
+        return cls._of_run(
+            run,
             **arguments,
-            executor=workers_to_resume(
-                executor, arguments["n_jobs"], own=header.get("own_processes", False)
-            ),
+            trainable=trainable,
+            executor=workers_to_resume(executor, arguments["n_jobs"], own=own),
             callbacks=callbacks,
             timeout=timeout,
             patience=patience,
             target_score=target_score,
             progress=progress,
-            run_dir=run_dir,
+            run_dir=path,
             max_checkpoint_bytes=max_checkpoint_bytes,
             checkpoints=checkpoints,
         )
@@ -420,29 +398,7 @@ class RisingSearch:
         InvalidParameterError
             If its policy or proposer is an object: only ``resume`` can be given it.
         """
-        return cls._replayed(Path(run_dir)).result()
-
-    @classmethod
-    def _replayed(cls, path: Path) -> Replayed:
-        """Return the search of a directory, only to be shown."""
-        with no_collection(), understood(path):
-            saved = saved_search(path)
-            _check_names(saved.header)
-            arguments, left_out = shown_arguments(saved.header)
-            arguments["seed"] = int(saved.header["entropy"])
-            if left_out is None:
-                candidates = arguments["candidates"]
-                earlier = saved_prior(saved.header, candidates, path)
-                arguments["prior"] = earlier or None
-            search = cls._shown(arguments)
-            search._record.replay(saved.events, saved.n_known, saved.state)
-        return Replayed(search, path, saved.recorded, left_out)
-
-    @classmethod
-    def _shown(cls, arguments: Mapping[str, Any]) -> RisingSearch:
-        executor = workers_to_resume(None, arguments["n_jobs"], own=False)
-        never = Functions(_not_trained, _not_trained)
-        return cls(never, executor=executor, **arguments)
+        return Replayed.of(Run.open(Path(run_dir))).result()
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
@@ -635,36 +591,87 @@ class Replayed(NamedTuple):
     """The search of a directory, brought to where it was, only to be shown."""
 
     search: RisingSearch
-    path: Path
-    recorded: Recorded
-    left_out: str | None
+    run: Run
+
+    @classmethod
+    def of(cls, run: Run) -> Replayed:
+        """Replay the search of a directory; nothing is unpickled."""
+        with no_collection(), understood(run.path):
+            arguments = run.arguments(_saved_names(), {}, unpickle=False)
+            arguments["seed"] = run.entropy
+            if run.left_out is None:
+                arguments["prior"] = run.prior(arguments["candidates"]) or None
+            else:
+                arguments["proposer"] = None
+            executor = workers_to_resume(None, arguments["n_jobs"], own=False)
+            never = Functions(_not_trained, _not_trained)
+            search = RisingSearch(never, executor=executor, **arguments)
+            search._record.replay(run.saved.events, run.saved.n_known, run.saved.state)
+        return cls(search, run)
 
     def result(self) -> SearchResult:
         """Return what the search has found."""
-        path, header = self.path, self.recorded.header
+        path, header = self.run.path, self.run.header
         with no_collection(), understood(path):
             result = self.search.result()
-            metric = saved_metric(header) or result.metric
+            metric = header.get("metric") or result.metric
         msg = f"the best state is in {path}: RisingSearch.resume gives it"
         return replace(
             result,
-            left_out=self.left_out,
+            left_out=self.run.left_out,
             metric=metric,
             begun=header.get("begun"),
             _best_checkpoint=CheckpointError(msg),
         )
 
-    def go_on(self) -> Replayed:
+    def grown(self) -> Replayed:
         """Return the search where it is by now; this one is not to be used any more.
 
-        What ``saved_result`` raises, it raises too, and a JournalError where another
-        journal has come in the place of what is known.
+        What ``saved_result`` raises, it raises too, and a JournalError if another
+        journal has come in its place.
         """
-        n_known = len(self.recorded.events)
-        with no_collection(), understood(self.path):
-            recorded = read_on(self.path / JOURNAL, self.recorded)
-            self.search._record.replay(recorded.events[n_known:], 0, None)
-        return self._replace(recorded=recorded)
+        n_known = len(self.run.saved.events)
+        run = self.run.grown()
+        with no_collection(), understood(run.path):
+            self.search._record.replay(run.saved.events[n_known:], 0, None)
+        return self._replace(run=run)
+
+
+def _arguments(given: dict[str, Any], run: Run | None) -> tuple[Arguments, Workers]:
+    """Check what is given, complete it in place, and return what defines the search."""
+    candidates, enqueue = with_enqueued(
+        checked_candidates(given["candidates"]), given["enqueue"]
+    )
+    _check_metric(given["metric"])
+    _check_kept(given["run_dir"], given["checkpoints"])
+    timeout = given["timeout"]
+    given["timeout_of_run"] = None if given["budget"] is None else timeout
+    given |= {"candidates": candidates, "enqueue": enqueue}
+    given["budget"] = budget_within(given["budget"], timeout)
+    if run is None:
+        given["prior"] = read_prior(given["prior"], candidates)
+        given["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
+    else:
+        given["prior"] = run.prior(candidates)
+        given["budget"] = run.budget(given["budget"])
+        given["begun"] = run.header.get("begun")
+    saved_metric = None if run is None else run.header.get("metric")
+    given["metric"] = given["metric"] or saved_metric or "score"
+    executor, n_jobs = given["executor"], given["n_jobs"]
+    workers = workers_of(executor, n_jobs=n_jobs)
+    given["n_jobs"] = checked_n_jobs(
+        n_jobs, executor, workers, given["deterministic"]
+    )
+    return Arguments(
+        **{name: given[name] for name in _saved_names(prior=True)}
+    ), workers
+
+
+def _saved_names(*, prior: bool = False) -> list[str]:
+    """Return the arguments that define a search, with its earlier searches or not."""
+    left_out = PER_PROCESS if prior else (*PER_PROCESS, "prior")
+    names = inspect.signature(RisingSearch).parameters
+    return [name for name in names if name not in left_out]
 
 
 def _check_metric(metric: Any) -> None:
@@ -680,18 +687,6 @@ def _check_kept(run_dir: Any, checkpoints: Any) -> None:
             "or neither"
         )
         raise InvalidParameterError(msg)
-
-
-def _check_names(header: Mapping[str, Any]) -> None:
-    """Refuse settings that are no saved argument, such as another ``run_dir``."""
-    known = inspect.signature(RisingSearch).parameters.keys() - set(PER_PROCESS)
-    unknown = sorted(header["settings"].keys() - known)
-    if unknown:
-        msg = (
-            f"the journal has {unknown[0]!r} among the arguments of its search, which "
-            "this release does not save: use the release that wrote it"
-        )
-        raise JournalError(msg)
 
 
 def _not_trained(*_: Any) -> Any:

@@ -45,7 +45,7 @@ from risingsearch.storage.files import (
     temp_files_of,
     write_digested,
 )
-from risingsearch.storage.journal import Event, Journal, Recorded, create, read
+from risingsearch.storage.journal import Event, Journal, Recorded, create, read, read_on
 from risingsearch.storage.object_store import ObjectStore, checked_url
 
 JOURNAL, CHECKPOINTS, STATE, LOCK = "journal.jsonl", "checkpoints", "state.json", "lock"
@@ -131,18 +131,23 @@ class RunDirectory:
                 raise RunDirError(msg)
             yield
 
-    def open(self, header: Event) -> Saved:
+    def open(self, header: Event, saved: Saved | None = None) -> Saved:
         """Return the search, which begins with this header if there is none yet.
 
-        A journal that is damaged, lacks events, or cannot be written is a JournalError.
+        What is ``saved`` of it need not be read again. A journal that is damaged, lacks
+        events, or cannot be written is a JournalError.
         """
         path = self.path / JOURNAL
-        n_known, state = _saved_state(self.path / STATE)
-        if not holds_search(self.path):
-            _check_complete(path, 0, n_known)
-            create(path, header if self._url is None else self._with_url(header))
-        recorded = read(path)
-        _check_complete(path, len(recorded.events), n_known)
+        if saved is None:
+            n_known, state = _saved_state(self.path / STATE)
+            if not holds_search(self.path):
+                _check_complete(path, 0, n_known)
+                create(path, header if self._url is None else self._with_url(header))
+            saved = Saved(read(path), n_known, state)
+            _check_complete(path, len(saved.events), n_known)
+        else:
+            saved = saved._replace(recorded=read_on(path, saved.recorded))
+        recorded, n_known, _ = saved
         self._journal = Journal(path, recorded)
         self._n_events_saved = n_known
         try:
@@ -151,7 +156,7 @@ class RunDirectory:
         except OSError as error:
             raise _unusable(left, error) from error
         self.checkpoints = self._store(recorded)
-        return Saved(recorded, n_known, state)
+        return saved
 
     def _with_url(self, header: Event) -> Event:
         """Header of a new search that names a new folder of the object store."""
@@ -268,12 +273,6 @@ def saved_header(path: Path) -> Event:
     return read(path / JOURNAL, header_only=True).header
 
 
-def saved_metric(header: Event) -> str | None:
-    """Name of the score in a saved search, None if it has none."""
-    metric = header.get("metric")
-    return None if metric is None else str(metric)
-
-
 def saved_search(path: Path) -> Saved:
     """Read the search in a directory, also while another process searches there.
 
@@ -284,15 +283,6 @@ def saved_search(path: Path) -> Saved:
     recorded = read(path / JOURNAL)
     _check_complete(path / JOURNAL, len(recorded.events), n_known)
     return Saved(recorded, n_known, state)
-
-
-def saved_entropy(path: Path) -> int | None:
-    """Entropy of the seeds of the search in a directory, None if there is none."""
-    if not holds_search(path):
-        return None
-    header = saved_header(path)
-    with understood(path):
-        return int(header["entropy"])
 
 
 def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:

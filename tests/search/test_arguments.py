@@ -4,6 +4,7 @@ import json
 import random
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +13,15 @@ from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.arguments import (
-    arguments_of,
     first_difference,
     pickled_candidates,
     settings_of,
 )
+from risingsearch.search.run import Run
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
+from risingsearch.storage.journal import Recorded
+from risingsearch.storage.run_directory import Saved
 
 PLAIN = [{"rate": 0.1, "sizes": (64, 32), "n": np.int64(3), "name": None}]
 
@@ -33,10 +36,10 @@ def on_disk(candidates, given=None, **arguments):
     header = {
         "settings": settings,
         "candidates": pickled_candidates(settings, candidates),
-        "auto": "trusted-damped-slope",
     }
     header = json.loads(json.dumps(header, allow_nan=False))
-    return arguments_of(header, given or {})
+    run = Run(Path("run"), Saved(Recorded(header, [], 0), 0, None))
+    return run.arguments([*settings], given or {}, unpickle=True)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +62,7 @@ def on_disk(candidates, given=None, **arguments):
 def test_arguments_come_back_as_they_were(arguments):
     back = on_disk(PLAIN, **arguments)
     assert back == {"candidates": PLAIN, **arguments}
+    back = {"candidates": back["candidates"], **back}
     assert repr(back) == repr({"candidates": PLAIN, **arguments})
 
 

@@ -25,7 +25,6 @@ from risingsearch.storage.run_directory import (
     STATE,
     RunDirectory,
     is_held,
-    saved_entropy,
     saved_header,
     saved_search,
 )
@@ -83,12 +82,10 @@ class TestOpening:
         opened(tmp_path)
         RunDirectory(tmp_path).open(HEADER | {"entropy": 5})
         assert saved_header(tmp_path) == HEADER
-        assert saved_entropy(tmp_path) == 2**100
 
-    def test_no_search_is_an_error_or_no_entropy(self, tmp_path):
+    def test_no_search_is_an_error(self, tmp_path):
         with pytest.raises(JournalError, match="holds no search"):
             saved_header(tmp_path)
-        assert saved_entropy(tmp_path) is None
 
     def test_a_file_in_its_place_is_an_error(self, tmp_path):
         (tmp_path / "file").write_text("")
@@ -419,7 +416,6 @@ class TestWhatIsNoFile:
         for look in (saved_header, saved_search):
             with pytest.raises(JournalError, match="holds no search"):
                 look(path)
-        assert saved_entropy(path) is None
 
 
 class TestWhatOthersMayRead:

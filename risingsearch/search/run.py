@@ -1,0 +1,148 @@
+"""A saved search: its header and events, read once and handed down."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from risingsearch.budget import Budget
+from risingsearch.errors import (
+    InvalidParameterError,
+    JournalError,
+    PriorError,
+    StateError,
+)
+from risingsearch.json_values import from_json
+from risingsearch.priors import EarlierSearch
+from risingsearch.priors.models import check_usable
+from risingsearch.search.arguments import OBJECT, SHOWN
+from risingsearch.storage.journal import Event, read_on
+from risingsearch.storage.run_directory import (
+    JOURNAL,
+    Saved,
+    holds_search,
+    no_collection,
+    saved_search,
+    understood,
+)
+
+AS_TEXT = "as_text"
+"""The only parameter of a candidate that is shown as text."""
+
+
+class Run(NamedTuple):
+    """The search in a directory, as it was when it was read."""
+
+    path: Path
+    saved: Saved
+
+    @classmethod
+    def at(cls, path: Path) -> Run | None:
+        """Read the search in a directory; None if there is none."""
+        return cls.open(path) if holds_search(path) else None
+
+    @classmethod
+    def open(cls, path: Path) -> Run:
+        """Read the search in a directory; a JournalError if there is none.
+
+        Nothing is unpickled, run or locked.
+        """
+        with no_collection(), understood(path):
+            return cls(path, saved_search(path))
+
+    def grown(self) -> Run:
+        """Read the events that were added since; a JournalError if others came."""
+        with no_collection(), understood(self.path):
+            recorded = read_on(self.path / JOURNAL, self.saved.recorded)
+        return self._replace(saved=self.saved._replace(recorded=recorded))
+
+    @property
+    def header(self) -> Event:
+        """What the search was begun with."""
+        return self.saved.header
+
+    @property
+    def entropy(self) -> int:
+        """What all seeds of the search come from."""
+        with understood(self.path):
+            return int(self.header["entropy"])
+
+    def budget(self, given: Budget) -> Budget:
+        """Return the budget in the unit that the search was begun with."""
+        with understood(self.path):
+            begun = Budget.from_json(self.header["settings"]["budget"])
+        return begun if given.in_unit(begun.unit) == begun else given
+
+    def prior(self, candidates: Sequence[Mapping[str, Any]]) -> list[EarlierSearch]:
+        """Return the earlier searches that the search was begun with."""
+        with understood(self.path):
+            try:
+                searches = [
+                    EarlierSearch.from_json(saved)
+                    for saved in self.header.get("prior", ())
+                ]
+                for search in searches:
+                    check_usable(search, candidates)
+            except PriorError as error:
+                msg = (
+                    f"the search in {self.path} was begun with an earlier search that "
+                    f"these candidates cannot learn from ({error}): give the "
+                    "candidates that it was begun with, or restore it from a backup"
+                )
+                raise StateError(msg) from error
+        return searches
+
+    def arguments(
+        self, known: Sequence[str], given: Mapping[str, Any], *, unpickle: bool
+    ) -> dict[str, Any]:
+        """Return the ``known`` arguments; objects among them have to be ``given``.
+
+        Candidates that JSON cannot hold are unpickled, which can run any code, or else
+        shown as text, with ``AS_TEXT`` as their name.
+        """
+        settings = self.header["settings"]
+        if unknown := sorted(settings.keys() - set(known)):
+            msg = (
+                f"the journal has {unknown[0]!r} among the arguments of its search, "
+                "which this release does not save: use the release that wrote it"
+            )
+            raise JournalError(msg)
+        arguments: dict[str, Any] = {}
+        for name, value in settings.items():
+            if isinstance(value, dict) and OBJECT in value:
+                if given.get(name) is None:
+                    msg = (
+                        f"the search was made with an object as {name}, a "
+                        f"{value[OBJECT]}: give {name} to RisingSearch.resume, whose "
+                        "result() also shows what was found"
+                    )
+                    raise InvalidParameterError(msg)
+                arguments[name] = given[name]
+            elif name == "budget":
+                arguments[name] = Budget.from_json(value)
+            elif name != "candidates":
+                arguments[name] = from_json(value)
+        if unpickle and self.header["candidates"] is not None:
+            pickled = base64.b64decode(self.header["candidates"])
+            return arguments | {"candidates": pickle.loads(pickled)}
+        arguments["candidates"] = [
+            {AS_TEXT: str(params[SHOWN])} if SHOWN in params else from_json(params)
+            for params in settings["candidates"]
+        ]
+        return arguments
+
+    @property
+    def left_out(self) -> str | None:
+        """What is shown as text since JSON cannot hold it; None if nothing is."""
+        candidates = self.header["settings"]["candidates"]
+        n_texts = sum(SHOWN in params for params in candidates)
+        if n_texts == 0:
+            return None
+        return (
+            f"the values of {n_texts:,} of {len(candidates):,} candidates: JSON cannot "
+            "hold them, so they are shown as text; only RisingSearch.resume unpickles "
+            "them"
+        )
