@@ -189,8 +189,14 @@ class Record:
         self.begin()
         self._write_event(event)
 
-    def _write_event(self, event: Event) -> None:
+    def _write_event(self, event: Event, job: Job | None = None) -> None:
+        """Write an event, which may be the result of a job."""
         assert self.directory is not None
+        n_before = self.directory.n_events
+        if job is not None:
+            self._writing = job, n_before
+        elif self._writing[1] == n_before:
+            self._writing = None, 0  # the last result could not be written
         self._is_writing = True
         try:
             self.directory.append(event)
@@ -229,8 +235,7 @@ class Record:
         if self.directory is not None:
             event = as_event(job, outcome)
             self.begin()
-            self._writing = job, self.directory.n_events
-            self._write_event(event)
+            self._write_event(event, job)
 
     def _take(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
         """Take over what a job brought back; the second time, nothing happens."""

@@ -139,7 +139,7 @@ class TestDamagedJournal:
             n_left = n_told(torn)
             trainable = Rising()
             search = a_search(torn, trainable)
-            assert (torn / "journal.jsonl").read_bytes() == content[:last]
+            assert (torn / "journal.jsonl").read_bytes().startswith(content[:last])
             if end % 16 == last % 16:  # they are all the same by now
                 assert facts(search.run()) == expected
                 assert len(trainable.trained) == 24 - n_left
