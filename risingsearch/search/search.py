@@ -659,9 +659,7 @@ def _arguments(given: dict[str, Any], run: Run | None) -> tuple[Arguments, Worke
     given["metric"] = given["metric"] or saved_metric or "score"
     executor, n_jobs = given["executor"], given["n_jobs"]
     workers = workers_of(executor, n_jobs=n_jobs)
-    given["n_jobs"] = checked_n_jobs(
-        n_jobs, executor, workers, given["deterministic"]
-    )
+    given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
     return Arguments(
         **{name: given[name] for name in _saved_names(prior=True)}
     ), workers
