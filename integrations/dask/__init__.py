@@ -1,7 +1,7 @@
 """Dask: searches that train on the workers of a ``distributed`` cluster.
 
-A search is given a client, or ``client.get_executor()``, as ``executor``. ``counters``
-says what each worker has received; ``gpu_workers`` are workers that share out GPUs.
+The ``executor`` of a search is a client, or ``client.get_executor()``. ``counters``
+counts what each worker has received; ``gpu_workers`` divides GPUs among workers.
 """
 
 from risingsearch.errors import missing

@@ -1,4 +1,4 @@
-"""Jobs in chunks, so that a worker that dies loses no more than one of them."""
+"""Cut jobs into chunks: a worker that dies loses one chunk at most."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from risingsearch.arms import Report
 from risingsearch.search.trainable import Outcome, Task
 
 MIN_SECONDS = 0.1
-"""How long a chunk should last at least: to send it costs about a tenth of that."""
+"""Minimum duration of a chunk: sending it takes about a tenth of that."""
 
 
 class Chunks:
-    """One job, its state as bytes, trained chunk by chunk, or ``whole``, in one."""
+    """One job, its state as bytes, trained in chunks, or in one if it is ``whole``."""
 
     def __init__(self, task: Task, *, whole: bool = False) -> None:
         self._task = task
@@ -68,7 +68,7 @@ class Chunks:
             tuple(metrics for report in reports for metrics in report.metrics),
             last.report.failure,
         )
-        goes_on = self._task.wants_checkpoint and report.scores and not last.ended
+        continues = self._task.wants_checkpoint and report.scores and not last.ended
         return Outcome(
             report,
             last.ended,
@@ -76,7 +76,7 @@ class Chunks:
             snapshots[-1] if snapshots else None,
             sum(outcome.n_calls for outcome in self._outcomes),
             sum(outcome.elapsed for outcome in self._outcomes),
-            checkpoint=last.resume_from if goes_on else None,
+            checkpoint=last.resume_from if continues else None,
             startup=self._outcomes[0].startup,  # other chunks are no jobs
         )
 

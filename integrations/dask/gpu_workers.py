@@ -1,4 +1,4 @@
-"""Dask workers that share out the GPUs of a machine."""
+"""Dask workers among which the GPUs of a machine are divided."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ def gpu_workers(
 ) -> dict[int, dict[str, Any]]:
     """Return the workers of a ``SpecCluster``, each with GPUs or a share of one.
 
-    Good for a Dask cluster on one machine where several workers share a GPU. Each has
-    one thread, sees its GPUs alone by ``CUDA_VISIBLE_DEVICES``, and has them as the
-    resource ``"GPU"`` too. For one worker on each GPU there is ``dask-cuda``.
+    For a Dask cluster on one machine in which several workers share a GPU. Each has one
+    thread, sees only its GPUs by ``CUDA_VISIBLE_DEVICES``, and has them as the resource
+    ``"GPU"`` too. For one worker per GPU there is ``dask-cuda``.
 
     Parameters
     ----------
     gpus : float, default 1.0
         GPUs of each worker: a whole number, or the share of one.
     n_workers : int, optional
-        How many workers there are, from 1 to 1000; by default as many as have room.
+        Number of workers, from 1 to 1000; by default as many as have room.
 
     Returns
     -------
     dict
-        What ``distributed.SpecCluster(workers=...)`` takes.
+        The argument of ``distributed.SpecCluster(workers=...)``.
 
     Raises
     ------
     InvalidParameterError
-        If no GPU is seen here, or there are fewer than the workers need.
+        If this process sees no GPU, or fewer than the workers need.
 
     Examples
     --------

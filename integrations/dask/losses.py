@@ -1,4 +1,4 @@
-"""Workers that were lost with a chunk: whether the chunk is to blame for it."""
+"""Decide whether a chunk has killed the workers that were lost with it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from risingsearch.arms import Job
 from risingsearch.errors import WorkersDiedError
 
 POLL_SECONDS = 1.0
-"""Seconds after which a nanny is looked for again."""
+"""Seconds between two looks for a nanny."""
 N_POLLS = 60
-"""How often, until one that has no worker is believed to stay."""
+"""Looks after which a nanny without a worker counts as alive."""
 
 ANSWER_SECONDS = 5.0
-"""Seconds after which a nanny that has not answered is believed to be gone."""
+"""Seconds after which a nanny that does not answer counts as gone."""
 
 MOST_ENDED = 20
-"""How often a chunk may be lost to nobody's fault before the search stops."""
+"""Losses of a chunk with their nannies after which the search stops."""
 
 
 class Losses:
-    """The workers that were lost while they trained one chunk.
+    """Workers that were lost while they trained one chunk.
 
-    Where a worker dies of what it trains, its nanny lives and starts another. Where the
-    nanny is gone as well, somebody has ended both, or the machine is down: a job that
-    was cancelled, preempted or at its time limit. That is not the arm's fault. Without
-    a nanny nothing is known of a worker, and the arm is to blame.
+    If a chunk kills its worker, the nanny survives and starts another. If the nanny is
+    gone as well, both were ended, or the machine is down: the job was cancelled,
+    preempted or at its time limit, which is no failure of the arm. The loss of a worker
+    without a nanny counts as a failure of the arm.
     """
 
     def __init__(self, client: Any) -> None:
@@ -43,7 +43,7 @@ class Losses:
     async def are_the_arms(self, job: Job) -> bool:
         """Return whether more workers have died of the chunk than are allowed to.
 
-        A WorkersDiedError says that it will never end as things are.
+        A WorkersDiedError is raised if the chunk is lost again and again.
         """
         allowed: int = dask.config.get("distributed.scheduler.allowed-failures")
         if len(self._nannies) <= allowed:
@@ -60,7 +60,7 @@ class Losses:
         return n_died > allowed
 
     async def _lives_on(self, nanny: str | None) -> bool:
-        """Return whether a nanny is still there, now that its worker is not.
+        """Return whether the nanny of a lost worker is alive.
 
         One that is about to end has no worker, and does not start another.
         """
@@ -77,7 +77,7 @@ class Losses:
 
 
 async def _answers(address: str, dask_scheduler: Any = None) -> bool:
-    """Return whether something listens there; it runs in the scheduler."""
+    """Return whether an address accepts connections; runs in the scheduler."""
     try:
         comm = await connect(  # type: ignore[no-untyped-call]
             address, timeout=ANSWER_SECONDS, **dask_scheduler.connection_args

@@ -1,16 +1,18 @@
-"""Which worker trains which arm: where its state is, unless sending it is cheaper."""
+"""Which worker trains which arm, and what each worker holds of a search."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from risingsearch.integrations.dask.remote import Reply, SharedTrainable, WorkerData
 from risingsearch.search.trainable import Task
 
 
 class HeldState(NamedTuple):
-    """A state that stays on a worker."""
+    """Live state that stays on a worker."""
 
     address: str
     token: str
@@ -19,19 +21,19 @@ class HeldState(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """The worker that trains a chunk."""
+    """Worker that trains a chunk."""
 
     address: str
     token: str | None  # of the state that it holds
 
 
 class Placement:
-    """The workers of a cluster, and how busy they are.
+    """Workers of a cluster, and how busy they are.
 
-    An arm goes on where its state is while that worker has a free thread. Where it has
-    none, the arm waits for it if sending its checkpoint would take longer than a chunk
-    takes on average, by the bandwidth in bytes per second; otherwise it goes to the
-    worker with the most free threads.
+    An arm stays where its state is while that worker has a free thread. If it has none,
+    the arm waits for it if sending its checkpoint would take longer than a chunk takes
+    on average, by the bandwidth in bytes per second; otherwise it goes to the worker
+    with the most free threads.
     """
 
     def __init__(self, bandwidth: float) -> None:
@@ -52,7 +54,7 @@ class Placement:
 
     def assign(self, chunk: Task, held: HeldState | None) -> Assignment:
         """Choose a worker; ``held`` is the arm's last state that stayed on one."""
-        if held is not None and self._goes_on_from(held, chunk):
+        if held is not None and self._stays_with(held, chunk):
             assignment = Assignment(held.address, held.token)
         else:
             assignment = Assignment(max(self._threads, key=self._free), None)
@@ -68,8 +70,8 @@ class Placement:
         self._n_chunks += 1
         self._seconds += seconds
 
-    def _goes_on_from(self, held: HeldState, chunk: Task) -> bool:
-        """Return whether a chunk should go on from a state that stays on a worker."""
+    def _stays_with(self, held: HeldState, chunk: Task) -> bool:
+        """Whether a chunk should be trained where the state of its arm is."""
         if held.address not in self._threads:
             return False
         if held.epoch != chunk.job.from_epoch or chunk.epochs_missing:
@@ -83,3 +85,63 @@ class Placement:
 
     def _free(self, address: str) -> int:
         return self._threads[address] - self._busy[address]
+
+
+class SharedData:
+    """A trainable of this process, and its copies and states on the cluster.
+
+    It is sent to one worker, from which each of the others gets it once.
+    """
+
+    def __init__(self, trainable: Any) -> None:
+        self.trainable = trainable
+        self._shared = SharedTrainable.of(trainable)
+        self._scattering: asyncio.Task[Any] | None = None
+        self._on_worker: dict[str, Any] = {}  # Dask's futures, by address
+        self.held: dict[int, HeldState] = {}  # by arm
+
+    async def on_worker(self, client: Any, address: str) -> Any:
+        """Return Dask's future of the ``WorkerData`` of one worker."""
+        if not self._is_on(address):
+            shared = await self._scattered(client, address)
+            if not self._is_on(address):  # another job may have submitted it meanwhile
+                self._on_worker[address] = client.submit(
+                    WorkerData, shared, workers=[address], pure=False
+                )
+        return self._on_worker[address]
+
+    def _is_on(self, address: str) -> bool:
+        future = self._on_worker.get(address)
+        return future is not None and future.status in ("pending", "finished")
+
+    async def _scattered(self, client: Any, address: str) -> Any:
+        """Return Dask's future of the trainable, sent again if it was lost."""
+        if self._scattering is None or _is_lost(self._scattering):
+            self._scattering = asyncio.ensure_future(
+                client.scatter(self._shared, workers=[address], hash=False)
+            )
+        return await asyncio.shield(self._scattering)
+
+    def drop(self, address: str) -> None:
+        """Record that a worker holds nothing."""
+        self._on_worker.pop(address, None)
+
+    def record(self, chunk: Task, assignment: Assignment, reply: Reply) -> None:
+        """Record what a worker holds after it was asked to train a chunk."""
+        outcome, arm = reply.outcome, chunk.job.arm
+        if outcome is not None and reply.token is not None:
+            epoch = chunk.job.from_epoch + len(outcome.report.scores)
+            n_bytes = len(outcome.resume_from)
+            self.held[arm] = HeldState(assignment.address, reply.token, epoch, n_bytes)
+            return
+        self.held.pop(arm, None)
+        if outcome is None and assignment.token is None:
+            self.drop(assignment.address)
+
+
+def _is_lost(scattering: asyncio.Task[Any]) -> bool:
+    if not scattering.done():
+        return False
+    if scattering.cancelled() or scattering.exception() is not None:
+        return True
+    return bool(scattering.result().status != "finished")

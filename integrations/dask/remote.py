@@ -1,4 +1,4 @@
-"""What runs in the workers: chunks of jobs, on data and states that stay with them."""
+"""Code that runs in the workers: it trains chunks on data and states held there."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from risingsearch.search.trainable import (
 STATES_SHARE = 0.1
 """The share of a worker's memory for the states of paused arms."""
 STATES_BYTES = 2**30
-"""The same in bytes, where a worker's memory has no limit."""
+"""The same in bytes, if a worker's memory has no limit."""
 
 
 @dataclass
 class Counters:
-    """What one worker process has received since it started.
+    """Numbers of what one worker process has received since it started.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class Counters:
     data_bytes : int
         Their total size.
     parts : int
-        Chunks of jobs that were trained: an epoch each, or some where these are short.
+        Chunks of jobs that were trained: an epoch each, or several short ones.
     stayed : int
-        Chunks that went on from a state that the worker still held.
+        Chunks that continued from a state that the worker still held.
     sent : int
-        Chunks that went on from a checkpoint that was sent.
+        Chunks that continued from a checkpoint that was sent.
     sent_bytes : int
         The total size of these checkpoints.
     """
@@ -60,10 +60,10 @@ _COUNTING = threading.Lock()
 
 
 def counters(client: Client) -> dict[str, Counters]:
-    """Return what the workers of a cluster have received, by their addresses.
+    """Count what the workers of a cluster have received, by their addresses.
 
-    Good for finding out what searches send over the network: a worker should get the
-    data of a search once, and most arms should go on where they were.
+    This shows what searches send over the network: a worker should get the data of a
+    search once, and most arms should stay where they were.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def _count(**numbers: int) -> None:
 class SharedTrainable:
     """A trainable that is pickled once, and unpickled once in every process.
 
-    Its arrays are pickled apart and not copied. What training changes in it does not
-    reach other workers.
+    Its arrays are pickled separately and not copied. Changes by training do not reach
+    other workers.
     """
 
     def __init__(self, pickled: bytes, arrays: list[pickle.PickleBuffer]) -> None:
@@ -139,10 +139,10 @@ def _received(pickled: bytes, arrays: list[pickle.PickleBuffer]) -> SharedTraina
 
 
 class WorkerData:
-    """What one worker holds of a search: the trainable, and states of paused arms.
+    """Trainable and states of paused arms that one worker holds.
 
-    Dask drops copies of data that no task needs just now, but not what only one worker
-    holds. This is never moved: what Dask moves or spills arrives empty, and the driver
+    Dask drops copies of data that no task needs at the moment, but not the only one.
+    This cannot be moved: if Dask moves or spills it, it arrives empty, and the driver
     sends the data again if they are needed.
     """
 
@@ -155,11 +155,11 @@ class WorkerData:
 
 
 class LiveStates:
-    """The live states of paused arms in a worker, those used last.
+    """Live states of the most recently used paused arms in a worker.
 
-    A state is removed before it is trained, so what is here has always been trained to
-    the end of an epoch. It comes back under another token every time, so a token gives
-    the state that was reported with it, or none.
+    A state is removed before it is trained, so all that are here ended an epoch. It
+    comes back under a new token every time, so a token gives the state that was
+    reported with it, or none.
     """
 
     def __init__(self) -> None:
@@ -189,9 +189,9 @@ class LiveStates:
 
 
 class Reply(NamedTuple):
-    """What a worker returns for a chunk."""
+    """Answer of a worker for a chunk."""
 
-    outcome: Outcome | None = None  # None where the data or the state were missing
+    outcome: Outcome | None = None  # None if the data or the state were missing
     token: str | None = None  # of the state that stays on the worker
     error: Exception | None = None  # not the arm's fault: it ends the search
 
@@ -201,7 +201,7 @@ def train_chunk(
 ) -> Reply:
     """Train one chunk of a job, from a state that is held here or from a checkpoint.
 
-    ``pickled`` is the task without its state: that was sent as a checkpoint, or is held
+    ``pickled`` is the task without its state, which was sent as a checkpoint or is held
     here under the token. The reply is empty if the data or the state are missing.
     """
     if data.shared is None:
@@ -235,6 +235,6 @@ def _count_chunk(task: Task) -> None:
 
 
 def _most_bytes() -> float:
-    """Return what states may take of this worker's memory."""
+    """Return how much of this worker's memory states may take."""
     limit = get_worker().memory_manager.memory_limit
     return STATES_SHARE * limit if limit else STATES_BYTES

@@ -1,4 +1,4 @@
-"""The jobs of a ``dask_jobqueue.SLURMCluster``: as many as were asked for."""
+"""Keep the number of jobs of a ``dask_jobqueue.SLURMCluster`` constant."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ LOOK_EVERY = "10s"
 
 
 def keep_jobs(cluster: Any, n_jobs: int) -> None:
-    """Have a Slurm cluster keep so many jobs, in the queue or running.
+    """Have a Slurm cluster keep this number of jobs, in the queue or running.
 
-    Good for searches that last longer than jobs do. A job that was cancelled, preempted
-    or ended by its time limit is replaced, also where it had not started yet, and where
-    Slurm's controller was down as it should have been. It takes the place of
-    ``cluster.scale`` and ``cluster.adapt``, and gives Ctrl-C back to the search, which
-    ``dask_jobqueue`` has taken where it was imported.
+    For searches that last longer than jobs. A job that was cancelled, preempted or
+    ended by its time limit is replaced, also if it had not started yet, or if Slurm's
+    controller was down when it should have been replaced. It takes the place of
+    ``cluster.scale`` and ``cluster.adapt``, and lets Ctrl-C interrupt the search, which
+    ``dask_jobqueue`` prevents when it is imported.
 
     Parameters
     ----------
     cluster : dask_jobqueue.SLURMCluster
         A cluster whose jobs ``squeue --me`` lists here.
     n_jobs : int
-        How many jobs, from 1.
+        The number of jobs, at least 1.
 
     Raises
     ------
     InvalidParameterError
-        If ``n_jobs`` is not such a number.
+        If ``n_jobs`` is not a whole number of at least 1.
 
     Examples
     --------
@@ -53,21 +53,21 @@ def keep_jobs(cluster: Any, n_jobs: int) -> None:
 
 
 def _give_ctrl_c_back() -> None:
-    """Have Ctrl-C interrupt the search, and not end Python as dask_jobqueue has it."""
+    """Have Ctrl-C interrupt the search instead of ending Python."""
     handler = signal.getsignal(signal.SIGINT)
     if getattr(handler, "__module__", None) == "dask_jobqueue.runner":
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _KeptJobs(Adaptive):
-    """Submits jobs again that Slurm has no more.
+    """Submits jobs again that Slurm does not list any more.
 
     Dask alone misses those that have never had a worker: cancelled while they waited,
-    or not taken by a controller that was down. Where ``squeue`` fails nothing is done.
+    or refused by a controller that was down. If ``squeue`` fails, nothing is done.
     """
 
     async def recommendations(self, target: int) -> dict[str, Any]:
-        """Return what is to be done, once what is lost is no more counted."""
+        """Recommend changes, after lost jobs are removed from the cluster's list."""
         cluster: Any = self.cluster
         submitted = dict(cluster.workers)  # before Slurm is asked
         listed = await _listed()
@@ -78,7 +78,7 @@ class _KeptJobs(Adaptive):
 
 
 async def _listed() -> set[str]:
-    """Return the jobs of this user that wait or run; a RuntimeError if none says."""
+    """List the pending and running jobs of this user; a RuntimeError if that fails."""
     process = await asyncio.create_subprocess_exec(
         "squeue",
         "--me",

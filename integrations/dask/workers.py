@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster, for a search."""
+"""Run the jobs of a search on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError, WorkersDiedError
 from risingsearch.integrations.dask.chunks import Chunks
 from risingsearch.integrations.dask.losses import Losses
-from risingsearch.integrations.dask.placement import Assignment, Placement
+from risingsearch.integrations.dask.placement import Assignment, Placement, SharedData
 from risingsearch.integrations.dask.remote import Reply, train_chunk
-from risingsearch.integrations.dask.shared_data import SharedData
 from risingsearch.search.trainable import Outcome, Task
 from risingsearch.search.workers import Workers
 
@@ -39,7 +38,7 @@ logger = logging.getLogger(__name__)
 class DaskWorkers(Workers):
     """A Dask cluster as the workers of a search: data sent once, arms that stay.
 
-    Jobs are cut into chunks of an epoch, or of several where epochs are short. After
+    Jobs are cut into chunks of an epoch, or of several if epochs are short. After
     each chunk the checkpoint comes back, so that a worker that dies loses one chunk,
     and the live state stays where it was trained.
 
@@ -52,7 +51,7 @@ class DaskWorkers(Workers):
     Raises
     ------
     InvalidParameterError
-        If it is something else, or the client cannot be used.
+        If the executor is another object, or the client cannot be used.
 
     Notes
     -----
@@ -72,7 +71,7 @@ class DaskWorkers(Workers):
 
     @property
     def n_workers(self) -> int:
-        """How many threads all workers have now."""
+        """Number of threads of all workers now."""
         if self._client.status == "running" and self._is_due:
             self._client.sync(self._refresh)
         return self._placement.n_threads
@@ -88,7 +87,7 @@ class DaskWorkers(Workers):
         return asyncio.run_coroutine_threadsafe(self._train(self._data, task), loop)
 
     def rest(self) -> None:
-        """Let the workers forget the data and the states."""
+        """Release the data and the states on the workers."""
         self._data = None
 
     # ------------------------------------------------------------ in the event loop
@@ -106,7 +105,7 @@ class DaskWorkers(Workers):
         return chunks.outcome()
 
     async def _train_chunk(self, data: SharedData, chunk: Task) -> Outcome:
-        """Train a chunk, again on another worker wherever one is lost with it."""
+        """Train a chunk, on another worker if one is lost with it."""
         began = time.perf_counter()
         losses = Losses(self._client)
         while True:
@@ -142,7 +141,7 @@ class DaskWorkers(Workers):
         return self._placement.assign(chunk, data.held.get(chunk.job.arm))
 
     async def _wait_for_worker(self) -> None:
-        """Submit a task that does nothing: adaptive clusters start a worker for it."""
+        """Submit an empty task, for which adaptive clusters start a worker."""
         future = self._client.submit(bool, pure=False, **self._options)
         asked = asyncio.ensure_future(future)
         try:
@@ -221,7 +220,7 @@ class DaskWorkers(Workers):
 
 
 def _checked_client(executor: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the client, and what its executor's jobs are submitted with."""
+    """Return the client, and the options of its executor's jobs."""
     client, options = executor, {}
     if isinstance(executor, ClientExecutor):
         client, options = executor._client, dict(executor._kwargs)
@@ -262,7 +261,7 @@ def _usable_threads(
 
 
 def _died(chunk: Task, error: Exception, seconds: float) -> Outcome:
-    """Return that an arm brings its workers down: a failure of its job."""
+    """Return the outcome of a chunk that its workers have died of."""
     failure = WorkersDiedError(
         f"arm {chunk.job.arm} was lost with every worker that trained its epoch "
         f"{chunk.job.from_epoch + 1} ({error})"

@@ -1,7 +1,7 @@
 """PyTorch: training loops whose runs can be paused, parked and resumed bit for bit.
 
 ``TorchTrainable`` makes a ``Trainable`` of three functions, or of a subclass with three
-methods. ``Batches`` lets an epoch of the search be some steps instead of a pass.
+methods. With ``Batches`` an epoch of the search is a number of steps, not a pass.
 """
 
 from risingsearch.errors import missing

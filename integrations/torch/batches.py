@@ -1,4 +1,4 @@
-"""Passes over a data loader that can stop and go on anywhere."""
+"""Passes over a data loader that can stop and resume anywhere."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Batches:
     """The batches of a loader, pass after pass, as many at a time as wanted.
 
     For searches whose unit is a number of steps instead of an epoch. Its state is the
-    random states at the beginning of the pass and how many batches it has given, so a
-    resumed run gets the batches that it would have got, in the same order: they are
-    loaded once more and skipped. Lightning takes it as a loader, and saves its state.
+    random states at the beginning of the pass and the number of batches given, so a
+    resumed run gets the same batches in the same order: earlier ones are loaded again
+    and skipped. Lightning takes it as a loader, and saves its state.
 
     Parameters
     ----------
     loader : DataLoader
-        What to take batches from, not empty.
+        The source of the batches, not empty.
     n_batches : int
-        Batches of one iteration, at least 1: the steps of a slice.
+        Batches of one iteration, at least 1: the steps of an epoch of the search.
 
     Raises
     ------
     InvalidParameterError
-        If ``n_batches`` is no whole number of at least 1.
+        If ``n_batches`` is not a whole number of at least 1.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Batches:
         return {"begin": self._begin, "given": self._given, "own": self._own()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where ``state_dict`` was called; global random states stay as is."""
+        """Resume where ``state_dict`` was called; global random states stay as is."""
         self._begin, self._given = state["begin"], state["given"]
         self._set_own(state["own"])
         self._iterator = None

@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
     """Evaluates, saves and stops at the end of an epoch, or after some steps.
 
-    ``HuggingFaceTrainable`` adds it by itself.
+    ``HuggingFaceTrainable`` adds it.
     """
 
     def __init__(self, n_steps: int | None) -> None:
@@ -33,7 +33,7 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
         self.first_step = 0  # steps that the run had trained when it began
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Note where this slice begins."""
+        """Note where this job begins."""
         self.first_step = state.global_step
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -63,7 +63,7 @@ class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
 class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
     """A ``transformers.Trainer``, to be searched with ``RisingSearch``.
 
-    Every slice is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
+    Every epoch is ``Trainer.train(resume_from_checkpoint=...)`` from the last one's
     checkpoint, which holds model, optimizer, schedule, random states and the position
     in the data.
 
@@ -77,15 +77,15 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
         The metric of the evaluation that is the score, such as ``"eval_accuracy"``. For
         ``"eval_loss"`` search with ``direction="minimize"``.
     n_steps : int, optional
-        Steps of a slice; by default an epoch.
+        Steps of an epoch of the search; by default those of the Trainer's epoch.
 
     Raises
     ------
     InvalidParameterError
-        If ``n_steps`` is no whole number of at least 1.
+        If ``n_steps`` is not a whole number of at least 1.
     SetupError
         Of a search, if the evaluation does not return ``monitor``, the optimizer is not
-        to be saved, or threads train at the same time: the search stops.
+        saved, or threads train at the same time: the search stops.
     MissingDependencyError
         On import, if transformers is not installed.
     """
@@ -104,7 +104,7 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
         self.n_steps = None if n_steps is None else checked_int("n_steps", n_steps, 1)
 
     def train(self, run: PausedRun) -> dict[str, float]:
-        """Train one slice more; return the monitored metric and all others."""
+        """Train one more epoch; return the monitored metric and all others."""
         with alone(), kept_random_states(), tempfile.TemporaryDirectory() as folder:
             callback = RisingTrainerCallback(self.n_steps)
             trainer = self.build(dict(run.params), run.seed, folder)

@@ -44,7 +44,7 @@ QUIET = {
 
 @contextmanager
 def _quiet_log() -> Iterator[None]:
-    """Silence the messages that Lightning logs whenever a ``Trainer`` begins."""
+    """Silence the messages that Lightning logs when a ``Trainer`` begins."""
     logger = logging.getLogger("lightning.pytorch")
     before = logger.level
     logger.setLevel(logging.WARNING)
@@ -55,11 +55,11 @@ def _quiet_log() -> Iterator[None]:
 
 
 class RisingCallback(Callback):
-    """Stops a ``Trainer`` at the end of an epoch, and keeps what it has logged.
+    """Stops a ``Trainer`` at the end of an epoch, and keeps the logged metrics.
 
-    ``LightningTrainable`` adds it by itself. It begins every epoch with the random
-    states, and the position in ``Batches``, that the last one has left; at its end
-    ``states`` and ``batches`` are those of now, and ``metrics`` what was logged.
+    ``LightningTrainable`` adds it. It begins every epoch with the random states and the
+    position in ``Batches`` of the last one's end; at its end ``states`` and ``batches``
+    are the current ones, and ``metrics`` those that were logged.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RisingCallback(Callback):
         self.metrics: dict[str, float] | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Put the random states back, and go on in the batches."""
+        """Restore the random states and the position in the batches."""
         if self.states is not None:
             set_random_states(self.states)
         loader = trainer.train_dataloader
@@ -103,7 +103,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
     """A ``LightningModule`` and its data, to be searched with ``RisingSearch``.
 
     Every epoch is ``Trainer.fit(ckpt_path=...)`` from the last one's checkpoint, paused
-    or not, so optimizers, schedules, loops and callbacks with a state go on where they
+    or not, so optimizers, schedules, loops and callbacks with a state resume where they
     were, and a run is the same bit for bit however often it was paused. A single
     ``fit`` over several epochs draws its shuffling a little differently. With
     ``Batches(loader, n_batches)`` as the loader an epoch is ``n_batches`` steps.
@@ -116,18 +116,17 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
     monitor : str
         The logged metric that is the score.
     max_epochs : int
-        Epochs of a full run: what the schedules count with. The ``max_epochs`` of the
-        search.
+        Epochs of a full run, for the schedules: the ``max_epochs`` of the search.
     **trainer_options
         Arguments of ``Trainer``: ``accelerator``, ``precision``,
         ``accumulate_grad_batches``, ``callbacks``, ... Every epoch has copies of the
-        callbacks; what their ``state_dict`` returns goes on. By default it logs
+        callbacks, whose ``state_dict`` is kept. By default it logs
         nothing, writes no checkpoints of its own and shows no progress.
 
     Raises
     ------
     InvalidParameterError
-        If ``max_epochs`` is no whole number of at least 1.
+        If ``max_epochs`` is not a whole number of at least 1.
     SetupError
         Of a search, if ``monitor`` is not logged, or threads train at the same time:
         the search stops.
@@ -151,7 +150,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         self.trainer_options = trainer_options
 
     def train(self, run: LightningRun) -> dict[str, float]:
-        """Train one epoch more; return the monitored metric and all others."""
+        """Train one more epoch; return the monitored metric and all others."""
         options = QUIET | self.trainer_options
         callback = RisingCallback(run.states, run.batches)
         given = copy.deepcopy(options.pop("callbacks", None)) or []

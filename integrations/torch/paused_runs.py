@@ -23,24 +23,24 @@ class PausedRun:
     checkpoint: bytes | None = field(default=None, repr=False)
 
 
-Run = TypeVar("Run", bound=PausedRun)
+RunT = TypeVar("RunT", bound=PausedRun)
 
 
-class FrameworkTrainable(Generic[Run]):
-    """Starts, saves and loads paused runs; each framework trains them its own way."""
+class FrameworkTrainable(Generic[RunT]):
+    """Base class that starts, saves and loads paused runs of a framework."""
 
-    run_type: type[Run]
+    run_type: type[RunT]
     monitor: str
 
-    def start(self, params: Mapping[str, Any], seed: int) -> Run:
-        """Return a run that has seen nothing."""
+    def start(self, params: Mapping[str, Any], seed: int) -> RunT:
+        """Return a run that has not trained yet."""
         return self.run_type(dict(params), seed)
 
-    def save(self, run: Run, path: str) -> None:
+    def save(self, run: RunT, path: str) -> None:
         """Write a run to a file."""
         torch.save({**vars(run), "params": params_as_text(run.params)}, path)
 
-    def load(self, path: str) -> Run:
+    def load(self, path: str) -> RunT:
         """Return the run of a file."""
         saved = read(path)
         return self.run_type(**saved | {"params": params_from_text(saved["params"])})
@@ -54,13 +54,13 @@ class FrameworkTrainable(Generic[Run]):
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return what ``torch.save`` wrote, tensors on the CPU and nothing unpickled."""
+    """Read a file of ``torch.save``, tensors on the CPU and nothing unpickled."""
     saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     return saved
 
 
 def params_as_text(params: dict[str, Any]) -> str:
-    """Return the parameters of a run as JSON, or raise that they do not fit."""
+    """Return the parameters of a run as JSON; a NotTrainableError if that fails."""
     try:
         return json.dumps(as_json(params))
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""The random states that a training loop draws from, one set for every run."""
+"""Random states of training loops: a separate set for every run."""
 
 # NumPy's old global state is what many training loops draw from.
 # ruff: noqa: NPY002
@@ -63,7 +63,7 @@ def set_random_states(states: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def kept_random_states() -> Iterator[None]:
-    """Leave the global random states as they were, whatever happens inside."""
+    """Restore the global random states at the end of the block."""
     before = random_states()
     try:
         yield
@@ -73,10 +73,10 @@ def kept_random_states() -> Iterator[None]:
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Be the only thread of the process that trains."""
+    """Raise a SetupError if another thread of the process is training."""
     if not _TRAINING.acquire(blocking=False):
         msg = (
-            "another thread of this process trains too, and threads share torch's "
+            "another thread of this process is training, and threads share torch's "
             "random states: use an executor of processes"
         )
         raise SetupError(msg)
@@ -110,7 +110,7 @@ def set_generator_state(generator: Any, state: Any) -> None:
 def generators_of(loader: DataLoader[Any]) -> list[Any]:
     """Return the generators that a loader and its samplers draw from.
 
-    It raises ``SetupError`` where workers draw that live on from pass to pass.
+    It raises a ``SetupError`` if the workers are persistent.
     """
     if loader.persistent_workers:
         msg = (

@@ -1,9 +1,13 @@
-"""One run of a PyTorch training loop, wherever it waits: device, memory or disk."""
+"""Runs of a PyTorch training loop, which wait on the device, in memory or on disk."""
 
 from __future__ import annotations
 
 import gc
+import itertools
+import math
 import re
+import shutil
+import tempfile
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,14 +26,12 @@ from risingsearch.integrations.torch.random_states import (
 )
 from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
 
-VERSION = 1
-
 
 class TorchRun:
-    """One run of a training loop: what its three functions are given.
+    """One run of a training loop: the argument of its functions.
 
     The objects that ``build`` returned are attributes, under their names. Numbers,
-    texts, tensors and arrays among them, and containers of these, may be set anew, and
+    texts, tensors and arrays among them, and containers of these, may be replaced, and
     are saved like all the others. Nothing else can be set.
 
     Attributes
@@ -49,8 +51,8 @@ class TorchRun:
         "_owner",
         "_parked",
         "_random",
+        "_replaced",
         "_seed",
-        "_set_anew",
         "device",
         "epoch",
         "params",
@@ -63,7 +65,7 @@ class TorchRun:
         self.epoch = 0
         self._owner = owner  # a TorchTrainable, whose module imports this one
         self._seed = seed
-        self._set_anew: set[str] = set()
+        self._replaced: set[str] = set()
         self._random: dict[str, Any] = {}
         self._parked: dict[str, Any] | None = None
         self._file: Path | None = None
@@ -85,12 +87,12 @@ class TorchRun:
             return
         if not (is_value(value) and is_value(objects[name])):
             msg = (
-                f"{name!r} cannot be set anew: only numbers, texts, tensors, arrays, "
+                f"{name!r} cannot be replaced: only numbers, texts, tensors, arrays, "
                 "and lists, tuples and dicts of these can be; change it in place"
             )
             raise AttributeError(msg, name=name)
         objects[name] = value
-        self._set_anew.add(name)
+        self._replaced.add(name)
 
     @property
     def is_live(self) -> bool:
@@ -111,7 +113,7 @@ class TorchRun:
             self._random = random_states()
 
     def train(self) -> Any:
-        """Train one epoch and return what ``validate`` says."""
+        """Train one epoch and return the result of ``validate``."""
         self.revive()
         with kept_random_states():
             set_random_states(self._random)
@@ -122,32 +124,31 @@ class TorchRun:
         return score
 
     def checkpoint(self) -> dict[str, Any]:
-        """Return all that the run goes on from: numbers, texts and CPU tensors."""
+        """Return all that the run resumes from: numbers, texts and CPU tensors."""
         if self._parked is not None:
             return self._parked
         if self._file is not None:
             return read(self._file)
         return {
-            "version": VERSION,
             "params": params_as_text(self.params),
             "seed": self._seed,
             "epoch": self.epoch,
             "objects": snapshot(self._objects or {}),
-            "set_anew": sorted(self._set_anew),
+            "replaced": sorted(self._replaced),
             "random": self._random,
         }
 
-    def go_on_from(self, checkpoint: dict[str, Any]) -> None:
-        """Wait in memory at a checkpoint; it is built when it is needed."""
+    def resume_from(self, checkpoint: dict[str, Any]) -> None:
+        """Wait in memory at a checkpoint; the objects are built when needed."""
         self.epoch = checkpoint["epoch"]
-        self._set_anew = set(checkpoint["set_anew"])
+        self._replaced = set(checkpoint["replaced"])
         self._random = checkpoint["random"]
         self._parked = checkpoint
         self._leave_device()
 
     def park(self) -> None:
         """Leave the device and wait in memory."""
-        self.go_on_from(self.checkpoint())
+        self.resume_from(self.checkpoint())
 
     def spill(self, file: Path) -> None:
         """Leave memory and wait on disk."""
@@ -155,7 +156,7 @@ class TorchRun:
         self._parked, self._file = None, file
 
     def revive(self) -> dict[str, Any]:
-        """Return the objects, built again and restored if they have left the device."""
+        """Return the objects, rebuilt and restored if they have left the device."""
         self._owner.residents.make_room(self)
         if self._objects is not None:
             return self._objects
@@ -163,7 +164,7 @@ class TorchRun:
         with kept_random_states():
             seed_all(self._seed)
             objects = self._built()
-            restore(objects, checkpoint["objects"], self.device, self._set_anew)
+            restore(objects, checkpoint["objects"], self.device, self._replaced)
         self._objects, self._parked = objects, None
         if self._file is not None:
             self._file.unlink()
@@ -171,10 +172,10 @@ class TorchRun:
         return objects
 
     def _leave_device(self) -> None:
-        """Let go of the objects; where runs are limited, their memory is free at once.
+        """Release the objects; if runs are limited, their memory is free at once.
 
-        Objects that refer to each other in circles would keep it until Python happens
-        to look for them: modules whose hooks are their own methods, for example.
+        Objects in reference cycles, such as modules whose hooks are their own methods,
+        would keep it until the next garbage collection.
         """
         objects, self._objects = self._objects, None
         if objects is None or self._owner.residents.max_resident is None:
@@ -193,8 +194,8 @@ class TorchRun:
         objects = self.revive()
         if name not in objects:
             msg = (
-                f"this run has no {name!r}: build has returned {sorted(objects)}; what "
-                "is to be kept from one epoch to the next, return from build"
+                f"this run has no {name!r}: build has returned {sorted(objects)}; let "
+                "build return all that is kept from one epoch to the next"
             )
             raise AttributeError(msg, name=name)
         return objects
@@ -215,3 +216,54 @@ class TorchRun:
             msg = f"build names objects {taken}, which a run uses itself: rename them"
             raise SetupError(msg)
         return dict(objects)
+
+
+class Residents:
+    """Keeps the most recently used runs on the device, others in memory, then on disk.
+
+    At most ``max_resident`` runs are on the device at the same time, and ``max_host``
+    in memory; None means all. If none may stay on the device, only the training one is
+    there.
+    """
+
+    def __init__(self, max_resident: int | None, max_host: int | None) -> None:
+        self.max_resident = max_resident
+        self.max_host = max_host
+        # Dictionaries keep the order: the least recently used run comes first.
+        self._live: weakref.WeakKeyDictionary[TorchRun, None]
+        self._live = weakref.WeakKeyDictionary()
+        self._waiting: weakref.WeakKeyDictionary[TorchRun, None]
+        self._waiting = weakref.WeakKeyDictionary()
+        self._folder: Path | None = None
+        self._files = itertools.count()
+
+    def make_room(self, run: TorchRun) -> None:
+        """Park the least recently used run, so that one more may be on the device."""
+        self._waiting.pop(run, None)
+        self._live.pop(run, None)
+        self._live[run] = None
+        self._park_beyond(1)
+
+    def settle(self) -> None:
+        """Park the run that has trained last, if none may stay on the device."""
+        self._park_beyond(0)
+
+    def _park_beyond(self, least: int) -> None:
+        """Keep ``max_resident`` runs on the device, or the least."""
+        most = math.inf if self.max_resident is None else self.max_resident
+        while len(self._live) > max(least, most):
+            oldest = next(iter(self._live))
+            if oldest.is_live:
+                oldest.park()
+                self._waiting[oldest] = None
+            self._live.pop(oldest)
+        while self.max_host is not None and len(self._waiting) > self.max_host:
+            oldest = next(iter(self._waiting))
+            oldest.spill(self._new_file())
+            self._waiting.pop(oldest)
+
+    def _new_file(self) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="risingsearch-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder / f"run-{next(self._files)}.pt"

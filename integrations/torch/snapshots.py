@@ -1,4 +1,4 @@
-"""What of a run's objects is saved, and how it comes back."""
+"""Save the states of a run's objects, and restore them in objects built again."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def restore(
     objects: dict[str, Any],
     saved: Mapping[str, Node],
     device: torch.device,
-    set_anew: Collection[str] = (),
+    replaced: Collection[str] = (),
 ) -> None:
-    """Give objects that were built again what is in a snapshot, in place where it fits.
+    """Restore a snapshot in objects that were built again, in place if possible.
 
-    Values that were set anew replace the built ones, which other objects may share.
-    Where ``build`` has returned other objects, this raises ``SetupError``.
+    Values that the loop has replaced replace the built ones, which other objects may
+    share. If ``build`` has returned other objects, that is a ``SetupError``.
     """
     if objects.keys() != saved.keys():
         msg = (
@@ -53,12 +53,12 @@ def restore(
         )
         raise SetupError(msg)
     for name, node in saved.items():
-        held = None if name in set_anew else objects[name]
+        held = None if name in replaced else objects[name]
         objects[name] = _restored(copy.deepcopy(node), held, name, device)
 
 
 def is_value(held: Any) -> bool:
-    """Return whether it can be saved without what ``build`` makes."""
+    """Whether it can be saved without an object that ``build`` makes."""
     if type(held) in CONTAINERS:
         items = held.values() if isinstance(held, dict) else held
         return all(is_value(item) for item in items)
@@ -77,7 +77,7 @@ def _of_object(held: Any) -> Node:
 
 
 def _of_data(value: Any) -> Node:
-    """Return the node of a state, in which there are no objects."""
+    """Return the node of a state, which contains no objects."""
     if isinstance(value, Mapping):
         return "dict", {key: _of_data(item) for key, item in value.items()}
     if type(value) in (list, tuple) and not all(type(x) in PLAIN for x in value):
@@ -113,9 +113,9 @@ def _of_tensor(held: torch.Tensor) -> dict[str, Any]:
 
 
 def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
-    """Return what replaces ``held``, most often itself with the saved values.
+    """Return the replacement of ``held``, most often itself with the saved values.
 
-    ``held`` is None where ``build`` has returned nothing to put it into.
+    ``held`` is None if ``build`` has returned no object for it.
     """
     kind, content = node
     if kind == "value":
@@ -196,8 +196,8 @@ def _new_container(kind: str, held: Any, name: str) -> Any:
         if container.__name__ == kind:
             return container()
     msg = (
-        f"the state of {name} cannot be given to {held!r:.100}, which is what build "
-        "returned there: it must build the same objects from the same params"
+        f"the state of {name} cannot be given to {held!r:.100}, which build returned "
+        "there: it must build the same objects from the same params"
     )
     raise SetupError(msg)
 

@@ -15,15 +15,14 @@ from risingsearch.checks import checked_int
 from risingsearch.errors import NotTrainableError, SetupError
 from risingsearch.integrations.torch.paused_runs import params_from_text, read
 from risingsearch.integrations.torch.random_states import alone
-from risingsearch.integrations.torch.residents import Residents
-from risingsearch.integrations.torch.run import VERSION, TorchRun
+from risingsearch.integrations.torch.run import Residents, TorchRun
 
 Build = Callable[[dict[str, Any], torch.device], Mapping[str, Any]]
 TrainEpoch = Callable[[TorchRun], object]
 Validate = Callable[[TorchRun], Any]
 
 RESIDENT = 2
-"""Runs on an accelerator at the same time, where nothing else is said."""
+"""Default number of runs on an accelerator at the same time."""
 
 
 class TorchTrainable:
@@ -47,9 +46,9 @@ class TorchTrainable:
         ``validate(run)`` returns the validation score, or a dict with a ``"score"`` and
         other metrics.
     device : str or torch.device, default "auto"
-        "auto" is the GPU where there is one; worker processes take turns on several.
+        "auto" is the GPU if there is one; worker processes take turns on several.
     max_resident : int, optional
-        Runs on the device at the same time; the one used longest ago leaves it. By
+        Runs on the device at the same time; the least recently used one leaves it. By
         default 2 on an accelerator, and all on the CPU. With 0 a run leaves it after
         every epoch, and torch gives back the memory that it has cached: for a GPU that
         others use too.
@@ -61,9 +60,9 @@ class TorchTrainable:
     NotTrainableError
         If a part is missing.
     InvalidParameterError
-        If another argument is outside what is allowed.
+        If another argument is invalid.
     SetupError
-        Of a search, if ``build`` returns what cannot be used or saved, or threads train
+        Of a search, if an object of ``build`` cannot be used or saved, or threads train
         at the same time: the search stops.
 
     Notes
@@ -71,7 +70,7 @@ class TorchTrainable:
     Saved are the states of all objects with a ``state_dict``, of random generators
     (also a loader's), numbers, texts, tensors and arrays, all of these in lists, tuples
     and dicts too, and the global random states of Python, NumPy and torch, which every
-    run has for itself. What has none of these, a function or a data set, is built
+    run has for itself. Other objects, such as a function or a data set, are built
     again. Checkpoints are read with ``torch.load(weights_only=True)``.
 
     The global random states belong to the process: use processes, not threads, to train
@@ -138,7 +137,7 @@ class TorchTrainable:
 
     @property
     def torch_device(self) -> torch.device:
-        """Where this process trains."""
+        """Device on which this process trains."""
         if self.device != "auto":
             return torch.device(self.device)
         if torch.cuda.is_available():
@@ -147,7 +146,7 @@ class TorchTrainable:
 
     @property
     def residents(self) -> Residents:
-        """Which runs are on the device."""
+        """The runs of this process by where they are."""
         if self._residents is None:
             most = self.max_resident
             if most is None and self.torch_device.type != "cpu":
@@ -156,7 +155,7 @@ class TorchTrainable:
         return self._residents
 
     def start(self, params: Mapping[str, Any], seed: int) -> TorchRun:
-        """Return a run that has seen nothing."""
+        """Return a run that has not trained yet."""
         with alone():
             run = TorchRun(self, dict(params), seed)
             run.begin()
@@ -182,16 +181,9 @@ class TorchTrainable:
     def load(self, path: str) -> TorchRun:
         """Return the run of a checkpoint; it is built when it is needed."""
         checkpoint = read(path)
-        version = checkpoint.get("version")
-        if version != VERSION:
-            msg = (
-                f"this run was saved in version {version!r}, this release reads "
-                f"version {VERSION}: load it with the release that saved it"
-            )
-            raise SetupError(msg)
         params = params_from_text(checkpoint["params"])
         run = TorchRun(self, params, checkpoint["seed"])
-        run.go_on_from(checkpoint)
+        run.resume_from(checkpoint)
         return run
 
     def __getstate__(self) -> dict[str, Any]:
@@ -199,7 +191,7 @@ class TorchTrainable:
 
 
 def _check_readable(checkpoint: dict[str, Any]) -> None:
-    """Find out before it matters whether the checkpoint can be read again."""
+    """Raise a SetupError at the first checkpoint if it cannot be read again."""
     for name, state in checkpoint["objects"].items():
         file = io.BytesIO()
         torch.save(state, file)
@@ -216,7 +208,7 @@ def _check_readable(checkpoint: dict[str, Any]) -> None:
 
 
 def _empty_cache(device: torch.device) -> None:
-    """Give back what torch has reserved of a device's memory and does not use."""
+    """Release the memory of a device that torch has cached."""
     if device.type != "cpu":
         getattr(torch, device.type).empty_cache()
 

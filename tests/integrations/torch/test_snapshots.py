@@ -161,7 +161,7 @@ class TestValues:
 
         check_goes_on(tmp_path, build, train_epoch, validate)
 
-    def test_what_is_set_anew_leaves_what_arms_share_as_it_is(self, tmp_path):
+    def test_what_is_replaced_leaves_what_arms_share_as_it_is(self, tmp_path):
         shared = {"weights": torch.ones(2), "rows": np.ones(2), "log": [0]}
 
         def train_epoch(run):
@@ -190,7 +190,7 @@ class TestValues:
         def train_epoch(run):
             run.odd = np.array([object()])
 
-        with pytest.raises(AttributeError, match="'odd' cannot be set anew"):
+        with pytest.raises(AttributeError, match="'odd' cannot be replaced"):
             told(build, train_epoch, print)
 
     def test_an_own_parameter_stays_the_one_that_is_optimized(self, tmp_path):
@@ -343,7 +343,7 @@ class TestSetting:
         def train_epoch(run):
             run.it = value
 
-        with pytest.raises(AttributeError, match="'it' cannot be set anew"):
+        with pytest.raises(AttributeError, match="'it' cannot be replaced"):
             told(lambda: {"it": built}, train_epoch, print)
 
     def test_a_waiting_run_is_built_first(self, tmp_path):
