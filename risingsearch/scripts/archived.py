@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import ScriptError
-from risingsearch.scripts.plain_files import make_folder
 from risingsearch.scripts.trainable import (
     CommandTrainable,
     ScriptRun,
@@ -87,7 +86,7 @@ class ArchivedTrainable(CommandTrainable):
 
     def _unpack(self, archive: tarfile.TarFile, run: ScriptRun) -> None:
         home, after = self.home(run.arm), self.folder_of(run)
-        make_folder(home)
+        self._make_home(home)
         beside = Path(tempfile.mkdtemp(prefix="training-", dir=home))
         archive.extractall(beside, filter="data")
         sync_tree(beside)

@@ -22,7 +22,6 @@ from typing import Any
 from risingsearch.arms import Arm, sign_of
 from risingsearch.scripts.lines import Reader, reader_of
 from risingsearch.scripts.markers import end_left_over
-from risingsearch.scripts.plain_files import make_folder
 from risingsearch.scripts.trainable import (
     CommandTrainable,
     Launched,
@@ -114,7 +113,7 @@ class LivingTrainable(CommandTrainable):
         paused.sort(key=lambda arm: self._alive[arm].best)
         least = paused[: len(self._alive) + 1 - self._max_alive]
         for arm in least:  # known to the sweep that resumes this one
-            (self.home(arm) / MADE_ROOM).touch()
+            (self.home(arm) / MADE_ROOM).touch(0o600)
         return [self._alive.pop(arm) for arm in least]
 
     def _continued(
@@ -149,7 +148,7 @@ class LivingTrainable(CommandTrainable):
 
     def _emptied(self, home: Path) -> Path:
         """Return the checkpoint directory of a process that begins."""
-        make_folder(home)
+        self._make_home(home)
         end_left_over(home)
         (home / MADE_ROOM).unlink(missing_ok=True)
         work = home / FILES

@@ -8,7 +8,6 @@ one finds all that it has left.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import IO
 
 from risingsearch.errors import SetupError
-from risingsearch.scripts.plain_files import open_plain
 from risingsearch.scripts.processes import (
     PATIENCE,
     POLL_EVERY,
@@ -26,6 +24,16 @@ from risingsearch.scripts.processes import (
     new_token,
     own_tokens,
 )
+from risingsearch.storage.files import open_regular_file
+
+try:
+    import fcntl
+except ModuleNotFoundError as error:
+    msg = (
+        "searches over scripts need Linux or macOS, and this is Windows: run them in "
+        "WSL, or search in Python with RisingSearch"
+    )
+    raise SetupError(msg) from error
 
 RUNNING = "running.json"
 LONGEST = 1000  # bytes of a marker
@@ -73,7 +81,7 @@ def end_left_over(home: Path) -> None:
     """
     path = home / RUNNING
     try:
-        with open(open_plain(path, os.O_RDWR), "rb", buffering=0) as file:
+        with open_regular_file(path, "r+b") as file:
             content = file.read(LONGEST + 1)
             if content:  # else the sweep was killed before it had written it
                 _end_job(path, file, *_marked(path, content))

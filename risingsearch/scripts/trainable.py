@@ -7,10 +7,12 @@ epoch: it prints it, or adds it to a file.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shutil
+import stat
 import string
 import tempfile
 import threading
@@ -27,16 +29,16 @@ from risingsearch.errors import ScriptError, SetupError
 from risingsearch.scripts.lines import EPOCH, SHOWN, Reader, ReportFile, reader_of
 from risingsearch.scripts.markers import end_left_over
 from risingsearch.scripts.output import Pace, reports
-from risingsearch.scripts.plain_files import (
-    check_folder,
-    check_tree,
-    make_folder,
-    open_plain,
-)
 from risingsearch.scripts.script import Script
 from risingsearch.search.slots import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
-from risingsearch.storage.files import sync_folder, sync_tree
+from risingsearch.storage.files import (
+    kind_of,
+    make_folder,
+    open_regular_file,
+    sync_folder,
+    sync_tree,
+)
 
 PREFIX = "RISINGSEARCH_"
 FIELDS = (
@@ -149,7 +151,7 @@ class CommandTrainable:
     def _trained(
         self, run: ScriptRun, n_epochs: int, home: Path
     ) -> list[dict[str, Any]]:
-        make_folder(home)
+        self._make_home(home)
         end_left_over(home)
         begin, to_epoch = self._last_checkpoint(run), run.epoch + n_epochs
         self._drop_work(home)
@@ -170,7 +172,6 @@ class CommandTrainable:
             work = Path(tempfile.mkdtemp(prefix="training-", dir=home))
             if begin > 0:
                 before = home / checkpoint_name(begin)
-                check_tree(before)
                 shutil.copytree(before, work, symlinks=True, dirs_exist_ok=True)
             results: list[dict[str, Any]] = []
             reader = reader_of(self._metric)
@@ -196,7 +197,8 @@ class CommandTrainable:
             home = self.home(run.arm)
             after = home / checkpoint_name(run.epoch + len(results))
             if attempt.work.exists() or not after.exists():  # else it was kept before
-                shutil.rmtree(after, ignore_errors=True)
+                if after.is_dir():
+                    shutil.rmtree(after, ignore_errors=True)
                 os.replace(attempt.work, after)
                 sync_folder(home)
             run.epoch += len(results)
@@ -236,12 +238,9 @@ class CommandTrainable:
 
     def checkpoint_epochs(self, arm: int) -> list[int]:
         """Return the epochs of which an arm has a checkpoint directory."""
-        found = []
-        for path in self.home(arm).glob("epoch-*"):
-            if match := _CHECKPOINT.fullmatch(path.name):
-                _check_folder(path)
-                found.append(int(match[1]))
-        return sorted(found)
+        names = (path.name for path in self.home(arm).glob("epoch-*"))
+        matches = map(_CHECKPOINT.fullmatch, names)
+        return sorted(int(match[1]) for match in matches if match)
 
     def checkpoint_from(self, arm: int, epoch: int) -> Path:
         """Return an arm's first checkpoint directory that has seen an epoch."""
@@ -254,6 +253,11 @@ class CommandTrainable:
         """Remove an arm's checkpoint directories of some epochs."""
         for epoch in epochs:
             shutil.rmtree(self.home(arm) / checkpoint_name(epoch))
+
+    def _make_home(self, home: Path) -> None:
+        """Make the folder of an arm, and that of all arms, for their owner alone."""
+        make_folder(self.folder)
+        make_folder(home)
 
     def home(self, arm: int) -> Path:
         """Return the folder of an arm."""
@@ -281,7 +285,6 @@ class CommandTrainable:
         """
         for home in sorted(self.folder.glob("arm-*")):
             if _HOME.fullmatch(home.name):
-                _check_folder(home)
                 end_left_over(home)
 
     @contextmanager
@@ -459,25 +462,25 @@ def checkpoint_name(epoch: int) -> str:
 
 
 def _log(home: Path) -> IO[str]:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    return open(open_plain(home / LOG, flags), "a", encoding="utf-8")
+    return io.TextIOWrapper(open_regular_file(home / LOG, "ab"), encoding="utf-8")
 
 
 def _check_left(work: Path) -> None:
-    """Raise a ScriptError where a script has left no checkpoint that can be copied."""
-    try:
-        check_folder(work)
-    except OSError as error:
-        msg = f"the script has not left its checkpoint directory as it was ({error})"
-        raise ScriptError(msg) from error
-    check_tree(work)
-
-
-def _check_folder(path: Path) -> None:
-    try:
-        check_folder(path)
-    except OSError as error:
-        raise unusable(path, error) from error
+    """Raise a ScriptError unless a script has left a checkpoint that can be copied."""
+    if work.is_symlink() or not work.is_dir():
+        msg = "the script has replaced its checkpoint directory: it must write into it"
+        raise ScriptError(msg)
+    for folder, _, names in os.walk(work):
+        for name in names:
+            path = Path(folder, name)
+            mode = path.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+                msg = (
+                    f"the script has left {str(path.relative_to(work))!r} in its "
+                    f"checkpoint directory, which is {kind_of(mode)}: a checkpoint "
+                    "holds files, folders and links"
+                )
+                raise ScriptError(msg)
 
 
 def _cut(value: Any) -> str:

@@ -105,29 +105,42 @@ _KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
+    stat.S_IFREG: "a file",
+    stat.S_IFSOCK: "a socket",
 }
+
+
+def kind_of(mode: int) -> str:
+    """Name of the kind of file that a mode of ``os.lstat`` says."""
+    return _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 def check_regular_file(path: Path) -> None:
     """Raise an OSError that names what is in the place of a file."""
-    kind = stat.S_IFMT(path.lstat().st_mode)
-    if kind != stat.S_IFREG:
-        found = _KINDS.get(kind, "a special file")
-        raise OSError(errno.EINVAL, f"it is {found} and must be a file")
+    mode = path.lstat().st_mode
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, f"it is {kind_of(mode)} and must be a file")
 
 
 # If a link or a pipe comes after the check, neither follow nor wait.
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def open_regular_file(path: Path) -> IO[bytes]:
-    """Open a file to read; a folder, link or pipe in its place is an OSError."""
-    check_regular_file(path)
-    return open(path, "rb", opener=_opened_carefully)
+def open_regular_file(path: Path, mode: str = "rb") -> IO[bytes]:
+    """Open a binary file; a folder, link or pipe in its place is an OSError.
+
+    One that ``mode`` makes is for its owner alone.
+    """
+    try:
+        check_regular_file(path)
+    except FileNotFoundError:
+        if "a" not in mode:
+            raise
+    return open(path, mode, opener=_opened_carefully)
 
 
 def _opened_carefully(path: str, flags: int) -> int:
-    return os.open(path, flags | _CAREFULLY)
+    return os.open(path, flags | _CAREFULLY, PRIVATE)
 
 
 def refresh_nfs(folder: Path) -> None:

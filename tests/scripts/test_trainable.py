@@ -62,7 +62,7 @@ def test_a_script_that_removes_its_checkpoint_directory_has_failed(training, ins
         print(json.dumps({{"epoch": 1, "score": 0.5}}))
         """
     )
-    with pytest.raises(ScriptError, match="has not left its checkpoint directory"):
+    with pytest.raises(ScriptError, match="has replaced its checkpoint directory"):
         own.train_epochs(run, 1)
 
 
@@ -286,14 +286,18 @@ ONE_EPOCH = 'print(\'{"epoch": 1, "score": 1}\', flush=True)\n'
 @pytest.mark.parametrize(
     ("program", "report_file", "message"),
     [
-        ("os.mkfifo('x')", None, "has left 'x' in its checkpoint directory"),
+        (
+            "os.mkfifo('x')",
+            None,
+            "has left 'x' in its checkpoint directory, which is a named pipe",
+        ),
         ("os.mkdir('a'); os.mkfifo('a/x')", None, "has left 'a/x' in its checkpoint d"),
         ("os.mkfifo('told')", "told", "in told cannot be read .* is a named pipe"),
         ("os.mkdir('told')", "told", "in told cannot be read .* is a folder"),
         (
             "os.symlink('/etc/passwd', 'told')",
             "told",
-            "cannot be read .* is a symbolic link",
+            "cannot be read .* a symbolic link",
         ),
     ],
 )
@@ -343,13 +347,12 @@ def test_something_else_in_the_folder_of_an_arm(training, tmp_path, name, kind):
     else:
         outside.mkdir()
         path.symlink_to(outside if name in ("", "epoch-000001") else outside / "new")
-    usual = {"": "folder", "epoch-000001": "folder"}.get(name, "file")
-    if kind == usual:
+    usual = {"": ("folder", "link"), "epoch-000001": ("folder",)}.get(name, ("file",))
+    if kind in usual:  # the folder of an arm may be elsewhere
         assert own.train(run)["score"] == 0.1
     else:
         with pytest.raises(SetupError, match=r"cannot be used .*resume"):
             own.train_epochs(run, 1)
-    assert not outside.exists() or not list(outside.iterdir())
 
 
 def test_what_only_looks_like_a_checkpoint(training):

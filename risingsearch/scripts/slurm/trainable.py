@@ -27,7 +27,6 @@ from risingsearch.scripts.trainable import (
 )
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import StartedEpochs, count_seconds
-from risingsearch.storage.files import make_folder
 
 
 class AfterSlurm(CommandTrainable):
@@ -138,7 +137,7 @@ class SlurmTrainable(AfterSlurm):
     def _trained(
         self, run: ScriptRun, n_epochs: int, home: Path
     ) -> list[dict[str, Any]]:
-        make_folder(home)
+        self._make_home(home)
         part = self._slice(run, n_epochs)
         with self._slots.taken() as slot:
             part, submitted, outcome = self._outcome(part._replace(slot=slot))
