@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Job, Status, sign_of
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.undo import Rows
 
 _SAVED = ("charged", "epochs", "failures", "busy", "ended", "failed")
-_SCORES = ("last", "best", "best_epoch")
 
 
 class ArmRecords:
@@ -42,7 +40,6 @@ class ArmRecords:
         self.busy = np.zeros(n_arms, dtype=np.bool_)
         self.ended = np.zeros(n_arms, dtype=np.bool_)  # by itself
         self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
-        self._rows = Rows()
         self._forget_scores()
         self.history: list[dict[str, Any]] = []
         self.counted_from = 0  # length of the history when the count began anew
@@ -58,17 +55,13 @@ class ArmRecords:
 
     # --------------------------------------------------------------------- recording
 
-    def start(self, arm: int) -> None:
-        """Record that an arm trains; the last failure of a retired one is forgiven."""
-        self._keep(arm)
-        self.busy[arm] = True
-        if self.failed[arm]:
-            self.failed[arm] = False
-            self.failures[arm] = self.max_failures
+    def forgive(self, arm: int) -> None:
+        """Take back an arm that its failures have retired: it can fail once more."""
+        self.failed[arm] = False
+        self.failures[arm] = self.max_failures
 
     def stop(self, arm: int, n_failures: int, *, ended: bool) -> None:
         """Record that an arm trains no longer, and whether it can train again."""
-        self._keep(arm)
         self.busy[arm] = False
         self.ended[arm] = ended
         self.failures[arm] += n_failures
@@ -76,7 +69,6 @@ class ArmRecords:
 
     def end(self, arm: int) -> None:
         """Record that an arm that does not train has ended by itself."""
-        self._keep(arm)
         self.ended[arm] = True
 
     def record(
@@ -178,28 +170,6 @@ class ArmRecords:
     def last_failures(self) -> dict[int, str]:
         """Return why arms failed last, by arm, where it was more than a score."""
         return {row["arm"]: row["failure"] for row in self.history if "failure" in row}
-
-    # -------------------------------------------------------------- half-way and back
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return no arrays: of all of them, the rows of an arm are kept."""
-        return []
-
-    def facts(self) -> Any:
-        """Return all but the arrays: of the history, which only grows, its length."""
-        self._rows.forget()
-        best = self.worst_reward, self.best_arm, self.news_at, self.counted_from
-        return self.max_epochs, best, len(self.history)
-
-    def put_back(self, facts: Any) -> None:
-        """Restore what ``facts`` returned."""
-        self.max_epochs, best, n_rows = facts
-        self.worst_reward, self.best_arm, self.news_at, self.counted_from = best
-        del self.history[n_rows:]
-        self._rows.put_back()
-
-    def _keep(self, arm: int) -> None:
-        self._rows.keep((getattr(self, name) for name in (*_SAVED, *_SCORES)), arm)
 
     # ------------------------------------------------------------------ saved states
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job
-from risingsearch.errors import JobError, ProposalError, RisingSearchError
+from risingsearch.errors import JobError, ProposalError
 from risingsearch.policies import WAIT
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.jobs import Decision, Jobs
@@ -18,7 +17,6 @@ from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.openings import ENQUEUED, Openings
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
-from risingsearch.scheduling.undo import Undo
 
 OPENED_BEFOREHAND = "opened by prior"
 """Why an arm started that was opened for what was known before the search."""
@@ -29,53 +27,84 @@ class Choice(NamedTuple):
 
     arm: int
     n_epochs: int
+    selected: int  # by the policy; another arm may have been proposed for it
     beforehand: bool = False  # proposed for what was known before the search
+
+
+class Draws:
+    """Random generators that depend on the seed and on the number of an event alone.
+
+    So asking twice gives the same answer, and events can be applied without drawing.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._rng = np.random.default_rng(seed)
+        self.start: Any = self._rng.bit_generator.state
+
+    def load(self, start: Any) -> None:
+        """Restore ``start`` from a saved state."""
+        self._rng.bit_generator.state = start
+        self.start = start
+
+    def select(self, n_asked: int) -> np.random.Generator:
+        """Return the generator of a decision."""
+        return self._at(3 * n_asked)
+
+    def propose(self, n_asked: int) -> np.random.Generator:
+        """Return the generator of a proposal."""
+        return self._at(3 * n_asked + 1)
+
+    def update(self, n_epochs: int) -> np.random.Generator:
+        """Return the generator of an epoch that is recorded after so many others."""
+        return self._at(3 * n_epochs + 2)
+
+    def _at(self, number: int) -> np.random.Generator:
+        bits: Any = self._rng.bit_generator
+        bits.state = self.start
+        bits.advance(number * _JUMP % 2**128)
+        return self._rng
+
+
+_JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
+"""As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
 
 @dataclass
 class Decider:
-    """Chooses the next arm and reserves its epochs.
-
-    To choose is a transition of its own, which the start of the arm commits: where
-    nothing starts, whatever the policy has changed while it chose is put back.
-    """
+    """Chooses the next arm and reserves its epochs. Choosing changes nothing."""
 
     _policy: PolicyAdapter
     _records: ArmRecords
     _budget: Ledger
     _jobs: Jobs
     proposer: Proposer | None
-    _rng: np.random.Generator
-    _slice: int | None
+    _draws: Draws
+    _epochs_per_job: int | None
     _openings: Openings
-    _undo: Undo
     _in_order: bool  # results are recorded in the order of the decisions
     waits: bool = False  # the policy wants another result first
-    _selected: int | None = None  # by the policy, for now
+    _is_selected: bool = False  # since the last event
+    _selected: int | None = None  # by the policy
     _chosen: Choice | None = None  # of it; another arm may have been proposed
 
+    def forget(self) -> None:
+        """Forget the next decision, since something has changed."""
+        self._is_selected = self.waits = False
+        self._selected = self._chosen = None
+
     def select(self) -> int | None:
-        """Return the arm that the policy wants to train, the same until ``drop``."""
-        if self._selected is None and not self.waits:
+        """Return the arm that the policy wants to train."""
+        if not self._is_selected:
             self._policy.refresh(self._jobs.rounds)
             if self._policy.can_choose():
-                self._select()
+                selected = self._owed()
+                if selected is None:
+                    rng = self._draws.select(self._jobs.n_asked)
+                    selected = self._policy.select(self._jobs.rounds + 1, rng)
+                self.waits = selected == WAIT
+                self._selected = None if self.waits else selected
+            self._is_selected = True
         return self._selected
-
-    def _select(self) -> None:
-        self._undo.begin()
-        try:
-            selected = self._owed()
-            if selected is None:
-                selected = self._policy.select(self._jobs.rounds + 1)
-            if selected == WAIT:
-                self._undo.put_back()
-                self.waits = True
-            else:
-                self._selected = selected
-        except BaseException:
-            self.drop()
-            raise
 
     def owes(self) -> bool:
         """Whether an arm is due that was promised its epochs."""
@@ -91,98 +120,60 @@ class Decider:
         return self._openings.owed(self._records, self._budget.affordable())
 
     def choose(self) -> Choice | None:
-        """Return what starts next, the same until it starts or is dropped."""
+        """Return what starts next."""
         selected = self.select()
         if self._chosen is None and selected is not None:
-            try:
-                arm, beforehand = self._proposed(selected)
-                n_epochs = max(1, self._wanted(arm, selected))
-                self._chosen = Choice(arm, n_epochs, beforehand)
-            except BaseException:
-                self.drop()
-                raise
+            arm, beforehand = self._proposed(selected)
+            n_epochs = max(1, self._wanted(arm, selected))
+            self._chosen = Choice(arm, n_epochs, selected, beforehand)
         return self._chosen
 
-    def drop(self) -> None:
-        """Forget a choice that has not started, and all that came of it."""
-        self._selected, self._chosen, self.waits = None, None, False
-        if self._undo.is_under_way:
-            self._undo.put_back()
-
-    def start_chosen(self) -> Job:
-        """Start what was chosen."""
-        assert self._selected is not None
-        assert self._chosen is not None
-        return self._start(self._selected, self._chosen)
-
-    def start(self, arm: int, n_epochs: int | None, *, wanted: bool) -> Job:
-        """Start an arm that was decided on elsewhere.
-
-        ``wanted`` says that ``select`` has named it, so that the policy agrees.
-        """
-        if not wanted:
-            self.drop()
-            self._undo.begin()
+    def start(self, arm: int, n_epochs: int | None) -> Job:
+        """Start an arm that was decided on elsewhere."""
         self._policy.refresh(self._jobs.rounds)
         most = self._most(arm)
         given = self._wanted(arm, arm) if n_epochs is None else n_epochs
         if not 1 <= given <= most:
-            self.drop()
             msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
             raise JobError(msg)
-        return self._start(arm, Choice(arm, given), given=True)
+        why = self.why(Choice(arm, given, arm))._replace(given=True)
+        return self._start(arm, given, why)
+
+    def start_chosen(self, choice: Choice) -> Job:
+        """Start what was chosen."""
+        return self._start(choice.arm, choice.n_epochs, self.why(choice))
 
     def repeat(self, job: Job, why: Decision) -> Job:
-        """Start a job that was decided before, as far as the policy agrees with that.
+        """Start a job that was decided before, without deciding it again."""
+        self._policy.refresh(self._jobs.rounds)
+        now = why._replace(round=self._jobs.rounds + 1)
+        return self._start(job.arm, job.n_epochs, now)
 
-        A policy that decides otherwise now has the arm opened, or trained, instead.
-        """
-        with suppress(RisingSearchError):  # it was decided nevertheless
-            self.select() if why.given else self.choose()
-        arm, selected = job.arm, self._selected
-        takes_place = False
-        if not why.given and selected is not None:
-            takes_place = not self._records.charged[[arm, selected]].any()
-        if selected != arm and not takes_place:
-            self.drop()
-            self._undo.begin()
+    def _start(self, arm: int, n_epochs: int, why: Decision) -> Job:
+        if why.instead_of is not None:
+            self._policy.open_instead(why.instead_of, arm)
+        if self._records.failed[arm]:
+            self._records.forgive(arm)
             self._policy.refresh(self._jobs.rounds)
-            selected = arm
-        assert selected is not None
-        return self._start(selected, Choice(arm, job.n_epochs), why)
-
-    def _start(
-        self,
-        selected: int,
-        choice: Choice,
-        why: Decision | None = None,
-        *,
-        given: bool = False,
-    ) -> Job:
-        arm, n_epochs, _ = choice
-        try:
-            if arm != selected:
-                self._policy.open_instead(selected, arm)
-            self._policy.started(self._jobs.rounds + 1, arm)
-            own = (why or self.why(choice))._replace(round=self._jobs.rounds + 1)
-            why = own._replace(given=own.given or given)
-            job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
-            self._budget.reserve(job)
-            self._records.start(arm)
-            self._selected, self._chosen, self.waits = None, None, False
-            self._undo.commit()
-            return job
-        except BaseException:
-            self._selected, self._chosen, self.waits = None, None, False
-            self._undo.put_back()
-            raise
+        self._policy.started(why.round, arm)
+        job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
+        self._budget.reserve(job)
+        self._records.busy[arm] = True
+        self.forget()
+        return job
 
     def why(self, choice: Choice) -> Decision:
         """Return why this starts."""
         reason = OPENED_BEFOREHAND if choice.beforehand else self._reason(choice.arm)
         round_, seen = self._jobs.rounds + 1, self._jobs.n_recorded_in_order
         parts = self._index(choice.arm)
-        return Decision(round_, reason, parts, seen if self._in_order else None)
+        return Decision(
+            round_,
+            reason,
+            parts,
+            seen if self._in_order else None,
+            instead_of=None if choice.arm == choice.selected else choice.selected,
+        )
 
     def _index(self, arm: int) -> dict[str, float]:
         """Return the named parts of an arm's index; none before it is opened."""
@@ -198,7 +189,7 @@ class Decider:
 
     def _wanted(self, arm: int, selected: int) -> int:
         """Return how many epochs an arm gets that is trained where one is selected."""
-        wanted = self._slice or self._policy.slice_length(selected)
+        wanted = self._epochs_per_job or self._policy.slice_length(selected)
         missing = self._openings.missing(int(self._records.epochs[arm]))
         return min(max(wanted, missing), self._most(arm))
 
@@ -229,7 +220,9 @@ class Decider:
                 return self._unopened(proposed, unopened), True
         if not self._policy.proposing():
             return arm, False
-        proposed = proposer.propose(self.opened(), unopened, self._rng)
+        proposed = proposer.propose(
+            self.opened(), unopened, self._draws.propose(self._jobs.n_asked)
+        )
         return arm if proposed is None else self._unopened(proposed, unopened), False
 
     def _unopened(self, proposed: int, unopened: NDArray[np.int64]) -> int:

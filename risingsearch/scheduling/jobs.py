@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import islice
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from risingsearch.arms import Job
 from risingsearch.checks import checked_magnitude, is_number, shown
 from risingsearch.errors import InvalidParameterError, JobError
@@ -25,6 +23,7 @@ class Decision(NamedTuple):
     parts: dict[str, float]  # of the arm's index
     seen: int | None = None  # results recorded before it; None: in the order told
     given: bool = False  # by the caller of ``start``
+    instead_of: int | None = None  # the unopened arm that the policy had selected
 
 
 class Result(NamedTuple):
@@ -130,24 +129,6 @@ class Jobs:
             )
         raise JobError(msg)
 
-    # -------------------------------------------------------------- half-way and back
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return no arrays."""
-        return []
-
-    def facts(self) -> Any:
-        """Return everything."""
-        counts = self.n_asked, self.rounds, self.n_recorded_in_order
-        return counts, dict(self.in_flight), dict(self._decisions), dict(self._told)
-
-    def put_back(self, facts: Any) -> None:
-        """Restore what ``facts`` returned."""
-        counts, in_flight, decisions, told = facts
-        self.n_asked, self.rounds, self.n_recorded_in_order = counts
-        self.in_flight, self._decisions = dict(in_flight), dict(decisions)
-        self._told = dict(told)
-
     # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
@@ -155,7 +136,7 @@ class Jobs:
         return {
             "in_flight": [job.to_json() for job in self.in_flight.values()],
             "decisions": [
-                [job_id, why.round, why.reason, as_json(why.parts)]
+                [job_id, *why._replace(parts=as_json(why.parts))]
                 for job_id, why in self._decisions.items()
             ],
             "n_asked": self.n_asked,
@@ -171,8 +152,8 @@ class Jobs:
         self.in_flight = {job.id: job for job in in_flight}
         self._told = {result.job.id: result for result in told}
         self._decisions = {
-            job_id: Decision(round_, reason, from_json(parts))
-            for job_id, round_, reason, parts in state["decisions"]
+            job_id: Decision(round_, reason, from_json(parts), *others)
+            for job_id, round_, reason, parts, *others in state["decisions"]
         }
         self.n_asked = state["n_asked"]
         self.n_recorded_in_order = state["n_taken_in"]

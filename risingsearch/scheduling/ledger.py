@@ -203,20 +203,7 @@ class Ledger:
             raise InvalidParameterError(msg)
         self.total += added.amount
 
-    # ------------------------------------------------------- half-way and back, saved
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the arrays, which change in place."""
-        return [getattr(self, name) for name in _ARRAYS]
-
-    def facts(self) -> Any:
-        """Return all but the arrays."""
-        return tuple(getattr(self, name) for name in _FACTS)
-
-    def put_back(self, facts: Any) -> None:
-        """Restore the result of ``facts``."""
-        for name, value in zip(_FACTS, facts, strict=True):
-            setattr(self, name, value)
+    # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON values."""
@@ -225,7 +212,8 @@ class Ledger:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of ``state_dict``."""
-        self.put_back(state[name] for name in _FACTS)
+        for name in _FACTS:
+            setattr(self, name, state[name])
         for name in _ARRAYS:
             getattr(self, name)[:] = state[name]
 

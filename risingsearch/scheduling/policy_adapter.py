@@ -30,10 +30,6 @@ from risingsearch.policies.tuning.live import live
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.openings import Openings
-from risingsearch.scheduling.undo import Rows
-
-LARGE = 1 << 15
-"""Bytes of an array with a row per arm beyond which rows are kept, not the whole."""
 
 
 class PolicyAdapter:
@@ -46,7 +42,6 @@ class PolicyAdapter:
         max_pulls: int | None,
         reward_range: tuple[float, float] | None,
         opening_order: NDArray[np.int64],
-        rng: np.random.Generator,
         records: ArmRecords,
         budget: Ledger,
         openings: Openings,
@@ -55,7 +50,6 @@ class PolicyAdapter:
         self._max_pulls = max_pulls
         self._arm_at = opening_order.copy()  # by the policy's numbers
         self._place_of = np.argsort(opening_order)
-        self._rng = rng
         self._records = records
         self._budget = budget
         self._openings = openings
@@ -77,16 +71,6 @@ class PolicyAdapter:
             _check_unit(info, budget)
         self.policy: Any = None
         self._live: Any = None  # chooses as the policy does
-        self._tables: list[NDArray[Any]] = []  # that select cannot write
-        self._large: list[NDArray[Any]] = []  # of them, those with a row per arm
-        self._whole: list[NDArray[Any]] = []  # the others
-        self._kept: Any = None  # the policy as it was when rows began to be kept
-        self._rows = Rows()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        # numpy cannot protect arrays that were read from a pickle, only copies of them.
-        self._use(*deepcopy((self.policy, self._live)))
 
     def build(self, horizon: int) -> None:
         """Make the policy anew, before its first round."""
@@ -98,7 +82,7 @@ class PolicyAdapter:
                 "arms, or fewer max_epochs"
             )
             raise InvalidParameterError(msg) from error
-        self._use(self._checked(policy), live(policy))
+        self.policy, self._live = self._checked(policy), live(policy)
         self.name = self.name or type(policy).__name__
 
     def _made(self, horizon: int) -> Any:
@@ -110,19 +94,6 @@ class PolicyAdapter:
         if not isinstance(self._given, str):
             return self._given(*sizes, **params)
         return make_policy(self.name, *sizes, **params)
-
-    def _use(self, policy: Any, live: Any) -> None:
-        self.policy, self._live = policy, live
-        self._tables, self._large, self._whole = [], [], []
-        for array in _arrays(policy):
-            is_table = array.ndim > 1
-            per_arm = is_table and len(array) == len(self._arm_at)
-            if is_table:
-                self._tables.append(array)
-            if per_arm and array.nbytes > LARGE:
-                self._large.append(array)
-            else:
-                self._whole.append(array)
 
     def refresh(self, rounds: int) -> None:
         """Bring the scheduler's arrays up to date after so many rounds."""
@@ -142,12 +113,10 @@ class PolicyAdapter:
         """Return whether any arm is available."""
         return bool(self.policy.available.any())
 
-    def select(self, t: int) -> int:
+    def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
         available = self.policy.available
-        self._let_write_tables(False)
-        place = self._call("select", self._live.select, t, self._rng)
-        self._let_write_tables(True)
+        place = self._call("select", self._live.select, t, rng)
         if place == WAIT:
             return WAIT
         is_arm = isinstance(place, (int, np.integer))
@@ -167,10 +136,6 @@ class PolicyAdapter:
     def open_instead(self, arm: int, proposed: int) -> None:
         """Let an unopened arm change places with the one that was to be opened."""
         first, second = self._place_of[[arm, proposed]]
-        for place in (first, second):
-            self._rows.keep([self._arm_at], place)
-        for opened in (arm, proposed):
-            self._rows.keep([self._place_of], opened)
         self._arm_at[[first, second]] = proposed, arm
         self._place_of[[proposed, arm]] = first, second
 
@@ -194,12 +159,10 @@ class PolicyAdapter:
         place = int(self._place_of[arm])
         return int(self._call("slice_length", slice_length, self._live, place))
 
-    def update(self, t: int, arm: int, reward: float) -> None:
+    def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Tell the reward of a pull decided at round ``t``."""
         place = int(self._place_of[arm])
-        if self.policy is self._kept:
-            self._rows.keep(self._large, place)
-        self._call("update", self._live.update, t, place, reward, self._rng)
+        self._call("update", self._live.update, t, place, reward, rng)
 
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""
@@ -226,32 +189,6 @@ class PolicyAdapter:
         policy_base.load_state_dict(self.policy, state["arrays"])
         self._arm_at[:] = state["arm_at"]
         self._place_of[:] = np.argsort(self._arm_at)
-
-    # -------------------------------------------------------------- half-way and back
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the arrays that are kept as a whole: all but large ones of rows.
-
-        An update changes one row of those, which is kept when it comes.
-        """
-        return self._whole
-
-    def facts(self) -> Any:
-        """Return the policy itself, which may be built anew, and begin to keep rows."""
-        self._kept = self.policy
-        self._rows.forget()
-        return self.policy, self._live
-
-    def put_back(self, facts: Any) -> None:
-        """Restore the policy, and the rows that updates have changed."""
-        if self.policy is not facts[0]:
-            self._use(*facts)
-        self._let_write_tables(True)
-        self._rows.put_back()
-
-    def _let_write_tables(self, may_write: bool) -> None:
-        for table in self._tables:
-            table.flags.writeable = may_write
 
     def _call(self, name: str, method: Callable[..., Any], *arguments: Any) -> Any:
         """Call a method, and blame the policy for what it raises."""
@@ -294,16 +231,6 @@ class PolicyAdapter:
             )
             raise PolicyError(msg)
         return policy
-
-
-def _arrays(policy: Any) -> list[NDArray[Any]]:
-    """Return the arrays that belong to a policy and not to its caller."""
-    named = policy._asdict() if hasattr(policy, "_asdict") else vars(policy)
-    return [
-        value
-        for name, value in named.items()
-        if isinstance(value, np.ndarray) and name not in policy_base.CALLER_ARRAYS
-    ]
 
 
 def _check_unit(info: PolicyInfo, budget: Ledger) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from risingsearch.scheduling.arm_records import ArmRecords
+from risingsearch.scheduling.decisions import Draws
 from risingsearch.scheduling.jobs import Decision, Jobs, Result
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
@@ -20,6 +21,7 @@ class Recorder:
     _records: ArmRecords
     _budget: Ledger
     _jobs: Jobs
+    _draws: Draws
 
     def record(self, result: Result, why: Decision, horizon: int) -> None:
         """Record a result: its cost, its arm, its epochs one by one."""
@@ -49,14 +51,15 @@ class Recorder:
             if provisional and not records.has_provisional_rewards:
                 self.replan(horizon)
             else:
-                self._tell_policy(why.round + k, job.arm, reward)
+                n_before = len(records.history) - 1
+                self._tell_policy(n_before, why.round + k, job.arm, reward)
 
     def replan(self, horizon: int) -> None:
         """Build the policy anew and tell it all rewards so far."""
         self._policy.build(horizon)
-        for round_, arm, reward in self._records.rewards():
-            self._tell_policy(round_, arm, reward)
+        for n_before, (round_, arm, reward) in enumerate(self._records.rewards()):
+            self._tell_policy(n_before, round_, arm, reward)
 
-    def _tell_policy(self, round_: int, arm: int, reward: float) -> None:
+    def _tell_policy(self, n_before: int, round_: int, arm: int, reward: float) -> None:
         self._policy.refresh(self._jobs.rounds)
-        self._policy.update(round_, arm, reward)
+        self._policy.update(round_, arm, reward, self._draws.update(n_before))

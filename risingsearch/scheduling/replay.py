@@ -52,6 +52,8 @@ def started(scheduler: Scheduler, job: Job) -> Event:
     }
     if why.seen is not None:
         event["seen"] = why.seen
+    if why.instead_of is not None:
+        event["instead_of"] = why.instead_of
     return event | ({"given": True} if why.given else {})
 
 
@@ -116,6 +118,7 @@ def _apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
                 from_json(event["parts"]),
                 event.get("seen"),
                 event.get("given", False),
+                event.get("instead_of"),
             )
             scheduler.repeat(Job.from_json(event["job"]), why)
         case "result" | "failed":

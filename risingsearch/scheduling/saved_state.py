@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from risingsearch.errors import StateError
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.decisions import Decider
+from risingsearch.scheduling.decisions import Decider, Draws
 from risingsearch.scheduling.jobs import Jobs
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
@@ -32,11 +30,10 @@ class SavedState:
     _budget: Ledger
     _jobs: Jobs
     _decider: Decider
-    _rng: np.random.Generator
+    _draws: Draws
 
     def to_json(self, identity: dict[str, Any]) -> dict[str, Any]:
         """Return everything as JSON values, with what tells searches apart."""
-        self._decider.drop()  # a choice that has not started is no part of it
         self._policy.refresh(self._jobs.rounds)
         return {
             "version": STATE_VERSION,
@@ -44,7 +41,7 @@ class SavedState:
             "ledger": self._budget.state_dict(),
             "standings": self._records.state_dict(),
             "policy": self._policy.state_dict(),
-            "rng": self._rng.bit_generator.state,
+            "rng": self._draws.start,
             **self._jobs.state_dict(),
         }
 
@@ -52,8 +49,9 @@ class SavedState:
         """Restore all but the budget, for whose horizon the policy is built anew."""
         self._records.load_state_dict(state["standings"])
         self._policy.load_state_dict(state["policy"])
-        self._rng.bit_generator.state = state["rng"]
+        self._draws.load(state["rng"])
         self._jobs.load_state_dict(state)
+        self._decider.forget()
 
 
 def check_identity(state: dict[str, Any], identity: dict[str, Any]) -> None:

@@ -8,8 +8,6 @@ from copy import deepcopy
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
-
 from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.checks import (
@@ -27,7 +25,7 @@ from risingsearch.errors import (
 from risingsearch.policies import Policy
 from risingsearch.scheduling.arguments import Arguments
 from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.decisions import Choice, Decider
+from risingsearch.scheduling.decisions import Choice, Decider, Draws
 from risingsearch.scheduling.jobs import Decision, Jobs, Result, checked_scores
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
@@ -36,7 +34,6 @@ from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
 from risingsearch.scheduling.stopping import Stopping
-from risingsearch.scheduling.undo import Draws, Undo
 from risingsearch.scheduling.view import SchedulerView
 
 
@@ -191,7 +188,7 @@ class Scheduler(SchedulerView):
         self._budget = Ledger(
             given.budget, given.n_arms, given.n_jobs, given.epoch_costs
         )
-        self._rng = np.random.default_rng(checked_seed(seed))
+        self._draws = Draws(checked_seed(seed))
         n_known = getattr(proposer, "n_arms", self.n_arms)
         if n_known != self.n_arms:
             msg = (
@@ -242,25 +239,22 @@ class Scheduler(SchedulerView):
             given.max_epochs,
             given.reward_range,
             given.opening_order,
-            self._rng,
             self._records,
             self._budget,
             given.openings,
         )
         self._policy.build(horizon)
         parts = (self._policy, self._records, self._budget, self._jobs)
-        self._undo = Undo((*parts, Draws(self._rng)))
         self._decider = Decider(
             *parts,
             self._proposer,
-            self._rng,
+            self._draws,
             given.epochs_per_job,
             given.openings,
-            self._undo,
             given.deterministic,
         )
-        self._recorder = Recorder(*parts)
-        self._saved = SavedState(*parts, self._decider, self._rng)
+        self._recorder = Recorder(*parts, self._draws)
+        self._saved = SavedState(*parts, self._decider, self._draws)
 
     # ------------------------------------------------------------------ the contract
 
@@ -279,9 +273,10 @@ class Scheduler(SchedulerView):
         PolicyError
             If the policy chose an arm that is not available.
         """
-        if self._decide() is None or self.found_enough is not None:
+        chosen = self._decide()
+        if chosen is None or self.found_enough is not None:
             return None
-        job = self._decider.start_chosen()
+        job = self._decider.start_chosen(chosen)
         self._record_due()
         return job
 
@@ -362,16 +357,11 @@ class Scheduler(SchedulerView):
         while why.seen is not None and self._jobs.n_recorded_in_order < why.seen:
             if not self._jobs.next_is_told:
                 break
-            with self._transition():
-                self._record_next()
+            self._record(*self._jobs.next_result())
         fits = job.id == self.n_asked and job.arm < self.n_arms
         if not fits or self._records.busy[job.arm]:
             msg = f"{job} cannot be the next job of this search: its journal is damaged"
             raise StateError(msg)
-        with suppress(PolicyError):
-            self._record_due()
-        if why.given and self._proposer is not None:
-            self._decider.drop()  # what was drawn for a proposal is not part of it
         self._decider.repeat(job, why)
         with suppress(PolicyError):
             self._record_due()
@@ -417,10 +407,7 @@ class Scheduler(SchedulerView):
                 "is neither in training nor finished"
             )
             raise JobError(msg)
-        if self._proposer is not None:
-            self._decider.drop()  # what was drawn for a proposal is not part of it
-        wanted = self._may_decide and self._decider.select() == arm
-        job = self._decider.start(arm, n_epochs, wanted=wanted)
+        job = self._decider.start(arm, n_epochs)
         self._record_due()
         return job
 
@@ -547,8 +534,7 @@ class Scheduler(SchedulerView):
             return self
         copy = deepcopy(self)
         while copy._jobs.has_told:
-            with copy._transition():
-                copy._record(*copy._jobs.earliest_told())
+            copy._record(*copy._jobs.earliest_told())
         return copy
 
     def extend(self, budget: int | str | Budget) -> None:
@@ -711,11 +697,6 @@ class Scheduler(SchedulerView):
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise StateError(msg) from error
 
-    def __getstate__(self) -> dict[str, Any]:
-        self._decider.drop()  # a choice that has not started is no part of it
-        self._undo.commit()
-        return vars(self)
-
     def _load(self, state: dict[str, Any]) -> None:
         self.n_jobs = state.get("n_jobs", self._arguments.n_jobs)
         self._budget.load_state_dict(state["ledger"])
@@ -723,7 +704,6 @@ class Scheduler(SchedulerView):
             self._records.max_epochs = int(self.budget)
         self._policy.build(self._horizon)
         self._saved.load(state)
-        self._undo.commit()
 
     def _identity(self) -> dict[str, Any]:
         identity = {
@@ -781,8 +761,7 @@ class Scheduler(SchedulerView):
         while self._jobs.next_is_told and not self._is_full:
             if not self._is_due and self._decider.select() is not None:
                 break
-            with self._transition():
-                self._record_next()
+            self._record(*self._jobs.next_result())
 
     def _tell(
         self,
@@ -821,25 +800,17 @@ class Scheduler(SchedulerView):
 
     @contextmanager
     def _event(self) -> Iterator[None]:
-        """Let something happen as a whole, and what follows from it."""
+        """Let something happen, and what follows from it."""
         with suppress(PolicyError):  # ``ask`` raises it
             self._record_due()
-        with self._transition():
-            yield
+        yield
+        self._decider.forget()
         with suppress(PolicyError):
             self._record_due()
 
-    @contextmanager
-    def _transition(self) -> Iterator[None]:
-        self._decider.drop()
-        with self._undo.transition():
-            yield
-
-    def _record_next(self) -> None:
-        self._record(*self._jobs.next_result())
-
     def _record(self, result: Result, why: Decision) -> None:
         self._recorder.record(result, why, self._horizon)
+        self._decider.forget()
 
 
 def _checked_cost(name: str, cost: float) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from risingsearch.scheduling.jobs import Jobs
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened
-from risingsearch.scheduling.undo import Undo
 
 
 class SchedulerView(ABC):
@@ -34,7 +32,6 @@ class SchedulerView(ABC):
     _jobs: Jobs
     _policy: PolicyAdapter
     _decider: Decider
-    _undo: Undo
 
     @property
     def policy_name(self) -> str:
@@ -133,19 +130,16 @@ class SchedulerView(ABC):
         """
         if not math.isfinite(self._records.worst_reward):
             return math.nan
-        with self._look():
-            return float(self.sign * self._decider.ends(np.array([arm]))[0])
+        return float(self.sign * self._decider.ends(np.array([arm]))[0])
 
     def opened(self) -> Opened:
         """Return what a proposer is told of the arms that were opened."""
-        with self._look():
-            return self._decider.opened()
+        return self._decider.opened()
 
     @property
     def trusts_first_looks(self) -> bool:
         """Whether the first slice of an arm tells enough of its end to propose by."""
-        with self._look():
-            return self._policy.trusts_first_looks()
+        return self._policy.trusts_first_looks()
 
     def trust_in_prior(self) -> dict[str, float]:
         """Return how far each earlier search is trusted.
@@ -160,20 +154,11 @@ class SchedulerView(ABC):
         proposer = self._decider.proposer
         if not isinstance(proposer, InformedProposer):
             return {}
-        with self._look():
-            trusted: dict[str, float] = proposer.trusted(self._decider.opened())
-        return trusted
+        return proposer.trusted(self._decider.opened())
 
     @abstractmethod
     def _policy_waits(self) -> bool:
         """Return whether the policy waits for what is in training."""
-
-    @contextmanager
-    def _look(self) -> Iterator[None]:
-        """Let what the policy does meanwhile leave no trace."""
-        self._decider.drop()
-        with self._undo.look():
-            yield
 
     def explain(self) -> list[Arm]:
         """Return where every arm stands, why, and the parts of its index.
@@ -190,9 +175,8 @@ class SchedulerView(ABC):
         opened = np.flatnonzero(records.charged).tolist()
         trust = self.trust_in_prior()
         by_prior = set(self._opened_by_prior()) if trust else set()
-        with self._look():
-            self._policy.refresh(self._jobs.rounds)
-            indices = dict(zip(opened, self._policy.explain(opened), strict=True))
+        self._policy.refresh(self._jobs.rounds)
+        indices = dict(zip(opened, self._policy.explain(opened), strict=True))
         return [
             Arm(
                 arm=arm,

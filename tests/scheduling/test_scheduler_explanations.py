@@ -58,7 +58,8 @@ def test_the_arm_told_last_is_not_waiting_for_another() -> None:
 
 
 def test_explain_says_that_the_policy_waits_for_what_is_in_training() -> None:
-    scheduler = Scheduler("trusted-damped-slope", 2, budget=8, max_epochs=6, n_jobs=2)
+    sizes = {"n_arms": 2, "budget": 8, "max_epochs": 6}
+    scheduler = Scheduler(**sizes, n_jobs=2, deterministic=True)
     for _ in range(4):
         job = ask(scheduler)
         scheduler.tell(job, scores_of(job))
