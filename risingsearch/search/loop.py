@@ -188,7 +188,8 @@ class Loop:
             self.late = self._clock.why_over()
         if self.late or self._failures.are_enough():
             return None
-        return self._next_retried() or self._scheduler.ask()
+        with finished_first():
+            return self._next_retried() or self._scheduler.ask()
 
     def _next_retried(self) -> Job | None:
         """Start the next arm that is to be tried again, where a worker is free."""

@@ -71,7 +71,7 @@ def test_if_deterministic_decision_k_sees_exactly_the_results_up_to_k_minus_n_jo
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
-@pytest.mark.parametrize("policy", ["cure-ucb", "epsilon-greedy", "round-robin"])
+@pytest.mark.parametrize("policy", ["cure-ucb", "round-robin"])
 def test_in_ask_order_the_run_equals_one_driven_by_hand(
     policy: str, n_jobs: int
 ) -> None:
