@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 
 from risingsearch.arms import sign_of as direction_sign
 from risingsearch.errors import InvalidParameterError, StorageError
-from risingsearch.search.enqueued import checked_enqueue
+from risingsearch.search.arguments import checked_enqueue
 
 # User attributes, so that they are seen on the dashboard, and copied when a
 # trial is retried. A trial that opens an arm gets ARM when the objective asks for it.

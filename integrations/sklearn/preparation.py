@@ -33,8 +33,11 @@ from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
     recommended_candidates,
 )
-from risingsearch.search.arguments import without_addresses
-from risingsearch.search.enqueued import checked_enqueue, with_enqueued
+from risingsearch.search.arguments import (
+    checked_enqueue,
+    with_enqueued,
+    without_addresses,
+)
 
 INSTEAD = {
     "param_grid": "param_distributions, which takes the same dict, or a list",

@@ -31,11 +31,10 @@ from risingsearch.scheduling.replay import (
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
-from risingsearch.search.events import as_event, outcome_of
 from risingsearch.search.interrupts import finished_first
 from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
 from risingsearch.search.retention import RetainedCheckpoints
-from risingsearch.search.run import Run
+from risingsearch.search.run import Run, as_event, outcome_of
 from risingsearch.search.trainable import Outcome, Trainable, restore
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.run_directory import (

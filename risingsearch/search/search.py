@@ -24,9 +24,13 @@ from risingsearch.errors import (
 from risingsearch.policies import Policy
 from risingsearch.priors import read_prior
 from risingsearch.scheduling.proposers import Proposer
-from risingsearch.search.arguments import Arguments, Seeds, checked_candidates
+from risingsearch.search.arguments import (
+    Arguments,
+    Seeds,
+    checked_candidates,
+    with_enqueued,
+)
 from risingsearch.search.callbacks import Callback, Teller, checked_callbacks
-from risingsearch.search.enqueued import with_enqueued
 from risingsearch.search.loop import Loop
 from risingsearch.search.record import Record
 from risingsearch.search.results import SearchResult

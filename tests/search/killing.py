@@ -30,7 +30,7 @@ from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import read
 
 BUDGET, EXTRA = 42, 8
-N_SAMPLED = 40
+N_SAMPLED = 8
 WRITES = ("fsync", "replace", "unlink", "write")
 CANDIDATES = [
     {"arm": i, "top": 0.5 + 0.4 * math.sin(7 * i), "speed": 1 + i % 4}

@@ -7,7 +7,7 @@ import pytest
 from kept_search import CANDIDATES, Rising, a_search, crashed, facts, whole
 
 from risingsearch.errors import InvalidParameterError, StateError
-from risingsearch.search.enqueued import with_enqueued
+from risingsearch.search.arguments import with_enqueued
 from risingsearch.search.search import RisingSearch
 
 NEW = {"arm": 8, "top": 0.99, "speed": 1}

@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch.arms import Job, Report
 from risingsearch.errors import EarlierFailureError, InvalidParameterError
-from risingsearch.search.events import as_event, outcome_of
+from risingsearch.search.run import as_event, outcome_of
 from risingsearch.search.trainable import Outcome
 
 

@@ -26,7 +26,7 @@ def test_killed_at_any_write_it_ends_the_same(tmp_path, n_workers):
     assert not expected["trained_again"]
     assert {"failed", "finished", "paused"} <= set(expected["arms"])
     killed = [case for case in cases if case["killed"]]
-    assert len(killed) == len(cases) >= 60  # of 223 writes
+    assert len(killed) == len(cases) >= 30  # of some 300 writes
     for case in killed:
         for name in ("history", "best", "state", "arms", "calls", "epochs"):
             assert case[name] == expected[name]
