@@ -82,7 +82,7 @@ def prior_as_data(prior: Any) -> Prior:
 def _as_prior(prior: Any) -> Prior:
     if prior is None:
         return Prior([])
-    given = prior
+    given: Prior = prior
     if not isinstance(prior, Prior):
         sources = prior if isinstance(prior, (list, tuple)) else [prior]
         lists = [one if isinstance(one, (list, tuple)) else [one] for one in sources]
