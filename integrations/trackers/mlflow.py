@@ -110,7 +110,7 @@ class _MLflowRuns:
         }
 
     def write(self, epochs: list[EpochFacts]) -> None:
-        """SearchLog those of the epochs that the store does not have yet."""
+        """Log those of the epochs that the store does not have yet."""
         for epoch in epochs:
             run_id = self._child(epoch)
             if not epoch.is_lost:
@@ -179,7 +179,7 @@ class _MLflowRuns:
     def _log(
         self, run_id: str, metric: str, step: int, values: Mapping[str, float]
     ) -> None:
-        """SearchLog the values of a step, unless the run has it already."""
+        """Log the values of a step, unless the run has it already."""
         from mlflow.entities import Metric
 
         if run_id not in self._last:
@@ -202,7 +202,7 @@ class _MLflowRuns:
             self._register(search, winner, self._model)
 
     def _register(self, search: SearchFacts, winner: str, model: str) -> None:
-        """SearchLog the checkpoint of the best epoch as another version of a model."""
+        """Log the checkpoint of the best epoch as another version of a model."""
         from mlflow.exceptions import MlflowException
 
         tags = {SEARCH: search.search, "risingsearch.epoch": str(search.best_epoch)}

@@ -66,7 +66,7 @@ class _TensorBoardRuns:
         self._last: dict[str, int] = {}  # logged step, by run; -1: nothing yet
 
     def write(self, epochs: list[EpochFacts]) -> None:
-        """SearchLog those of the epochs that the folder does not have yet."""
+        """Log those of the epochs that the folder does not have yet."""
         from tensorboard.plugins.hparams import summary_v2 as hparams
 
         for epoch in epochs:
@@ -88,7 +88,7 @@ class _TensorBoardRuns:
         """Do nothing: everything is written, and all files are closed."""
 
     def _log(self, run: str, step: int, values: dict[str, float]) -> None:
-        """SearchLog the values of a step, unless the run has it already."""
+        """Log the values of a step, unless the run has it already."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         if step > self._last_step(run):

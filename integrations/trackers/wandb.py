@@ -92,7 +92,7 @@ class _WandbRuns:
         self._last: dict[str, int] = {}  # logged step, by run
 
     def write(self, epochs: list[EpochFacts]) -> None:
-        """SearchLog those of the epochs that the store does not have yet."""
+        """Log those of the epochs that the store does not have yet."""
         metric = self._search.metric
         for epoch in epochs:
             run = self._run(f"arm-{epoch.arm}", "arm", shown(epoch.params))
@@ -160,7 +160,7 @@ class _WandbRuns:
         return run
 
     def _log(self, run: Any, step: int, values: dict[str, Any]) -> None:
-        """SearchLog the values of a step, unless the run has it already."""
+        """Log the values of a step, unless the run has it already."""
         if step > self._last[run.id]:
             run.log(values, step=step, commit=True)
             self._last[run.id] = step
