@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 from sphinx.util.osutil import FileAvoidWrite
@@ -52,6 +53,7 @@ Every public name, by module. :doc:`Policies have pages of their own
    {pages}
 """
 INHERITED = "BaseEstimator, Exception, tuple, dict, Callback, TrainerCallback, Executor"
+ROLE = re.compile(r":(?:term|ref):`([^`<]+?)\s*(?:<[^>`]*>)?`")
 POLICY_CLASSES = [create.__self__ for create in POLICIES.values()]
 
 
@@ -120,9 +122,15 @@ def without_fields(app, what, name, value, options, signature, returned):
     return ("", None) if value in POLICY_CLASSES else None
 
 
+def without_roles(app, what, name, value, options, lines):
+    """Write roles that name scikit-learn's glossary and guide as their text."""
+    lines[:] = ROLE.sub(r"``\1``", "\n".join(lines)).split("\n")
+
+
 def setup(app):
     """Connect to what Sphinx does."""
     app.connect("config-inited", write_pages)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("autodoc-process-docstring", without_roles)
     app.connect("autodoc-process-signature", without_fields)
     return {"parallel_read_safe": True}
