@@ -23,8 +23,8 @@ from risingsearch.checks import (
 )
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json
+from risingsearch.scheduling.arm_records import Openings
 from risingsearch.scheduling.ledger import checked_epoch_costs
-from risingsearch.scheduling.openings import Openings
 from risingsearch.scheduling.policy_choice import budgeted_epochs, checked_params
 
 

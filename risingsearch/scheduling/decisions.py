@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from risingsearch.arms import Job
 from risingsearch.errors import JobError, ProposalError
 from risingsearch.policies import WAIT
-from risingsearch.scheduling.arm_records import ArmRecords
+from risingsearch.scheduling.arm_records import ENQUEUED, ArmRecords, Openings
 from risingsearch.scheduling.jobs import Decision, Jobs
 from risingsearch.scheduling.ledger import Ledger
-from risingsearch.scheduling.openings import ENQUEUED, Openings
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
 

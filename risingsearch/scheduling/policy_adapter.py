@@ -27,9 +27,8 @@ from risingsearch.policies import (
 )
 from risingsearch.policies import base as policy_base
 from risingsearch.policies.tuning.live import live
-from risingsearch.scheduling.arm_records import ArmRecords
+from risingsearch.scheduling.arm_records import ArmRecords, Openings
 from risingsearch.scheduling.ledger import Ledger
-from risingsearch.scheduling.openings import Openings
 
 
 class PolicyAdapter:
