@@ -226,6 +226,12 @@ class TestWhatTravels:
 
 
 class TestWorkersThatDie:
+    @pytest.fixture
+    def cluster(self, learners):
+        """Return a cluster for each test: what dies in one is not missed by the next."""
+        with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+            yield cluster
+
     @pytest.mark.parametrize("ballast", [0, 2**20])
     def test_take_one_epoch_along(self, client, learners, learner, ballast):
         arms = learners.arms(3, seconds=0.1, ballast=bytes(ballast))
