@@ -16,7 +16,7 @@ from benchmarks.peers.audit import AuditedClassifier
 from benchmarks.shared import report
 from benchmarks.shared.problems import candidates, load
 from risingsearch import RisingSearch, RisingSearchCV, Scheduler
-from risingsearch.policies import list_policies
+from risingsearch.policies import list_policies, policy_info
 from risingsearch.search.trainable import Functions
 
 BUDGET, MAX_EPOCHS = 270, 27
@@ -85,8 +85,10 @@ def scheduling(policy: str, n_arms: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     top, half = rng.uniform(0.3, 1.0, n_arms), rng.uniform(1.0, 10.0, n_arms)
     budget = 4 * n_arms
+    known = policy_info(policy).parameters
+    params = {"reward_range": (0.0, 1.0)} if "reward_range" in known else {}
     scheduler = Scheduler(
-        policy, n_arms, budget, max_epochs=50, score_range=(0.0, 1.0), seed=seed
+        policy, n_arms, budget, max_epochs=50, policy_params=params, seed=seed
     )
     begin = time.perf_counter()
     while (job := scheduler.ask()) is not None:

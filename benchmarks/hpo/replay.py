@@ -209,11 +209,10 @@ def make_scheduler(
         n_arms=len(order),
         budget=budget,
         max_epochs=task.max_epochs,
-        policy_params=dict(method.params),
+        policy_params=parameters(method, task),
         seed=run.seed,
         deterministic=False,
         n_jobs=n_jobs,
-        score_range=task.score_range,
         **options,
     )
 

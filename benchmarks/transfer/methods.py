@@ -123,7 +123,7 @@ def searched(
         budget=budget,
         max_epochs=run.task.max_epochs,
         seed=run.seed,
-        score_range=run.task.score_range,
+        policy_params={"reward_range": run.task.score_range},
         proposer=proposer,
     )
     train(scheduler, run.seen[run.order])

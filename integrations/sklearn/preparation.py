@@ -166,7 +166,7 @@ def _candidates(
     if resource is not None:  # the first epoch of a candidate costs less than one
         max_epochs, most = resource.max_epochs, None
     recommended = recommended_candidates(
-        cv.policy, "best", budget, max_epochs, cv.policy_params, min_epochs
+        cv.policy, budget, max_epochs, cv.policy_params, min_epochs
     )
     candidates = draw_candidates(
         cv.param_distributions,

@@ -9,9 +9,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import Pipeline
 
-from risingsearch.policies import policy_info, resolve_policy
+from risingsearch.policies import policy_info
+from risingsearch.scheduling.policy_choice import registered_name
 
 Range = tuple[float, float]
+RANGE = "reward_range"
+"""The parameter of a policy that says between which ends the rewards lie."""
 
 AVERAGES = ("", "_macro", "_micro", "_samples", "_weighted")
 SHARES = [
@@ -67,12 +70,14 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
 
 
 def suits(policy: Any, score_range: Range) -> bool:
-    """Return whether a policy can use a range: many cannot use one without an end."""
-    if math.isfinite(score_range[1] - score_range[0]) or not isinstance(policy, str):
-        return True
-    name = resolve_policy(policy, "best")
-    default = policy_info(name).parameters.get("reward_range", score_range)
-    return not math.isfinite(default[1] - default[0])
+    """Return whether a policy takes a range: many take none without both ends."""
+    name = registered_name(policy)
+    if name is None or RANGE not in (known := policy_info(name).parameters):
+        return False
+    default = known[RANGE]
+    return math.isfinite(score_range[1] - score_range[0]) or not math.isfinite(
+        default[1] - default[0]
+    )
 
 
 def _own_metric(estimator: Any) -> str:

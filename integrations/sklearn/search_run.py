@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
-from risingsearch.integrations.sklearn.score_ranges import range_of, suits
+from risingsearch.integrations.sklearn.score_ranges import RANGE, range_of, suits
 from risingsearch.json_values import from_json
 from risingsearch.scheduling.view import SchedulerView
 from risingsearch.search.callbacks import checked_callbacks
@@ -41,6 +41,8 @@ class SearchRun:
         refits: bool,
         seconds_before: float,
         callbacks: Sequence[Any],
+        policy: Any,
+        policy_params: Any,
         **options: Any,
     ) -> None:
         self.folds = folds
@@ -54,7 +56,8 @@ class SearchRun:
         self.search = RisingSearch(
             trainable,
             candidates,
-            score_range=_score_range(folds, options["policy"], options["run_dir"]),
+            policy_params=_with_range(folds, policy, policy_params, options["run_dir"]),
+            policy=policy,
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
             **options,
@@ -95,12 +98,17 @@ class SearchRun:
         return result
 
 
-def _score_range(folds: Folds, policy: Any, run_dir: Any) -> Any:
-    """Return the range of the scores where it is known and the policy can use it."""
+def _with_range(folds: Folds, policy: Any, params: Any, run_dir: Any) -> Any:
+    """Return the policy's parameters, with the range of the scores if it is known."""
+    if not isinstance(params, Mapping | None) or RANGE in (params or {}):
+        return params  # is checked with all others
     if run_dir is not None and holds_search(Path(run_dir)):
-        return from_json(saved_header(Path(run_dir))["settings"]["score_range"])
-    known = range_of(folds.scorer, folds.metric, folds.estimator)
-    return known if known is not None and suits(policy, known) else None
+        saved = from_json(saved_header(Path(run_dir))["settings"]["policy_params"])
+        known = (saved or {}).get(RANGE)
+    else:
+        known = range_of(folds.scorer, folds.metric, folds.estimator)
+        known = known if known is not None and suits(policy, known) else None
+    return params if known is None else {RANGE: known, **(params or {})}
 
 
 class RefitTime:

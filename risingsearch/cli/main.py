@@ -151,8 +151,8 @@ def _policies(arguments: argparse.Namespace) -> None:
         return
     _print_entries(infos, [info.provenance for info in infos])
     print(
-        f"auto is {resolve_policy('auto', 'best')}; for the largest sum of scores, "
-        f"{resolve_policy('auto', 'sum')}."
+        f"auto is {resolve_policy('auto')}; for the largest sum of scores, name "
+        "cure-ucb."
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from risingsearch.checks import checked_choice, checked_int
+from risingsearch.checks import checked_int
 from risingsearch.errors import unknown_name
 from risingsearch.policies.base import Policy
 from risingsearch.policies.drifting.budgeted_exploration import BudgetedExploration
@@ -211,19 +211,17 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     name: entry.policy.create for name, entry in _ENTRIES.items()
 }
 
-_AUTO = {"best": "trusted-damped-slope", "sum": "cure-ucb"}
+AUTO = "trusted-damped-slope"
+"""The policy that ``"auto"`` stands for."""
 
 
-def resolve_policy(name: str, objective: str = "best") -> str:
+def resolve_policy(name: str) -> str:
     """Return the registered name that ``name`` stands for.
 
     Parameters
     ----------
     name : str
         A registered name, or ``"auto"``.
-    objective : {"best", "sum"}, default "best"
-        What ``"auto"`` is chosen for: the best model at the end of the budget, or the
-        sum of all rewards on the way.
 
     Returns
     -------
@@ -236,12 +234,11 @@ def resolve_policy(name: str, objective: str = "best") -> str:
 
     Examples
     --------
-    >>> resolve_policy("auto"), resolve_policy("auto", "sum")
+    >>> resolve_policy("auto"), resolve_policy("cure-ucb")
     ('trusted-damped-slope', 'cure-ucb')
     """
-    checked_choice("objective", objective, tuple(_AUTO))
     if name == "auto":
-        return _AUTO[objective]
+        return AUTO
     if name not in POLICIES:
         raise unknown_name("policy", name, ["auto", *POLICIES])
     return name

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from risingsearch.arms import sign_of
 from risingsearch.budget import Budget
 from risingsearch.checks import (
     checked_arms,
@@ -19,10 +18,8 @@ from risingsearch.checks import (
     checked_int,
     checked_magnitude,
     checked_order,
-    checked_range,
 )
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import as_json
 from risingsearch.scheduling.arm_records import Openings
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import budgeted_epochs, checked_params
@@ -42,14 +39,12 @@ class Arguments:
     budget: Budget
     max_epochs: int | None
     policy_params: Mapping[str, Any] | None
-    objective: str
     epochs_per_job: int | None
     direction: str
     deterministic: bool
     n_jobs: int | None
     error_score: float | None
     max_failures: int
-    score_range: tuple[float, float] | None
     opening_order: Any  # an array, once it is checked
     min_epochs: int
     enqueue: Any  # a list, once it is checked
@@ -62,7 +57,6 @@ class Arguments:
             raise InvalidParameterError(msg)
         self.n_arms = checked_int("n_arms", n_arms, 1)
         self.budget = budget = Budget.of(budget)
-        checked_choice("objective", self.objective, ("best", "sum"))
         checked_choice("direction", self.direction, ("maximize", "minimize"))
         self.deterministic = checked_flag("deterministic", self.deterministic)
         if self.n_jobs is None and self.deterministic:
@@ -78,11 +72,6 @@ class Arguments:
             )
             self.error_score = checked_magnitude("error_score", score)
         self.policy_params = checked_params(self.policy_params)
-        if self.score_range is not None:
-            low, high = checked_range("score_range", self.score_range)
-            for end in (low, high):
-                checked_magnitude("score_range", end)
-            self.score_range = low, high
         given = self.opening_order
         order = checked_order(
             "opening_order", range(self.n_arms) if given is None else given, self.n_arms
@@ -134,14 +123,6 @@ class Arguments:
         """What an arm gets when it is opened, and which come first."""
         return Openings(self.min_epochs, tuple(self.enqueue))
 
-    @property
-    def reward_range(self) -> tuple[float, float] | None:
-        """The range of scores as one of rewards, where higher is better."""
-        if self.score_range is None:
-            return None
-        low, high = sorted(sign_of(self.direction) * end for end in self.score_range)
-        return low, high
-
     def identity(self) -> dict[str, Any]:
         """Return what has to be the same where a saved state is loaded, as JSON."""
         params = self.policy_params or {}
@@ -158,6 +139,5 @@ class Arguments:
             "n_jobs": self.n_jobs,
             "error_score": self.error_score,
             "max_failures": self.max_failures,
-            "score_range": as_json(self.score_range),
             "opening_order": self.opening_order.tolist(),
         }

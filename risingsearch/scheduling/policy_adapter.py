@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from risingsearch.arms import COLUMNS
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import (
-    POLICIES,
     WAIT,
     Policy,
     PolicyInfo,
@@ -29,6 +28,7 @@ from risingsearch.policies import base as policy_base
 from risingsearch.policies.tuning.live import live
 from risingsearch.scheduling.arm_records import ArmRecords, Openings
 from risingsearch.scheduling.ledger import Ledger
+from risingsearch.scheduling.policy_choice import registered_name
 
 
 class PolicyAdapter:
@@ -39,7 +39,6 @@ class PolicyAdapter:
         given: str | Callable[..., Policy] | Policy,
         params: dict[str, Any],
         max_pulls: int | None,
-        reward_range: tuple[float, float] | None,
         opening_order: NDArray[np.int64],
         records: ArmRecords,
         budget: Ledger,
@@ -64,8 +63,6 @@ class PolicyAdapter:
             self.name = self._given
             info = policy_info(self.name)
             self.plans_rounds = info.plans_rounds
-            if reward_range is not None and "reward_range" in info.parameters:
-                self._params = {"reward_range": reward_range, **self._params}
             _check_needs(info, self._params)
             _check_unit(info, budget)
         self.policy: Any = None
@@ -254,7 +251,10 @@ def _check_needs(info: PolicyInfo, params: dict[str, Any]) -> None:
                 f"policy_params={{{name!r}: ...}}"
             )
             if name == "reward_range":
-                msg += ", or a score_range, with the lowest and the highest score"
+                msg += (
+                    ", the lowest and the highest score (both negated under "
+                    "direction='minimize')"
+                )
             raise InvalidParameterError(msg)
 
 
@@ -264,4 +264,4 @@ def _name_or_factory(given: Any) -> Any:
     if not callable(build):
         msg = f"policy must be a registered name, a factory or a policy; got {given!r}"
         raise InvalidParameterError(msg)
-    return next((name for name, known in POLICIES.items() if known == build), build)
+    return registered_name(build) or build

@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 from risingsearch.budget import Budget
 from risingsearch.checks import checked_int, shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import policy_info, recommended_arms, resolve_policy
+from risingsearch.policies import (
+    POLICIES,
+    policy_info,
+    recommended_arms,
+    resolve_policy,
+)
 
 SHORTEST_LOOK = "shortest_look"
 """The parameter of a policy that says how long it looks at a new arm at least."""
@@ -41,7 +46,6 @@ def choose_policy(
     max_epochs: int | None,
     n_arms: int | None = None,
     *,
-    objective: str = "best",
     parameters: Mapping[str, Any] | None = None,
     min_epochs: int = 1,
     epochs_per_job: int | None = None,
@@ -49,9 +53,8 @@ def choose_policy(
 ) -> PolicyChoice:
     """Return the policy that a name stands for in a search.
 
-    Every name but ``"auto"`` stands for itself. ``"auto"`` is ``cure-ucb`` for the
-    largest sum of scores and ``trusted-damped-slope`` for the best model, with more
-    candidates than the budget opens where configurations can be proposed.
+    Every name but ``"auto"`` stands for itself. ``"auto"`` is ``trusted-damped-slope``,
+    with more candidates than the budget opens if configurations can be proposed.
 
     A policy that plans its first looks at arms takes ``min_epochs`` as their length, or
     ``epochs_per_job`` where that is more: no first job is shorter than either.
@@ -68,12 +71,12 @@ def choose_policy(
     given = checked_params(parameters)
     min_epochs = checked_int("min_epochs", min_epochs, 1)
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
-    name = resolve_policy(policy, objective)
+    name = resolve_policy(policy)
     look = max(min_epochs, epochs_per_job or 1)
     if look > 1 and plans_looks(name):
         given = {SHORTEST_LOOK: look} | given
     chosen = _sized(name, horizon, limit, given)
-    if not (policy == "auto" and objective == "best" and proposals):
+    if not (policy == "auto" and proposals):
         return chosen
     if n_arms is not None and n_arms <= chosen.n_opened:
         return chosen._replace(opens_all=True)
@@ -86,6 +89,14 @@ def choose_policy(
 def plans_looks(name: str) -> bool:
     """Return whether a policy plans how long it looks at a new arm."""
     return SHORTEST_LOOK in policy_info(name).parameters
+
+
+def registered_name(policy: Any) -> str | None:
+    """Return the name of a policy or of its factory; None if it is not registered."""
+    if isinstance(policy, str):
+        return resolve_policy(policy)
+    factory = getattr(policy, "create", policy)
+    return next((name for name, known in POLICIES.items() if known == factory), None)
 
 
 def horizon_and_limit(
@@ -124,7 +135,6 @@ def budgeted_epochs(budget: int | Budget) -> int | None:
 
 def recommended_candidates(
     policy: Any,
-    objective: str,
     budget: int | Budget,
     max_epochs: int | None,
     policy_params: Mapping[str, Any] | None,
@@ -141,7 +151,6 @@ def recommended_candidates(
         policy,
         budget,
         max_epochs,
-        objective=objective,
         parameters=policy_params,
         min_epochs=min_epochs,
         epochs_per_job=epochs_per_job,

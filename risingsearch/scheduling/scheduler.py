@@ -52,8 +52,7 @@ class Scheduler(SchedulerView):
         A registered name (see ``list_policies``), a factory
         ``(n_arms, horizon, max_pulls, **policy_params) -> policy``, or a policy, which
         is copied.
-        ``"auto"`` is ``trusted-damped-slope`` for ``objective="best"`` and
-        ``cure-ucb`` for ``objective="sum"``; see ``choose_policy``.
+        ``"auto"`` is ``trusted-damped-slope``; see ``choose_policy``.
     n_arms : int
         Arms that may be opened, at least 1; more than the budget can try is fine.
     budget : int or Budget
@@ -66,10 +65,8 @@ class Scheduler(SchedulerView):
         Epochs one arm can use at most. By default the whole budget; a budget that is
         not in epochs needs it.
     policy_params : dict, optional
-        Parameters of the policy.
-    objective : {"best", "sum"}, default "best"
-        What ``policy="auto"`` aims at: the best model at the end, or the sum of all
-        scores.
+        Parameters of the policy, such as ``reward_range=(lowest, highest)`` for the
+        scores possible (both negated if lower scores are better).
     epochs_per_job : int, optional
         Epochs of a job, at least 1. By default the policy decides. The default policy
         opens fewer arms if that makes its first jobs longer.
@@ -91,15 +88,13 @@ class Scheduler(SchedulerView):
         as that one, once it is known, and as 0 until then.
     max_failures : int, default 0
         Failures after which an arm is still retried; one more retires it.
-    score_range : (float, float), optional
-        Lowest and highest score possible. Where declared, no projection exceeds it.
     opening_order : sequence of int, optional
         All arms, in the order in which they are to be opened; by default the order of
         their numbers. When to open one is the policy's decision.
     proposer : Proposer, optional
         Picks the arm, where the policy opens one and lets it be proposed; see
         ``risingsearch.scheduling.proposers``. By default the next in the opening order.
-        With ``policy="auto"`` and ``objective="best"`` it is asked where there are more
+        With ``policy="auto"`` it is asked where there are more
         arms than the budget opens.
     epoch_costs : sequence of float, optional
         What the epochs of an arm cost one after the other, where they are not alike:
@@ -152,7 +147,6 @@ class Scheduler(SchedulerView):
         budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
         policy_params: dict[str, Any] | None = None,
-        objective: str = "best",
         epochs_per_job: int | None = None,
         direction: str = "maximize",
         seed: int | None = None,
@@ -161,7 +155,6 @@ class Scheduler(SchedulerView):
         n_jobs: int | None = None,
         error_score: float | None = None,
         max_failures: int = 0,
-        score_range: tuple[float, float] | None = None,
         opening_order: Iterable[int] | None = None,
         proposer: Proposer | None = None,
         epoch_costs: Iterable[float] | None = None,
@@ -177,8 +170,7 @@ class Scheduler(SchedulerView):
         self._arguments = given
         self._stopping = Stopping(patience, target_score)
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
-        self.policy_params, self.objective = given.policy_params, given.objective
-        self.direction, self.score_range = given.direction, given.score_range
+        self.policy_params, self.direction = given.policy_params, given.direction
         self.deterministic, self.n_jobs, self.epochs_per_job = (
             given.deterministic,
             given.n_jobs,
@@ -210,7 +202,6 @@ class Scheduler(SchedulerView):
             given.budget,
             given.max_epochs,
             given.n_arms,
-            objective=given.objective,
             parameters=given.policy_params,
             min_epochs=given.min_epochs,
             epochs_per_job=given.epochs_per_job,
@@ -237,7 +228,6 @@ class Scheduler(SchedulerView):
             policy,
             params,
             given.max_epochs,
-            given.reward_range,
             given.opening_order,
             self._records,
             self._budget,

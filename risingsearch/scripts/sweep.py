@@ -454,7 +454,6 @@ class Sweep(Strict):
             return self.candidates
         advised = recommended_candidates(
             self.policy,
-            "best",
             self.budget,
             self.max_epochs,
             self.policy_params,

@@ -119,7 +119,6 @@ class Arguments:
             given["budget"],
             given["max_epochs"],
             len(self.candidates),
-            objective=given["objective"],
             parameters=given["policy_params"],
             min_epochs=given["min_epochs"],
             epochs_per_job=given["epochs_per_job"],

@@ -114,7 +114,7 @@ class RisingSearch:
     callbacks : sequence of Callback or callable
         A ``Callback`` hears of every epoch, on all faces alike; a function is called as
         ``callback(search, report)`` after every job.
-    policy_params, objective, slice, direction, max_failures, score_range, epoch_costs
+    policy_params, epochs_per_job, direction, max_failures, epoch_costs
         See ``Scheduler``.
     error_score : float or "raise", optional
         The score that a failed epoch counts as, by default the worst so far; "raise"
@@ -223,12 +223,10 @@ class RisingSearch:
         deterministic: bool = False,
         callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
         policy_params: dict[str, Any] | None = None,
-        objective: str = "best",
         epochs_per_job: int | None = None,
         direction: str = "maximize",
         error_score: float | str | None = None,
         max_failures: int = 0,
-        score_range: tuple[float, float] | None = None,
         seed: int | None = None,
         shuffle: bool = True,
         timeout: float | None = None,

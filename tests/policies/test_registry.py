@@ -60,16 +60,10 @@ def test_policies_that_may_stop_early_are_marked():
     assert stopping.isdisjoint({"asha", "cure-ucb", "trusted-damped-slope"})
 
 
-def test_auto_depends_on_the_objective():
+def test_auto_is_the_default_for_tuning():
     assert resolve_policy("auto") == "trusted-damped-slope"
-    assert resolve_policy("auto", "sum") == "cure-ucb"
-    assert resolve_policy("asha", "sum") == "asha"
+    assert resolve_policy("asha") == "asha"
     assert type(make_policy("auto", 2, 5)).__name__ == "TrustedDampedSlope"
-
-
-def test_an_unknown_objective_is_refused():
-    with pytest.raises(InvalidParameterError, match="objective must be one of 'best'"):
-        resolve_policy("auto", "worst")
 
 
 @pytest.mark.parametrize(

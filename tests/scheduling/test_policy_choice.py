@@ -36,11 +36,7 @@ def test_a_first_look_is_a_slice():
     assert chosen(policy="asha", epochs_per_job=3) == chosen(policy="asha")
     own = {"shortest_look": 1}
     assert chosen(epochs_per_job=3, parameters=own)[1:3] == (own, 108)
-    assert recommended_candidates("auto", "best", 270, 27, None, epochs_per_job=3) == 90
-
-
-def test_auto_for_the_sum_of_scores():
-    assert chosen(109, objective="sum").name == "cure-ucb"
+    assert recommended_candidates("auto", 270, 27, None, epochs_per_job=3) == 90
 
 
 def test_parameters_apply_to_the_policy_that_auto_stands_for():
@@ -70,10 +66,8 @@ class LastUnopened:
         return int(unopened[-1])
 
 
-def test_a_proposer_is_asked_for_the_sum_of_scores_too():
-    scheduler = Scheduler(
-        "auto", 41, 100, 50, proposer=LastUnopened(), seed=0, objective="sum"
-    )
+def test_a_given_proposer_is_asked_with_a_named_policy_too():
+    scheduler = Scheduler("cure-ucb", 41, 100, 50, proposer=LastUnopened(), seed=0)
     assert scheduler.ask().arm == 40
 
 
@@ -95,35 +89,35 @@ def test_a_proposer_is_asked_with_parameters_of_the_policy_too():
 @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
 @pytest.mark.parametrize(("budget", "max_epochs"), [(270, 27), (100, None), (7, 3)])
 def test_every_policy_has_a_rule_that_can_spend_the_budget(policy, budget, max_epochs):
-    n = recommended_candidates(policy, "best", budget, max_epochs, None)
+    n = recommended_candidates(policy, budget, max_epochs, None)
     assert 1 <= n <= budget
     assert n * (max_epochs or budget) >= budget
 
 
 def test_the_rule_of_the_default():
-    assert recommended_candidates("auto", "best", 270, 27, None) == 270
-    assert recommended_candidates("auto", "best", 270, 120, None) == 135
+    assert recommended_candidates("auto", 270, 27, None) == 270
+    assert recommended_candidates("auto", 270, 120, None) == 135
     params = {"opening_share": 0.1}
-    assert recommended_candidates("auto", "best", 270, 27, params) == 270
-    assert recommended_candidates("auto", "best", Budget(epochs=270), 27, {}) == 270
+    assert recommended_candidates("auto", 270, 27, params) == 270
+    assert recommended_candidates("auto", Budget(epochs=270), 27, {}) == 270
 
 
 def test_none_where_it_cannot_be_known():
     budget = Budget(seconds=60)
-    assert recommended_candidates("auto", "best", budget, 27, None) is None
-    assert recommended_candidates(lambda *a: None, "best", 9, 3, None) is None
+    assert recommended_candidates("auto", budget, 27, None) is None
+    assert recommended_candidates(lambda *a: None, 9, 3, None) is None
 
 
 def test_checks_the_policy_and_its_parameters():
     with pytest.raises(UnknownNameError, match="did you mean 'asha'"):
-        recommended_candidates("ascha", "best", 9, 3, None)
+        recommended_candidates("ascha", 9, 3, None)
     with pytest.raises(UnknownNameError, match="did you mean 'eta'"):
-        recommended_candidates("asha", "best", 9, 3, {"etta": 3})
+        recommended_candidates("asha", 9, 3, {"etta": 3})
     with pytest.raises(InvalidParameterError, match="eta must be"):
-        recommended_candidates("successive-halving", "best", 9, 3, {"eta": 1})
+        recommended_candidates("successive-halving", 9, 3, {"eta": 1})
 
 
 @pytest.mark.parametrize("budget", [0, 1.5, None])
 def test_checks_the_budget(budget):
     with pytest.raises(InvalidParameterError, match="budget must be a whole"):
-        recommended_candidates("auto", "best", budget, None, None)
+        recommended_candidates("auto", budget, None, None)

@@ -140,8 +140,8 @@ def test_a_default_that_fits_simulated_rewards_only_is_refused(
             Scheduler(name, 2, 10, policy_params=params)
 
 
-def test_a_score_range_is_the_reward_range() -> None:
-    kl = Scheduler("kl-ucb", 2, 10, score_range=(0.0, 1.0))
+def test_a_policy_that_needs_a_range_takes_it_as_a_parameter() -> None:
+    kl = Scheduler("kl-ucb", 2, 10, policy_params={"reward_range": (0.0, 1.0)})
     assert kl.ask() == Job(id=0, arm=0, from_epoch=0, n_epochs=1)
 
 
@@ -191,11 +191,9 @@ def test_a_registered_factory_is_treated_as_its_name() -> None:
         Scheduler(CureUCB, 3, 9, policy_params={"sigma_": 1})
 
 
-@pytest.mark.parametrize(
-    ("objective", "name"), [("best", "trusted-damped-slope"), ("sum", "cure-ucb")]
-)
-def test_auto_stands_for_the_policy_of_the_objective(objective: str, name: str) -> None:
-    scheduler = Scheduler(n_arms=4, budget=30, objective=objective)
+def test_auto_stands_for_the_default_for_tuning() -> None:
+    name = "trusted-damped-slope"
+    scheduler = Scheduler(n_arms=4, budget=30)
     assert scheduler.policy_name == name
     assert finish(scheduler) == finish(Scheduler(name, n_arms=4, budget=30))
 
@@ -284,7 +282,6 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ({"max_failures": -1}, "max_failures must be a whole number of at least 0; "),
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
         ({"seed": "lucky"}, "seed must be a whole number of at least 0; got 'lucky'"),
-        ({"objective": "max"}, "objective must be one of 'best', 'sum'; got 'max'"),
         (
             {"direction": "up"},
             "direction must be one of 'maximize', 'minimize'; got 'up'",
@@ -292,10 +289,6 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ({"deterministic": "yes"}, "deterministic must be True or False; got 'yes'"),
         ({"error_score": "raise"}, "error_score must be a finite number; got 'raise'"),
         ({"error_score": math.nan}, "error_score must be a finite number; got nan"),
-        ({"score_range": (1, 0)}, "score_range must be (lowest, highest); got (1, 0)"),
-        ({"score_range": (0, 1, 2)}, "score_range must be (lowest, highest); got "),
-        ({"score_range": 1.0}, "score_range must be (lowest, highest); got 1.0"),
-        ({"score_range": (math.nan, 1)}, "score_range must be (lowest, highest); got"),
         (
             {"opening_order": [0, 1]},
             "opening_order must name each of the 3 arms once; got [0, 1]",

@@ -108,11 +108,9 @@ def test_an_extended_cure_ucb_looks_to_the_new_horizon(max_epochs: int | None) -
 
 
 @pytest.mark.parametrize("policy_params", [{"sigma": 0.0, "eps": 0.1}, {}])
-def test_the_sum_objective_is_cure_ucb(policy_params: dict[str, float]) -> None:
+def test_the_scheduler_plays_cure_ucb(policy_params: dict[str, float]) -> None:
     table = recorded_curves(n_arms=4, n_epochs=80, seed=3)
-    scheduler = Scheduler(
-        n_arms=4, budget=80, objective="sum", policy_params=policy_params
-    )
+    scheduler = Scheduler("cure-ucb", n_arms=4, budget=80, policy_params=policy_params)
     eps, sigma = policy_params.get("eps", 0.25), policy_params.get("sigma")
     assert play(scheduler, table) == cure_pulls(table, [80], eps, sigma, 80)
 

@@ -156,14 +156,12 @@ def test_minimising_is_maximising_the_negated_scores(
     policy: str, live_params: Any
 ) -> None:
     params = live_params(policy)
-    params.pop("reward_range", None)  # taken from the score range
     up = Scheduler(
         policy,
         5,
         40,
         12,
         seed=1,
-        score_range=(0.0, 3.0),
         policy_params=params,
     )
     down = Scheduler(
@@ -172,7 +170,6 @@ def test_minimising_is_maximising_the_negated_scores(
         40,
         12,
         seed=1,
-        score_range=(-3.0, 0.0),
         direction="minimize",
         policy_params=params,
     )
@@ -288,11 +285,10 @@ def test_any_finite_score_is_taken(policy: str, live_params: Any) -> None:
     json.dumps(scheduler.state_dict(), allow_nan=False)
 
 
-def test_a_declared_score_range_caps_the_projection() -> None:
-    def jobs(score_range: tuple[float, float] | None) -> list[Job]:
-        scheduler = Scheduler(
-            "trusted-damped-slope", 3, 60, 30, score_range=score_range
-        )
+def test_a_declared_range_caps_the_projection() -> None:
+    def jobs(reward_range: tuple[float, float] | None) -> list[Job]:
+        params = {} if reward_range is None else {"reward_range": reward_range}
+        scheduler = Scheduler("trusted-damped-slope", 3, 60, 30, policy_params=params)
         return finish(scheduler, lambda arm, epoch: min(1.0, (0.3 + 0.1 * arm) * epoch))
 
     assert jobs((0.0, 1.0)) != jobs(None)

@@ -60,7 +60,6 @@ arguments = st.integers(1, 7).flatmap(
             "n_jobs": st.one_of(st.none(), st.integers(1, 4)),
             "error_score": st.one_of(st.none(), st.just(0.25)),
             "max_failures": st.integers(0, 2),
-            "score_range": st.one_of(st.none(), st.just((-3.0, 2.0))),
             "opening_order": st.permutations(range(n_arms)),
             "seed": st.integers(0, 3),
         }
@@ -299,9 +298,6 @@ def test_minimising_is_maximising_the_negated_scores(
     )
     if arguments["error_score"] is not None:
         mirrored["error_score"] = -arguments["error_score"]
-    if arguments["score_range"] is not None:
-        low, high = arguments["score_range"]
-        mirrored["score_range"] = (-high, -low)
     search = Drive(policy, arguments)
     mirror = Drive(policy, mirrored)
     for event in events:

@@ -193,7 +193,7 @@ def test_numpy_numbers_and_open_ranges_are_saved_as_json() -> None:
             n_jobs=np.int64(2),  # type: ignore[arg-type]
             max_failures=np.int64(1),  # type: ignore[arg-type]
             error_score=np.float32(0.5),  # type: ignore[arg-type]
-            score_range=(-math.inf, 1.0),
+            policy_params={"reward_range": (-math.inf, 1.0)},
             opening_order=np.array([2, 0, 1]),
         )
 
@@ -240,7 +240,6 @@ def test_a_saved_ready_made_policy_goes_on() -> None:
         ({"n_jobs": 4, "deterministic": False}, "n_jobs=None"),
         ({"error_score": 0.0}, "error_score=None"),
         ({"max_failures": 1}, "max_failures=0"),
-        ({"score_range": (0, 1)}, "score_range=None"),
         ({"opening_order": [1, 0, 2]}, "opening_order=[0, 1, 2]"),
     ],
 )

@@ -54,7 +54,11 @@ def on_disk(candidates, given=None, **arguments):
         {"budget": Budget(seconds=3.5)},
         {"budget": Budget(epochs=3)},
         {"policy": "asha", "policy_params": {"eta": 3, "bound": float("inf")}},
-        {"score_range": (0.0, 1.0), "proposer": None, "error_score": "raise"},
+        {
+            "policy_params": {"reward_range": (0.0, 1.0)},
+            "proposer": None,
+            "error_score": "raise",
+        },
         {"fingerprint": {"data": "ab12", "folds": [1, 2], "rate": np.float32(0.1)}},
         {"policy": "auto", "proposer": "auto"},
     ],

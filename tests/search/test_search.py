@@ -225,7 +225,7 @@ class TestProposers:
 
     @pytest.mark.parametrize(
         "options",
-        [{"objective": "sum"}, {"policy": "trusted-damped-slope"}],
+        [{"policy": "cure-ucb"}, {"policy": "trusted-damped-slope"}],
     )
     def test_only_a_default_that_keeps_arms_for_it_asks_a_model(self, options):
         asked = [self.searched(**options)["arm"], self.searched()["arm"]]
@@ -248,7 +248,7 @@ class TestProposers:
     @pytest.mark.parametrize(
         "options",
         [
-            {"objective": "sum"},
+            {"policy": "cure-ucb"},
             {"policy": "trusted-damped-slope"},
             {"policy_params": {"eps": 0.1}},
         ],

@@ -23,7 +23,7 @@ class CureUCB(NamedTuple):
     r"""CURE-UCB: how much an arm will give over the rounds that are left.
 
     Good for collecting reward from curves that rise, when the number of rounds is
-    known (``objective="sum"``). Its projection is a straight line to the horizon; real
+    known. Its projection is a straight line to the horizon; real
     learning curves bend, so a tuner that wants one good model at the end is better
     served by ``trusted-damped-slope``.
 

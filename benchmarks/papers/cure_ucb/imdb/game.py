@@ -25,6 +25,7 @@ from benchmarks.papers.cure_ucb.imdb import text
 from benchmarks.papers.cure_ucb.imdb.learners import Learner, make_learner
 from benchmarks.papers.cure_ucb.imdb.settings import paper_policies, pull_size
 from risingsearch import RisingSearch
+from risingsearch.policies import policy_info, resolve_policy
 
 POLICIES = ("cure-ucb", "r-ed-ucb", "sw-ucb", "round-robin")
 
@@ -113,15 +114,15 @@ def play(game: Game, seed: int, features: Path) -> Played:
     trainable = OnlineLearning(_reviews(features), game.library, game.batch)
     candidates = [{"arm": arm} for arm in game.arms]
 
-    def search(policy: str = "auto", **params: Any) -> RisingSearch:
+    def search(policy: str = "cure-ucb", **params: Any) -> RisingSearch:
+        if "reward_range" in policy_info(resolve_policy(policy)).parameters:
+            params = {"reward_range": (0.0, 1.0)} | params
         return RisingSearch(
             trainable,
             candidates,
             policy=policy,
             policy_params=params,
             budget=game.n_pulls,
-            objective="sum",
-            score_range=(0.0, 1.0),
             error_score="raise",
             seed=seed,
             shuffle=False,

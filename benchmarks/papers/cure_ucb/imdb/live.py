@@ -141,7 +141,7 @@ def setting(data_dir: Path | None, searched: Collection[Game]) -> str:
         f"The {HORIZON:,} labelled reviews as raw counts of {words}. A pull predicts "
         "the next reviews of the arm's own random order, then learns them one by one; "
         "its reward is the share of right predictions. `RisingSearch` with "
-        '`objective="sum"` decides which arm is next, with the settings of the replay; '
+        "decides which arm is next, with the settings of the replay; "
         "`auto` is the product's default. Regret: what the best learner gets right "
         "alone, on the same reviews, less what the search got right.\n\n"
         f"{listed}\n\n"
