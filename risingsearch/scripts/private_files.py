@@ -41,6 +41,6 @@ def load(path: Path, what: str) -> Any:
 def lost(path: Path, what: str, problem: str) -> RunDirError:
     """Return the error for a file that is of no use any more."""
     return RunDirError(
-        f"{path}, with {what}, {problem}: go on with risingsearch run SWEEP.yaml "
+        f"{path}, with {what}, {problem}: continue with risingsearch run SWEEP.yaml "
         f"--run-dir {path.parent}, which writes it anew"
     )

@@ -123,12 +123,6 @@ class TestDemo:
         }
         assert printed.err == "training\n"
 
-    @pytest.mark.parametrize("seed", ["-1", "1.5", "one"])
-    def test_a_seed_that_is_none_is_bad_input(self, demo, seed, capsys):
-        with pytest.raises(SystemExit, match="2"):
-            main(["demo", f"--seed={seed}"])
-        assert "whole number of at least 0" in capsys.readouterr().err
-
     def test_a_file_in_place_of_the_folder_is_bad_input(self, demo, tmp_path, capsys):
         (tmp_path / "taken").touch()
         with pytest.raises(SystemExit, match="2"):

@@ -179,17 +179,6 @@ def test_several_runs_are_listed_and_compared_as_they_are_now(tmp_path):
     assert "<h1>two</h1>" in client.get("1/").text
 
 
-def test_runs_of_one_name_are_told_apart_by_their_paths(tmp_path):
-    runs = [tmp_path / folder / "run" for folder in "ab"]
-    for run in runs:
-        a_search(run).run()
-    client = served(*runs)
-    assert [
-        f"<title>{run}</title>" in client.get(f"{k}/").text
-        for k, run in enumerate(runs)
-    ] == [True, True]
-
-
 def test_a_run_that_begins_anew_in_its_directory_is_shown_from_its_first_epoch(
     tmp_path,
 ):
@@ -303,17 +292,6 @@ class TestCommand:
         assert main(["serve", str(run_dir), str(gone)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "gone does not exist: name the run directory" in line
-
-    def test_a_run_that_is_named_twice_is_bad_input(self, run_dir, capsys):
-        assert main(["serve", str(run_dir), str(run_dir)]) == 2
-        assert "run is named twice" in capsys.readouterr().err
-
-    def test_a_damaged_run_is_bad_input_in_one_sentence(self, run_dir, capsys):
-        journal = run_dir / JOURNAL
-        journal.write_bytes(journal.read_bytes().replace(b'"started"', b'"st4rted"', 1))
-        assert main(["serve", str(run_dir)]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "is damaged in line 2" in line
 
     @pytest.mark.parametrize("package", ["uvicorn", "starlette.applications"])
     def test_without_its_extra_it_says_what_to_install(

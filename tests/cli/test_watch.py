@@ -163,20 +163,6 @@ class TestCommand:
         assert facts["training"] == []
         assert facts["seconds_left"] is None
 
-    def test_json_of_a_run_in_progress(self, tmp_path, capsys):
-        printed = []
-
-        def watched(state):
-            main(["watch", str(tmp_path), "--json"])
-            printed.append(json.loads(capsys.readouterr().out))
-            return train(state)
-
-        result = a_search(tmp_path, watched).run()
-        assert {facts["state"] for facts in printed} == {"running"}
-        told = [facts["training"][0]["arm"] for facts in printed]
-        assert told == result.history["arm"]
-        assert all(facts["seconds_left"] >= 0 for facts in printed[1:])
-
     def test_an_empty_directory_is_waited_for(self, tmp_path, capsys):
         assert main(["watch", str(tmp_path)]) == 0
         assert "no epoch is recorded yet" in capsys.readouterr().out
@@ -273,11 +259,3 @@ class TestInATerminal:
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 0
         assert "Traceback" not in terminal.shown
-
-    def test_of_a_run_that_has_stopped_it_shows_a_frame_and_ends(self, tmp_path):
-        search = a_search(tmp_path)
-        search.callbacks = [lambda search, report: search.stop()]
-        search.run()
-        terminal = Terminal("watch", str(tmp_path))
-        assert terminal.end() == 0
-        assert "stopped" in terminal.shown

@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from risingsearch.cli.main import main
-from risingsearch.errors import RunDirError
-from risingsearch.scripts import environment
-from risingsearch.scripts.environment import load, save
-from risingsearch.search.following import Follower
+from risingsearch.scripts.environment import load
 
 TRAIN = """
 import json, os
@@ -54,22 +51,6 @@ def test_values_stand_in_no_file_that_others_can_read(sweep):
     assert b"secret-1" not in Path("run", "journal.jsonl").read_bytes()
     assert b"API_KEY" in Path("run", "journal.jsonl").read_bytes()
     assert Path("run", "environment.json").stat().st_mode & 0o777 == 0o600
-
-
-def test_who_looks_while_the_values_are_saved_sees_a_search_that_begins(
-    sweep, monkeypatch
-):
-    seen = []
-
-    def look_around(run_dir, *values):
-        seen.append(Follower(run_dir).look())
-        save(run_dir, *values)
-        seen.append(Follower(run_dir).look())
-
-    monkeypatch.setattr(environment, "save", look_around)
-    assert sweep() == 0
-    assert seen[:2] == [None, None]
-    assert not any(standing.result.history for standing in seen[2:])
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o002, 0])
@@ -136,19 +117,6 @@ def test_values_that_are_lost(sweep, capsys, damage):
     capsys.readouterr()
     assert main(["resume", "run"]) == 2
     said = capsys.readouterr().err
-    assert "go on with risingsearch run SWEEP.yaml --run-dir run" in said
+    assert "continue with risingsearch run SWEEP.yaml --run-dir run" in said
     assert sweep() == 0
     assert main(["resume", "run"]) == 0
-
-
-def test_values_are_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
-    save(tmp_path, [{"A": "1"}])
-
-    def broken(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", broken)
-    with pytest.raises(RunDirError, match="No space left on device"):
-        save(tmp_path, [{"A": "2"}])
-    assert load(tmp_path, [["A"]]) == ([{"A": "1"}])
-    assert [path.name for path in tmp_path.iterdir()] == [environment.FILE]

@@ -1,6 +1,5 @@
 """What a killed sweep has left is ended, and a marker can have nothing else ended."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ import pytest
 from risingsearch.errors import SetupError
 from risingsearch.scripts import markers
 from risingsearch.scripts.markers import RUNNING, Marker, end_left_over
-from risingsearch.scripts.processes import TOKENS, new_token, variables_with
+from risingsearch.scripts.processes import TOKENS, variables_with
 
 
 @pytest.fixture
@@ -112,43 +111,25 @@ def test_the_copy_of_a_directory_ends_nothing_of_the_original(tmp_path, script):
     assert process.wait() == -9
 
 
-FORGED = [
-    b"[]",
-    b"{}",
-    b"\xff",
-    b"[" * 900,
-    b"[" * 10**6,
-    b"[1, 1.0]",
-    b'{"token": "PATH", "inode": 1}',
-    b'{"token": 3, "inode": 1}',
-    b'{"token": "%s", "inode": 1.5}' % (b"a" * 32),
-]
-
-
-@pytest.mark.parametrize("content", FORGED)
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        "[" * 10**6,
+        '{"token": "PATH", "inode": 1}',
+        '{"token": "%s", "inode": 1.5}' % ("a" * 32),
+        '{"token": "%s", "inode": INODE}' % ("b" * 32),  # of this process
+    ],
+)
 def test_a_marker_that_no_sweep_has_written(tmp_path, content, monkeypatch):
     monkeypatch.setattr(psutil.Process, "kill", lambda self: pytest.fail("killed"))
-    (tmp_path / RUNNING).write_bytes(content)
-    with pytest.raises(SetupError, match="is not what a sweep has written there"):
-        end_left_over(tmp_path)
-    assert (tmp_path / RUNNING).exists()
-
-
-def test_a_marker_that_vanishes(tmp_path, monkeypatch):
-    marker = Marker(tmp_path)
-    marker.release()
-    monkeypatch.setattr(markers, "end_all", lambda token: marker.remove())
-    end_left_over(tmp_path)
-
-
-def test_a_marker_that_names_this_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(psutil.Process, "kill", lambda self: pytest.fail("killed"))
+    monkeypatch.setenv(TOKENS, "b" * 32)
     path = tmp_path / RUNNING
     path.touch()
-    monkeypatch.setenv(TOKENS, token := new_token())
-    path.write_text(json.dumps({"token": token, "inode": path.stat().st_ino}))
+    path.write_text(content.replace("INODE", str(path.stat().st_ino)))
     with pytest.raises(SetupError, match="is not what a sweep has written there"):
         end_left_over(tmp_path)
+    assert path.exists()
 
 
 @pytest.mark.parametrize("kind", ["folder", "named pipe", "symbolic link"])

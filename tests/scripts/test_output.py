@@ -81,12 +81,6 @@ def test_chatter_is_no_report_and_does_not_buy_time(reported):
         list(reported(program, timeout=0.5))
 
 
-def test_no_json_in_a_file(reported):
-    program = "open('told.jsonl', 'w').write('{\"loss\": 0.1')"
-    with pytest.raises(ScriptError, match="reports invalid JSON"):
-        list(reported(program, file="told.jsonl"))
-
-
 def test_what_a_script_leaves_running_is_not_waited_for(reported):
     program = """
         import subprocess, sys
@@ -109,30 +103,12 @@ def test_a_progress_bar_is_no_part_of_a_report(reported):
     assert "0/1" in log.getvalue()
 
 
-def test_what_runs_in_a_session_of_its_own_ends_too(reported, tmp_path):
-    program = """
-        import subprocess, sys, time
-        child = subprocess.Popen(
-            [sys.executable, "-c", "import time; time.sleep(3600)"],
-            start_new_session=True,
-        )
-        open("child", "w").write(str(child.pid))
-        print('{"loss": 0.1', flush=True)
-        time.sleep(3600)
-    """
-    with pytest.raises(ScriptError, match="reports invalid JSON"):
-        list(reported(program))
-    child = int((tmp_path / "child").read_text())
-    assert not is_running(child)
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"loss": 1%s}' % ("0" * 5000), "invalid JSON"),
+        ('{"loss": 0.1', "invalid JSON"),
         ('{"loss": 1, "a": nothing}', "invalid JSON"),
         ('{"loss": 1, "text": "%s"}' % ("x" * 1100), "a line of more than 1,000 char"),
-        ('{"a": "%s", "loss": 1}' % ("x" * 1100), "a line of more than 1,000 charact"),
     ],
 )
 @pytest.mark.parametrize("file", [None, "told"])
@@ -204,35 +180,19 @@ def test_what_a_script_that_ended_well_leaves_in_its_own_session_ends(
     assert not (tmp_path / "running.json").exists()
 
 
-def startup(times):
-    """Return the start of a script that begins at 0 and ends at the last time."""
-    clock = iter([0.0, *times])
-    pace = Pace(lambda: next(clock))
-    for _ in times[:-1]:
-        pace.reported()
-    return pace.startup()
-
-
 @pytest.mark.parametrize(
     ("times", "seconds"),
     [
         ((31.0, 32.0, 33.0, 33.0), 30.0),
         ((31.0, 32.0, 33.0, 35.0), 32.0),  # it ends slowly too
-        ((1.0, 2.0, 2.0), 0.0),
         ((1.0, 3.0, 3.0), 0.0),  # the first epoch was quicker
+        ((31.0, 31.0), math.nan),  # one epoch
+        ((33.0, 33.001, 33.002, 33.1), math.nan),  # printed at once, at the end
     ],
 )
 def test_two_reports_tell_start_and_epochs_apart(times, seconds):
-    assert startup(times) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    "times",
-    [
-        (31.0, 31.0),  # one epoch
-        (9.0,),  # none
-        (33.0, 33.001, 33.002, 33.1),  # printed at once, at the end
-    ],
-)
-def test_less_does_not(times):
-    assert math.isnan(startup(times))
+    clock = iter([0.0, *times])
+    pace = Pace(lambda: next(clock))
+    for _ in times[:-1]:
+        pace.reported()
+    assert pace.startup() == pytest.approx(seconds, nan_ok=True)

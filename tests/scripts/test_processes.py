@@ -84,21 +84,6 @@ def test_one_that_starts_others_meanwhile_is_ended_with_all_of_them(tmp_path):
     assert list(processes._carriers(token)) == []
 
 
-def test_one_that_is_about_to_run_a_program_is_looked_at_again(monkeypatch, sleeper):
-    token = new_token()
-    process = sleeper(variables_with(token))
-    look, left = processes._environment, iter(range(3))
-
-    def late(pid):
-        if pid == process.pid and next(left, None) is not None:
-            return None
-        return look(pid)
-
-    monkeypatch.setattr(processes, "_environment", late)
-    end_all(token)
-    assert process.wait() == -9
-
-
 @pytest.mark.parametrize("looks", [{0}, {1}, {0, 1}, {1, 2, 3}], ids=str)
 def test_one_that_runs_program_after_program_is_not_overlooked(
     monkeypatch, sleeper, looks
