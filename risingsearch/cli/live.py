@@ -27,9 +27,9 @@ from risingsearch.cli.options import one_line
 from risingsearch.cli.status import (
     RUNNING,
     STILL_RUNNING,
-    look,
     named,
     progress_text,
+    read_status,
     settings_and_space,
     state_of,
     why_ended,
@@ -38,7 +38,7 @@ from risingsearch.errors import RisingSearchError
 from risingsearch.plotting.comparison import comparison_page
 from risingsearch.plotting.html_report import report_page
 from risingsearch.plotting.parts import own_page, part
-from risingsearch.search.following import Follower, Standing
+from risingsearch.search.following import RunReader, RunStatus
 from risingsearch.search.results import SearchResult
 
 HOSTS = ["127.0.0.1", "localhost"]
@@ -61,11 +61,11 @@ class LiveRun:
 
     def __init__(self, name: str, run_dir: Path) -> None:
         self.name = name
-        self._follower = Follower(run_dir)
-        self._standing: Standing | None = None
+        self._reader = RunReader(run_dir)
+        self._status: RunStatus | None = None
         self._problem: str | None = None
         self._page: str | None = None
-        self._mark = self._follower.mark()
+        self._mark = self._reader.mark()
         self._looked = self._next = 0.0
         self._look()
 
@@ -73,7 +73,7 @@ class LiveRun:
         """Return a text that changes with the page."""
         if time.monotonic() >= self._next:
             try:
-                mark = self._follower.mark()
+                mark = self._reader.mark()
                 if mark != self._mark or self._problem is not None:
                     self._look()
                     self._mark = mark
@@ -85,21 +85,21 @@ class LiveRun:
         """Return how the run is doing, for the user."""
         if self._problem is not None:
             return f"damaged: {self._problem}"
-        state = state_of(self._standing)
-        if self._standing is None:
+        state = state_of(self._status)
+        if self._status is None:
             return f"{state}: {progress_text(None)}"
-        ended = why_ended(self._standing, self._follower.path)
+        ended = why_ended(self._status, self._reader.path)
         age = time.monotonic() - self._looked
-        return f"{state}: {ended or progress_text(self._standing, age)}"
+        return f"{state}: {ended or progress_text(self._status, age)}"
 
     def result(self) -> SearchResult | None:
         """Return the result so far, None before the first epoch."""
-        standing = self._standing
-        if standing is None or not standing.result.history or self._problem:
+        status = self._status
+        if status is None or not status.result.history or self._problem:
             return None
-        if state_of(standing) == RUNNING:
-            return replace(standing.result, stop_reason=STILL_RUNNING)
-        return standing.result
+        if state_of(status) == RUNNING:
+            return replace(status.result, stop_reason=STILL_RUNNING)
+        return status.result
 
     def page(self) -> str:
         """Return the report of the run as it is now."""
@@ -109,7 +109,7 @@ class LiveRun:
             if result is None:
                 return note_page(self.name, html.escape(self.words()), version)
             begun = time.monotonic()
-            settings, space = settings_and_space(self._follower.path)
+            settings, space = settings_and_space(self._reader.path)
             self._page = report_page(
                 result, title=self.name, settings=settings, space=space, version=version
             )
@@ -118,7 +118,7 @@ class LiveRun:
 
     def _look(self) -> None:
         begun = self._looked = time.monotonic()
-        self._standing, self._page = look(self._follower), None
+        self._status, self._page = read_status(self._reader), None
         self._problem = None
         self._rest(begun)
 

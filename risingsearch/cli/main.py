@@ -84,14 +84,6 @@ def _write_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Version(argparse.Action):
-    """Look the version up only where it is asked for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
-        print(f"risingsearch {risingsearch.__version__}")
-        parser.exit()
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="risingsearch",
@@ -99,7 +91,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 done, 2 bad input, 3 the search failed, 130 interrupted",
     )
     parser.add_argument(
-        "--version", action=_Version, nargs=0, help="show the version and exit"
+        "--version",
+        action="version",
+        version=f"risingsearch {risingsearch.__version__}",
+        help="show the version and exit",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
@@ -149,7 +144,7 @@ def _policies(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([info._asdict() for info in infos])
         return
-    _print_entries(infos, [info.provenance for info in infos])
+    _print_entries(infos, "provenance")
     print(
         f"auto is {resolve_policy('auto')}; for the largest sum of scores, name "
         "cure-ucb."
@@ -163,41 +158,35 @@ def _environments(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([info._asdict() for info in infos])
         return
-    _print_entries(infos, [info.setting for info in infos])
+    _print_entries(infos, "setting")
 
 
-def _print_entries(infos: Sequence[Any], kinds: Sequence[str]) -> None:
-    width = max(len(info.name) for info in infos)
-    for info, kind in zip(infos, kinds, strict=True):
-        _print_entry(info, f"{info.paper} ({kind})", width)
-
-
-def _print_entry(info: Any, source: str, width: int) -> None:
-    parameters = [
-        name if value is ... else f"{name}={value}".replace(" ", HARD_SPACE)
-        for name, value in info.parameters.items()
-    ]
-    lines = [
-        info.summary.replace("``", ""),
-        source,
-        f"parameters: {', '.join(parameters) or 'none'}",
-    ]
-    indent = width + 2
-    column = "\n".join(textwrap.fill(line, WIDTH - indent) for line in lines)
-    entry = info.name + textwrap.indent(column, " " * indent)[len(info.name) :]
-    print(entry.replace(HARD_SPACE, " "))
-    print()
+def _print_entries(infos: Sequence[Any], kind: str) -> None:
+    """Print names beside their summary, paper with kind, and parameters."""
+    indent = max(len(info.name) for info in infos) + 2
+    for info in infos:
+        parameters = [
+            name if value is ... else f"{name}={value}".replace(" ", HARD_SPACE)
+            for name, value in info.parameters.items()
+        ]
+        lines = [
+            info.summary.replace("``", ""),
+            f"{info.paper} ({getattr(info, kind)})",
+            f"parameters: {', '.join(parameters) or 'none'}",
+        ]
+        column = "\n".join(textwrap.fill(line, WIDTH - indent) for line in lines)
+        entry = info.name + textwrap.indent(column, " " * indent)[len(info.name) :]
+        print(entry.replace(HARD_SPACE, " "), end="\n\n")
 
 
 def _demo(arguments: argparse.Namespace) -> None:
     from risingsearch.cli.demo import run_demo
 
-    if not arguments.json:
-        run_demo(out=arguments.out, seed=arguments.seed)
-        return
-    with contextlib.redirect_stdout(sys.stderr):
+    shown = sys.stderr if arguments.json else sys.stdout
+    with contextlib.redirect_stdout(shown):
         result = run_demo(out=arguments.out, seed=arguments.seed)
-    print_json(result)
+    if arguments.json:
+        print_json(result)
 
 
 def _failed(error: RisingSearchError | str, code: int) -> int:

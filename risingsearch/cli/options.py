@@ -65,11 +65,7 @@ def seed(text: str) -> int:
 
 def port(text: str) -> int:
     """Return the number of a port; 0 is any."""
-    number = _whole(text, 0)
-    if number > LAST_PORT:
-        msg = f"must be a port, from 0 to {LAST_PORT}; got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return number
+    return _whole(text, 0, LAST_PORT)
 
 
 def count(text: str) -> int:
@@ -142,9 +138,10 @@ def one_line(text: str) -> str:
     return "".join(one if one.isprintable() else "?" for one in words)
 
 
-def _whole(text: str, low: int) -> int:
-    if not text.isdecimal() or int(text) < low:
-        msg = f"must be a whole number of at least {low}; got {text!r}"
+def _whole(text: str, low: int, high: int | None = None) -> int:
+    if not text.isdecimal() or int(text) < low or (high and int(text) > high):
+        most = "" if high is None else f" and at most {high}"
+        msg = f"must be a whole number of at least {low}{most}; got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
 

@@ -22,9 +22,10 @@ from risingsearch.cli.status import (
     state_of,
     why_ended,
 )
+from risingsearch.plotting.epochs import score_limits
 
 if TYPE_CHECKING:
-    from risingsearch.search.following import Standing
+    from risingsearch.search.following import RunStatus
 
 MOST_TRAINING = 4  # jobs in training that get a line each
 FEWEST_ROWS = 5  # of arms, however low the terminal
@@ -51,12 +52,12 @@ class Screen:
     ----------
     run_dir : Path
         The run directory.
-    standing : Standing, optional
+    status : RunStatus, optional
         Where its search stands; None before anything is written.
     """
 
-    def __init__(self, run_dir: Path, standing: Standing | None) -> None:
-        self.standing = standing
+    def __init__(self, run_dir: Path, status: RunStatus | None) -> None:
+        self.status = status
         self._run_dir = run_dir
         self._made = time.monotonic()
 
@@ -65,39 +66,39 @@ class Screen:
     ) -> RenderResult:
         """Yield the lines of the frame."""
         lines = [*self._head()]
-        standing = self.standing
-        if standing is not None and standing.result.history:
+        status = self.status
+        if status is not None and status.result.history:
             room = max(FEWEST_ROWS, options.size.height - len(lines) - 4)
             glyphs = DRAWN if options.encoding.startswith("utf") else TYPED
-            lines += [Text(), _arms(standing, options.max_width, room, glyphs)]
+            lines += [Text(), _arms(status, options.max_width, room, glyphs)]
         yield Group(*lines)
 
     def _head(self) -> Iterable[RenderableType]:
-        standing, state = self.standing, state_of(self.standing)
+        status, state = self.status, state_of(self.status)
         name = Text(one_line(str(self._run_dir)), style="bold")
         yield _line(name, (f"  {state}", STYLES.get(state, "")))
-        if standing is None:
+        if status is None:
             yield Text(progress_text(None))
             return
-        result = standing.result
+        result = status.result
         bar = Table.grid(expand=True)
-        bar.add_row(ProgressBar(total=standing.budget, completed=standing.spent))
+        bar.add_row(ProgressBar(total=status.budget, completed=status.spent))
         yield bar
-        yield _line(progress_text(standing, time.monotonic() - self._made))
-        yield _line(*_best(standing))
-        yield _line(_counts(standing))
-        for job in standing.training[:MOST_TRAINING]:
+        yield _line(progress_text(status, time.monotonic() - self._made))
+        yield _line(*_best(status))
+        yield _line(_counts(status))
+        for job in status.training[:MOST_TRAINING]:
             parts = "".join(
                 f", {one_line(name).replace('_', ' ')} {value:.4g}"
                 for name, value in job.parts.items()
             )
             now = f"arm {job.arm}, epoch {job.epoch}: {job.reason}{parts}"
             yield _line(("now  ", STYLES["running"]), now)
-        if (more := len(standing.training) - MOST_TRAINING) > 0:
+        if (more := len(status.training) - MOST_TRAINING) > 0:
             yield _line(f"     and {more:,} more")
         if failure := first_failure(result):
             yield _line(("failed  ", STYLES["failed"]), one_line(failure))
-        if why := why_ended(standing, self._run_dir):
+        if why := why_ended(status, self._run_dir):
             yield Text(one_line(why))  # whole: it may hold a command
 
 
@@ -106,8 +107,8 @@ def _line(*parts: Any) -> Text:
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
-def _best(standing: Standing) -> Iterable[Any]:
-    result = standing.result
+def _best(status: RunStatus) -> Iterable[Any]:
+    result = status.result
     metric = f"{one_line(result.metric)}, to {result.direction}"
     if result.best_arm is None:
         return ["best  none yet: ", metric]
@@ -121,8 +122,8 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else one_line(str(value))
 
 
-def _counts(standing: Standing) -> str:
-    arms = standing.result.arms
+def _counts(status: RunStatus) -> str:
+    arms = status.result.arms
     counts = Counter[str](arm.status for arm in arms)
     opened = len(arms) - counts["unopened"]
     statuses = ("running", "paused", "finished", "failed")
@@ -133,10 +134,10 @@ def _counts(standing: Standing) -> str:
 # ---------------------------------------------------------------------------- the arms
 
 
-def _arms(standing: Standing, width: int, room: int, glyphs: Glyphs) -> Table:
+def _arms(status: RunStatus, width: int, room: int, glyphs: Glyphs) -> Table:
     """Return a table of the arms that were opened: when each trained, what it got."""
-    result = standing.result
-    opened = _in_order(standing)
+    result = status.result
+    opened = _in_order(status)
     shown = opened if len(opened) <= room else opened[: room - 1]
     n_told = len(result.history)
     strip, curve = _widths(width - FIXED, n_told)
@@ -164,9 +165,9 @@ def _arms(standing: Standing, width: int, room: int, glyphs: Glyphs) -> Table:
     return table
 
 
-def _in_order(standing: Standing) -> list[Arm]:
+def _in_order(status: RunStatus) -> list[Arm]:
     """Return the opened arms: those in training, the best, then the most trained."""
-    result = standing.result
+    result = status.result
     opened = [arm for arm in result.arms if arm.charged]
     return sorted(
         opened,
@@ -218,8 +219,9 @@ class _Scale:
     def __init__(
         self, curves: Sequence[Sequence[float]], direction: str, width: int
     ) -> None:
-        scores = sorted(s for curve in curves for s in curve if math.isfinite(s))
-        self._low, self._high = _without_far_out(scores, direction)
+        scores = [score for curve in curves for score in curve]
+        is_max = direction == "maximize"
+        self._low, self._high = score_limits(scores, maximize=is_max)
         longest = max((len(curve) for curve in curves), default=1)
         self._wide = max(1.0, longest / max(1, width))
 
@@ -235,21 +237,3 @@ class _Scale:
         reach = self._high - self._low
         share = (score - self._low) / reach if reach > 0.0 else 1.0
         return glyphs.levels[round(top * min(1.0, max(0.0, share)))]
-
-
-def _without_far_out(scores: Sequence[float], direction: str) -> tuple[float, float]:
-    """Return the range of sorted scores without bad ones that would flatten the rest.
-
-    As in the report, that are those beyond Tukey's outer fence.
-
-    >>> _without_far_out([0.1, 0.2, 0.3, 0.4, 900.0], "minimize")
-    (0.1, 0.4)
-    """
-    if not scores:
-        return 0.0, 0.0
-    quarter, three_quarters = scores[len(scores) // 4], scores[3 * len(scores) // 4]
-    fence = 3.0 * (three_quarters - quarter) or math.inf
-    if direction == "maximize":
-        low = next(score for score in scores if score >= quarter - fence)
-        return low, scores[-1]
-    return scores[0], max(s for s in scores if s <= three_quarters + fence)

@@ -16,7 +16,7 @@ from risingsearch.cli.printing import print_result
 from risingsearch.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from risingsearch.search.following import Follower, Standing
+    from risingsearch.search.following import RunReader, RunStatus
     from risingsearch.search.results import SearchResult
 
 WAITING, RUNNING, STOPPED, FINISHED = "waiting", "running", "stopped", "finished"
@@ -31,78 +31,78 @@ def add_status(commands: Any) -> None:
     add_json(status)
 
 
-def look(follower: Follower) -> Standing | None:
+def read_status(reader: RunReader) -> RunStatus | None:
     """Return the status of a run, completed by its sweep; None before its start."""
-    standing = follower.look()
-    if standing is None:
+    status = reader.read()
+    if status is None:
         return None
-    return standing._replace(result=as_swept(standing.result, follower.path))
+    return status._replace(result=as_swept(status.result, reader.path))
 
 
-def state_of(standing: Standing | None) -> str:
+def state_of(status: RunStatus | None) -> str:
     """Return the state of a run, one of the four."""
-    if standing is None:
+    if status is None:
         return WAITING
-    if standing.is_done:
+    if status.is_done:
         return FINISHED
-    if standing.is_running:
+    if status.is_running:
         return RUNNING
-    return STOPPED if standing.result.n_epochs else WAITING
+    return STOPPED if status.result.n_epochs else WAITING
 
 
-def why_ended(standing: Standing, run_dir: Path) -> str | None:
+def why_ended(status: RunStatus, run_dir: Path) -> str | None:
     """Return why a run ended, or how to continue it; None while it trains."""
-    state = state_of(standing)
+    state = state_of(status)
     if state == STOPPED:
         return how_to_continue(run_dir)
-    return standing.result.stop_reason if state == FINISHED else None
+    return status.result.stop_reason if state == FINISHED else None
 
 
-def progress_text(standing: Standing | None, age: float = 0.0) -> str:
+def progress_text(status: RunStatus | None, age: float = 0.0) -> str:
     """Return the budget used and the time left, ``age`` seconds after the look."""
     from risingsearch.plotting.words import duration
 
-    if standing is None or not standing.result.history:
+    if status is None or not status.result.history:
         return "no epoch is recorded yet"
-    result = standing.result
-    parts = [f"{standing.spent:,.6g} of {standing.budget:,.6g} {standing.unit}"]
-    if standing.unit != "epochs":
+    result = status.result
+    parts = [f"{status.spent:,.6g} of {status.budget:,.6g} {status.unit}"]
+    if status.unit != "epochs":
         parts.append(f"{result.n_epochs:,} epochs")
-    if state_of(standing) == RUNNING and math.isfinite(standing.seconds_left):
-        left = max(0.0, standing.seconds_left - age)
+    if state_of(status) == RUNNING and math.isfinite(status.seconds_left):
+        left = max(0.0, status.seconds_left - age)
         parts.append(f"about {duration(left)} left")
     if math.isfinite(result.wall_seconds):
         parts.append(f"{duration(result.wall_seconds)} of wall-clock time")
     return ", ".join(parts)
 
 
-def watch_facts(standing: Standing | None, run_dir: Path) -> dict[str, Any]:
+def watch_facts(status: RunStatus | None, run_dir: Path) -> dict[str, Any]:
     """Return the facts that a frame of ``watch`` shows."""
-    if standing is None:
+    if status is None:
         return {"run": str(run_dir), "state": WAITING}
     return {
-        **facts_of(standing.result, run_dir),
-        "stop_reason": why_ended(standing, run_dir),
-        "state": state_of(standing),
-        "spent": standing.spent,
-        "budget": standing.budget,
-        "unit": standing.unit,
-        "seconds_left": standing.seconds_left if standing.is_running else None,
-        "training": [one._asdict() for one in standing.training],
+        **facts_of(status.result, run_dir),
+        "stop_reason": why_ended(status, run_dir),
+        "state": state_of(status),
+        "spent": status.spent,
+        "budget": status.budget,
+        "unit": status.unit,
+        "seconds_left": status.seconds_left if status.is_running else None,
+        "training": [one._asdict() for one in status.training],
     }
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    from risingsearch.search.following import Follower
+    from risingsearch.search.following import RunReader
     from risingsearch.search.results import UNFINISHED
     from risingsearch.storage.run_directory import is_held
 
     is_running = is_held(arguments.run_dir)
-    standing = Follower(arguments.run_dir).look() if is_running else None
-    if standing is None:
+    status = RunReader(arguments.run_dir).read() if is_running else None
+    if status is None:
         result = saved_result(arguments.run_dir)
     else:
-        result = as_swept(standing.result, arguments.run_dir)
+        result = as_swept(status.result, arguments.run_dir)
     facts = facts_of(result, arguments.run_dir)
     if is_running:
         facts["stop_reason"] = STILL_RUNNING

@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.options import add_command, add_json
 from risingsearch.cli.printing import print_json
-from risingsearch.cli.status import FINISHED, STOPPED, look, state_of, watch_facts
+from risingsearch.cli.status import (
+    FINISHED,
+    STOPPED,
+    read_status,
+    state_of,
+    watch_facts,
+)
 from risingsearch.errors import missing
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from risingsearch.search.following import Follower
+    from risingsearch.search.following import RunReader
 
 PERIOD = 0.5
 """Seconds between two frames."""
@@ -41,11 +47,11 @@ def add_watch(commands: Any) -> None:
 
 
 def _watch(arguments: argparse.Namespace) -> None:
-    from risingsearch.search.following import Follower
+    from risingsearch.search.following import RunReader
 
-    follower = Follower(arguments.run_dir)
+    reader = RunReader(arguments.run_dir)
     if arguments.json:
-        print_json(watch_facts(look(follower), follower.path))
+        print_json(watch_facts(read_status(reader), reader.path))
         return
     try:
         from rich.console import Console
@@ -58,12 +64,12 @@ def _watch(arguments: argparse.Namespace) -> None:
     console = Console()
     if console.is_terminal and not arguments.once:
         with suppress(KeyboardInterrupt):  # the search itself continues
-            _follow(follower, console)
+            _follow(reader, console)
     else:
-        console.print(Screen(follower.path, look(follower)))
+        console.print(Screen(reader.path, read_status(reader)))
 
 
-def _follow(follower: Follower, console: Console) -> None:
+def _follow(reader: RunReader, console: Console) -> None:
     """Show one frame after another until the run has ended."""
     from rich.live import Live
 
@@ -74,12 +80,12 @@ def _follow(follower: Follower, console: Console) -> None:
     with Live(console=console, auto_refresh=False) as live:
         while True:
             now = time.monotonic()
-            if screen is None or (mark != follower.mark() and now >= due):
-                mark = follower.mark()
-                screen = Screen(follower.path, look(follower))
+            if screen is None or (mark != reader.mark() and now >= due):
+                mark = reader.mark()
+                screen = Screen(reader.path, read_status(reader))
                 due = time.monotonic() + REST * (time.monotonic() - now)
             live.update(screen, refresh=True)
-            state = state_of(screen.standing)
+            state = state_of(screen.status)
             # Between two calls of run, a search in Python looks stopped.
             n_stopped = n_stopped + 1 if state == STOPPED else 0
             if state == FINISHED or n_stopped > 1:

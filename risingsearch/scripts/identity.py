@@ -1,8 +1,10 @@
 """Which keys of a sweep are fixed for its run, and which may change.
 
 What defines the search is compared with what the journal says it was begun with. How
-and where the scripts run may change from one ``run`` to the next; the last ones are in
-a file, for ``resume``.
+and where the scripts run may change from one ``run`` to the next; ``resume`` finds the
+last ones in a file. The values of ``environment`` may be secrets, such as the key of a
+service: they are in that file alone, which is private to its user. The journal, which
+people pass on, holds their names.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import RunDirError, StateError
-from risingsearch.scripts import environment, private_files
+from risingsearch.scripts import private_files
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.search.arguments import first_difference
 from risingsearch.search.search import RisingSearch
@@ -48,10 +50,11 @@ OF_THE_SCORE = {"metric", "report_file"}
 """Keys that say where scores are found: until one has been, they may be wrong."""
 DEFINING = set(Sweep.model_fields) - MAY_CHANGE - ONLY_AT_FIRST - OF_THE_SCORE
 IN_YAML = {"None": "null", "True": "true", "False": "false"}
+ENVIRONMENT = "environment"
 _WHAT = "what the sweep was last run with"
 
 Identity = Mapping[str, Any]
-"""A sweep without the values of its environment, and where its scripts run."""
+"""A sweep, the names of its environment, and where its scripts run."""
 
 
 def described(sweep: Sweep, cwd: Path) -> dict[str, Any]:
@@ -59,8 +62,8 @@ def described(sweep: Sweep, cwd: Path) -> dict[str, Any]:
     settings = sweep.model_dump(
         mode="json", exclude_defaults=True, exclude={"environment", *ONLY_AT_FIRST}
     )
-    names = environment.names_of(sweep.environment)
-    recorded = {environment.NAMES: names} if names else {}
+    names = [sorted(variables) for variables in sweep.environment]
+    recorded = {ENVIRONMENT: names} if names else {}
     return {"sweep": settings, "cwd": str(cwd), **recorded}
 
 
@@ -82,20 +85,24 @@ def _begun_with(run_dir: Path) -> Identity:
     return identity
 
 
-def save(run_dir: Path, identity: Identity, gpus: list[list[str]]) -> None:
-    """Write the sweep of this `run`, and the GPUs of each worker."""
-    now = {GPUS: gpus} if gpus else {}
-    private_files.save(run_dir / FILE, {**identity, **now})
+def save(run_dir: Path, sweep: Sweep, cwd: Path, gpus: list[list[str]]) -> None:
+    """Write the sweep of this ``run`` with its environment, and each worker's GPUs."""
+    kept = described(sweep, cwd)
+    if sweep.environment:
+        kept[ENVIRONMENT] = [dict(variables) for variables in sweep.environment]
+    if gpus:
+        kept[GPUS] = gpus
+    private_files.save(run_dir / FILE, kept)
 
 
 def last(run_dir: Path) -> Identity:
-    """Return the sweep of the last ``run``; a damaged file is a ``RunDirError``."""
-    if (run_dir / FILE).is_symlink() or (run_dir / FILE).exists():
-        saved: Identity = private_files.load(run_dir / FILE, _WHAT)
-        if not isinstance(saved, dict) or not isinstance(saved.get("sweep"), dict):
-            raise private_files.lost(run_dir / FILE, _WHAT, "is damaged")
-        return saved
-    return _begun_with(run_dir)
+    """Return the sweep of the last ``run``, its ``environment`` with the values.
+
+    A file that is missing or damaged is a ``RunDirError``.
+    """
+    _begun_with(run_dir)  # it is the run of a sweep
+    saved: Identity = private_files.load(run_dir / FILE, _WHAT)
+    return saved
 
 
 def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> None:
@@ -136,7 +143,8 @@ def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) ->
         )
     if Path(before["cwd"]).absolute() != cwd.absolute():
         changes.append(f"its scripts in {cwd}, before in {before['cwd']}")
-    if environment.has_changed(run_dir, before, sweep.environment):
+    names = described(sweep, cwd).get(ENVIRONMENT, [])
+    if before.get(ENVIRONMENT, []) not in (names, [*map(dict, sweep.environment)]):
         changes.append("other values of environment than before")
     for change in changes:
         msg = f"{run_dir} continues with {change}"

@@ -23,7 +23,7 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scripts import environment, identity
+from risingsearch.scripts import identity
 from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.living import LivingTrainable, with_room_made
 from risingsearch.scripts.settings import MakeTrackers
@@ -84,13 +84,14 @@ def run_sweep(
     if begun is not None and before is not None:
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
-    elif sweep.environment:
-        with RunDirectory(run_dir).held():  # readers see that a search begins
-            environment.save(run_dir, sweep.environment)  # the journal names it
     placement = sweep.placement()
     n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir, cwd)
     cleaner = _CheckpointCleaner(trainable)
+    followers = trackers(sweep.tracker.options(cwd)) if sweep.tracker else []
+    if begun is None:
+        with RunDirectory(run_dir).held():  # readers see that a search begins
+            identity.save(run_dir, sweep, cwd, placement.gpus)
     executor = ThreadPoolExecutor(n_workers)
     search = _search(
         sweep,
@@ -101,7 +102,7 @@ def run_sweep(
             *([trainable] if isinstance(trainable, AfterSlurm) else []),
             cleaner,
             *([ResumeCheck()] if sweep.resume else []),
-            *(trackers(sweep.tracker.options(cwd)) if sweep.tracker else []),
+            *followers,
         ],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
@@ -112,9 +113,7 @@ def run_sweep(
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search.held(), _ended(executor, trainable), interrupted_by_termination():
         trainable.end_left_over()
-        if sweep.environment:
-            environment.save(run_dir, sweep.environment)
-        identity.save(run_dir, now, placement.gpus)
+        identity.save(run_dir, sweep, cwd, placement.gpus)
         if search.scheduler.n_jobs != n_workers:
             search.resize(n_workers)
         trainable.arms = {
@@ -196,7 +195,7 @@ def _trainable(
             **options,
         )
     if sweep.launcher.slurm is not None:
-        values = run_dir / environment.FILE if sweep.environment else None
+        values = run_dir / identity.FILE if sweep.environment else None
         facts = facts_of(options, sweep.command, folder, values)
         jobs = SlurmJobs(make_home(run_dir), facts, sweep.sbatch_arguments)
         return SlurmTrainable(sweep.command, folder, jobs=jobs, **options)
@@ -268,8 +267,8 @@ def resume_sweep(
     ``added`` extends the budget first: a number is in its unit.
     """
     saved = identity.last(run_dir)
-    described = saved["sweep"] | environment.values_of(run_dir, saved)
-    sweep = checked_sweep(described, str(run_dir))
+    environment = {"environment": saved.get(identity.ENVIRONMENT, [])}
+    sweep = checked_sweep(saved["sweep"] | environment, str(run_dir))
     more = None if added is None else sweep.budget.like(added)
     cwd = Path(saved["cwd"])
     if not cwd.is_dir():

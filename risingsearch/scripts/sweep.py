@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -244,130 +245,107 @@ class Sweep(Strict):
                         f"nor one of {', '.join(FIELDS)}; write {{{{ for a brace"
                     )
                     raise ValueError(msg)
-        if self.environment and self.workers not in ("auto", len(self.environment)):
-            msg = (
-                f"environment has variables for {len(self.environment)} workers, and "
-                f"there are {self.workers}"
-            )
-            raise ValueError(msg)
-        self._check_launcher()
-        self._check_gpus()
-        self._check_cost()
-        self._check_processes()
-        self._check_checkpoints()
+        for problem in self._conflicts():
+            raise ValueError(problem)
+        if self.checkpoints is not None:
+            checked_url(self.checkpoints)  # here, where what was given is not shown
         return self
 
-    def _check_launcher(self) -> None:
-        slurm = self.launcher.slurm
-        if slurm is None:
-            return
-        wrong = ""
+    def _conflicts(self) -> Iterator[str]:
+        """Yield what is wrong with keys that do not go together."""
+        if self.launcher.slurm is not None:
+            yield from self._conflicts_in_slurm(self.launcher.slurm)
+        yield from self._conflicts_of_workers()
+        yield from self._conflicts_of_scripts()
+
+    def _conflicts_in_slurm(self, slurm: SlurmSetting) -> Iterator[str]:
         if not self.resume:
-            wrong = (
+            yield (
                 "a job that is over cannot be paused, so with launcher: slurm the "
                 "script has to resume from its checkpoint: leave out resume: false"
             )
-        elif self.workers == "auto":
-            wrong = (
+        if self.workers == "auto":
+            yield (
                 "with launcher: slurm say how many jobs may be in Slurm at a time; got "
                 "workers: auto"
             )
-        elif self.gpus is not None and self.gpus < 1.0:
-            wrong = (
+        if self.gpus is not None and self.gpus < 1.0:
+            yield (
                 "Slurm gives whole GPUs to a job: say gpus: 1, or leave gpus out and "
                 f"ask for a share in options; got gpus: {self.gpus:g}"
             )
-        elif self.gpus is not None and slurm.n_gpus not in (None, int(self.gpus)):
-            wrong = (
+        if self.gpus is not None and slurm.n_gpus not in (None, int(self.gpus)):
+            yield (
                 f"gpus is {self.gpus:g}, and launcher.slurm.gpus asks for "
                 f"{slurm.gpus}: leave out one of them"
             )
-        if wrong:
-            raise ValueError(wrong)
+        if self.checkpoints is not None:
+            yield (
+                "the jobs of Slurm resume from their shared run directory, and not "
+                "from checkpoints in an object store: leave out one of the two"
+            )
 
-    def _check_gpus(self) -> None:
+    def _conflicts_of_workers(self) -> Iterator[str]:
+        n_given = len(self.environment)
+        if n_given and self.workers not in ("auto", n_given):
+            yield (
+                f"environment has variables for {n_given} workers, and there are "
+                f"{self.workers}"
+            )
         if self.n_gpus is None:
-            for what, is_given in (
-                ("workers: auto", self.workers == "auto"),
-                ("a budget in gpu_hours", self.budget.gpu_hours is not None),
-            ):
-                if is_given:
-                    msg = f"{what} needs gpus, those of each worker, such as gpus: 1"
-                    raise ValueError(msg)
+            needs = "needs gpus, those of each worker, such as gpus: 1"
+            if self.workers == "auto":
+                yield f"workers: auto {needs}"
+            if self.budget.gpu_hours is not None:
+                yield f"a budget in gpu_hours {needs}"
             return
         named = {name for variables in self.environment for name in variables}
         if both := sorted(named & {*MASKS}):
-            msg = (
+            yield (
                 f"gpus gives each worker its own, and environment names {both[0]} too: "
                 "leave out one of them"
             )
-            raise ValueError(msg)
-        if self.workers == "auto" and self.environment:
-            msg = (
+        if n_given and self.workers == "auto":
+            yield (
                 "environment has variables for each worker, so say how many workers "
-                f"there are; got auto, and variables for {len(self.environment)}"
+                f"there are; got auto, and variables for {n_given}"
             )
-            raise ValueError(msg)
 
-    def _check_cost(self) -> None:
-        if self.budget.cost is None:
-            if self.cost is not None:
-                msg = (
-                    "cost names what a budget in cost is charged, and the budget is "
-                    f"in {self.budget.unit}: leave it out"
-                )
-                raise ValueError(msg)
-        elif isinstance(self.metric, PlainMetric):
-            msg = (
+    def _conflicts_of_scripts(self) -> Iterator[str]:
+        if self.budget.cost is None and self.cost is not None:
+            yield (
+                "cost names what a budget in cost is charged, and the budget is "
+                f"in {self.budget.unit}: leave it out"
+            )
+        pattern = self.metric.pattern if isinstance(self.metric, PlainMetric) else None
+        if pattern is not None and self.budget.cost is not None:
+            yield (
                 "a budget in cost needs lines of JSON with the cost of each epoch, and "
                 "metric.regex reads other lines"
             )
-            raise ValueError(msg)
-
-    def _check_processes(self) -> None:
         least = 1 if self.workers == "auto" else self.workers
         if self.max_alive is not None and (self.resume or self.max_alive < least):
-            msg = (
+            yield (
                 "max_alive is at least the number of workers, and needs resume: false; "
                 f"got {self.max_alive} with {self.workers} workers and resume: "
                 f"{str(self.resume).lower()}"
             )
-            raise ValueError(msg)
         if self.max_failures and not self.resume:
-            msg = (
+            yield (
                 "a process that has failed cannot be tried again where it is kept "
                 "alive: leave out max_failures, or have the script resume"
             )
-            raise ValueError(msg)
-        metric = self.metric
-        if (
-            isinstance(metric, PlainMetric)
-            and self.resume
-            and EPOCH not in metric.pattern.groupindex
-        ):
-            msg = (
+        if pattern is not None and self.resume and EPOCH not in pattern.groupindex:
+            yield (
                 "metric.regex does not find which epoch a number is of, and a script "
                 "that begins anew would not be noticed: add resume: false, which keeps "
                 "scripts alive, or a group (?P<epoch>...)"
             )
-            raise ValueError(msg)
-
-    def _check_checkpoints(self) -> None:
-        if self.checkpoints is None:
-            return
-        checked_url(self.checkpoints)  # here, where what was given is not shown
-        if not self.resume:
-            msg = (
+        if self.checkpoints is not None and not self.resume:
+            yield (
                 "checkpoints are for scripts that resume, and with resume: false they "
                 "do not: leave out one of the two"
             )
-            raise ValueError(msg)
-        if self.launcher.slurm is not None:
-            msg = (
-                "the jobs of Slurm resume from their shared run directory, and not "
-                "from checkpoints in an object store: leave out one of the two"
-            )
-            raise ValueError(msg)
 
     def n_alive(self, n_workers: int) -> int:
         """Return how many processes may be alive where they are paused."""

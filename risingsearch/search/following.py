@@ -1,4 +1,4 @@
-"""A search as it goes on, seen from outside: whatever process it runs in."""
+"""The status of a run, read from its directory while any process works on it."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Training(NamedTuple):
     parts: dict[str, float]  # of the arm's index when it was chosen
 
 
-class Standing(NamedTuple):
-    """Where a search stands."""
+class RunStatus(NamedTuple):
+    """How far a search is, and whether a process works on it."""
 
     result: SearchResult
     is_running: bool
@@ -51,20 +51,20 @@ class Standing(NamedTuple):
     spent: float  # in the unit of the budget
     budget: float
     unit: str
-    seconds_left: float  # at the pace of late; NaN where nobody can say
+    seconds_left: float  # at the recent pace; NaN if unknown
 
 
 class Mark(NamedTuple):
-    """Tells whether there is news in a directory: then it is another one."""
+    """Value that changes whenever there is something new in a directory."""
 
     journal: tuple[int, int, int] | None  # file, bytes, time; None: not there yet
     is_running: bool
 
 
-class Follower:
-    """Follows the search in a directory, and touches nothing.
+class RunReader:
+    """Reader of the search in a run directory, which changes nothing there.
 
-    Each look reads what has come to the journal since the last one. Nothing is
+    Each ``read`` takes in what was added to the journal since the last one. Nothing is
     unpickled or run, whatever the directory holds.
 
     Parameters
@@ -80,14 +80,14 @@ class Follower:
     Examples
     --------
     >>> import tempfile
-    >>> from risingsearch import Functions
+    >>> from risingsearch import Functions, RisingSearch
     >>> trainable = Functions(lambda params, seed: params, lambda state: state["top"])
     >>> candidates = [{"top": 0.4}, {"top": 0.7}]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     follower = Follower(folder)
-    ...     print(follower.look())
+    ...     reader = RunReader(folder)
+    ...     print(reader.read())
     ...     result = RisingSearch(trainable, candidates, budget=6, run_dir=folder).run()
-    ...     follower.look().result.best_score
+    ...     reader.read().result.best_score
     None
     0.7
     """
@@ -109,8 +109,8 @@ class Follower:
         written = facts.st_ino, facts.st_size, facts.st_mtime_ns
         return Mark(written, is_held(self.path))
 
-    def look(self) -> Standing | None:
-        """Return where the search stands, None before anything is written.
+    def read(self) -> RunStatus | None:
+        """Return the status of the search, None before anything is written.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Follower:
         search, result = replayed.search, replayed.result()
         training = _training(search.scheduler) if is_running else []
         scheduler = search.scheduler
-        return Standing(
+        return RunStatus(
             result,
             is_running,
             is_done=scheduler.stop_reason is not None,
@@ -146,7 +146,7 @@ class Follower:
         return Replayed.of(Run.open(self.path))
 
     def _seconds_left(self, replayed: Replayed) -> float:
-        """Return how long the rest of the budget takes, at the pace of late."""
+        """Return how long the rest of the budget takes at the recent pace."""
         scheduler = replayed.search.scheduler
         rest = scheduler.budget - scheduler.spent
         if scheduler.unit in WALL_CLOCK:

@@ -18,8 +18,8 @@ from rich.console import Console
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
 from risingsearch.cli.screen import Screen
-from risingsearch.cli.status import look
-from risingsearch.search.following import Follower
+from risingsearch.cli.status import read_status
+from risingsearch.search.following import RunReader
 from risingsearch.storage.run_directory import JOURNAL
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
@@ -55,7 +55,7 @@ def frame(run_dir, width=100, height=40, encoding="utf-8"):
     console = Console(width=width, height=height, force_terminal=True, no_color=True)
     options = console.options.update(width=width, height=height)
     options.encoding = encoding
-    screen = Screen(run_dir, look(Follower(run_dir)))
+    screen = Screen(run_dir, read_status(RunReader(run_dir)))
     lines = console.render_lines(screen, options, pad=False)
     return ["".join(segment.text for segment in line) for line in lines]
 

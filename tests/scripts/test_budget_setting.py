@@ -41,7 +41,7 @@ def test_gpu_hours_need_the_gpus_of_a_worker():
 
 
 def test_another_budget_than_that_of_the_file():
-    sweep = sweep_with({"hours": 2})
+    sweep = sweep_with({"hours": 2}, seed=0)
     assert sweep.with_budget(3.0).budget == Budget(hours=3)
     assert sweep.with_budget(Budget(wall_hours=3)).budget == Budget(wall_hours=3)
     assert sweep.with_budget(3.0).draw() == sweep.draw()

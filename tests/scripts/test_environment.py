@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from risingsearch.cli.main import main
-from risingsearch.scripts.environment import load
+from risingsearch.scripts.identity import last
 
 TRAIN = """
 import json, os
@@ -50,7 +50,7 @@ def test_values_stand_in_no_file_that_others_can_read(sweep):
             assert b"secret-1" not in path.read_bytes()
     assert b"secret-1" not in Path("run", "journal.jsonl").read_bytes()
     assert b"API_KEY" in Path("run", "journal.jsonl").read_bytes()
-    assert Path("run", "environment.json").stat().st_mode & 0o777 == 0o600
+    assert Path("run", "sweep.json").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o002, 0])
@@ -87,22 +87,21 @@ def test_a_run_goes_on_with_other_values(sweep, capsys):
         assert sweep("secret-2") == 0
     assert keys_used(capsys) == ["1", "2", "2"]
     assert main(["resume", "run"]) == 0
-    assert load(Path("run"), [["API_KEY"]]) == [{"API_KEY": "secret-2"}]
+    assert last(Path("run"))["environment"] == [{"API_KEY": "secret-2"}]
 
 
 def test_a_run_goes_on_with_other_names(sweep):
     assert sweep() == 0
     with pytest.warns(RuntimeWarning, match="with other values of environment"):
         assert sweep(name="OTHER") == 0
-    assert load(Path("run"), [["OTHER"]]) == [{"OTHER": "secret-1"}]
+    assert last(Path("run"))["environment"] == [{"OTHER": "secret-1"}]
     assert main(["resume", "run"]) == 0
-    assert b"secret" not in Path("run", "sweep.json").read_bytes()
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "FIFO", "link"])
 def test_values_that_are_lost(sweep, capsys, damage):
     assert sweep() == 0
-    path = Path("run", "environment.json")
+    path = Path("run", "sweep.json")
     content = bytearray(path.read_bytes())
     path.unlink()
     if damage == "cut":

@@ -13,16 +13,16 @@ from kept_search import CANDIDATES, Rising, a_search
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, JournalError
-from risingsearch.search.following import Follower
+from risingsearch.search.following import RunReader
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.run_directory import JOURNAL, LOCK, STATE
 
 
 def seen_while_it_runs(folder, trainable=None, **options):
-    """Return a search, and what a follower saw after each of its jobs."""
-    follower, seen = Follower(folder), []
+    """Return a search, and what a reader saw after each of its jobs."""
+    reader, seen = RunReader(folder), []
     search = a_search(folder, trainable, **options)
-    search.callbacks = [lambda search, report: seen.append(follower.look())]
+    search.callbacks = [lambda search, report: seen.append(reader.read())]
     return search, search.run(), seen
 
 
@@ -46,14 +46,14 @@ def test_each_look_shows_what_is_recorded_by_then(tmp_path):
 
 
 class Watched(Rising):
-    """Keeps what a follower sees in each of its epochs."""
+    """Keeps what a reader sees in each of its epochs."""
 
     def __init__(self, folder):
         super().__init__()
-        self.follower, self.seen = Follower(folder), []
+        self.reader, self.seen = RunReader(folder), []
 
     def train(self, state):
-        self.seen.append(self.follower.look())
+        self.seen.append(self.reader.read())
         return super().train(state)
 
 
@@ -67,7 +67,7 @@ def test_what_trains_now_and_why(tmp_path):
         assert training.parts == {name: row[name] for name in training.parts}
         (running,) = [arm for arm in one.result.arms if arm.status == "running"]
         assert (running.arm, running.reason) == (row["arm"], "in training")
-    assert trainable.follower.look().training == []
+    assert trainable.reader.read().training == []
 
 
 def test_with_several_workers_all_that_train_are_shown(tmp_path):
@@ -77,7 +77,7 @@ def test_with_several_workers_all_that_train_are_shown(tmp_path):
         def train(self, state):
             together.wait()
             if state["epochs"] == 0 and state["arm"] == 0:
-                seen.append(Follower(tmp_path).look())
+                seen.append(RunReader(tmp_path).read())
             together.wait()
             return super().train(state)
 
@@ -92,54 +92,54 @@ def test_with_several_workers_all_that_train_are_shown(tmp_path):
             executor=executor,
             n_jobs=3,
         ).run()
-    (standing,) = seen
-    assert {one.arm for one in standing.training} == {0, 1, 2}
+    (status,) = seen
+    assert {one.arm for one in status.training} == {0, 1, 2}
 
 
 def test_a_run_that_has_stopped_trains_nothing(tmp_path):
     search = a_search(tmp_path)
     search.callbacks = [lambda search, report: search.stop()]
     search.run()
-    standing = Follower(tmp_path).look()
-    assert not standing.is_running
-    assert not standing.is_done
-    assert standing.training == []
+    status = RunReader(tmp_path).read()
+    assert not status.is_running
+    assert not status.is_done
+    assert status.training == []
 
 
 def test_nothing_is_written_yet(tmp_path):
-    follower = Follower(tmp_path)
-    assert follower.look() is None
-    before = follower.mark()
+    reader = RunReader(tmp_path)
+    assert reader.read() is None
+    before = reader.mark()
     search = a_search(tmp_path)
-    assert follower.mark() != before
-    assert follower.look().result.best_arm is None
+    assert reader.mark() != before
+    assert reader.read().result.best_arm is None
     search.run()
-    assert follower.look().result.n_epochs == 24
+    assert reader.read().result.n_epochs == 24
 
 
 def test_a_folder_in_which_a_search_is_about_to_begin_is_waited_for(tmp_path):
     (tmp_path / LOCK).touch()
-    assert Follower(tmp_path).look() is None
+    assert RunReader(tmp_path).read() is None
 
 
 @pytest.mark.parametrize("name", ["notes.txt", STATE])
 def test_another_folder_is_refused(tmp_path, name):
     (tmp_path / name).touch()
     with pytest.raises(InvalidParameterError, match="holds no search: name the run"):
-        Follower(tmp_path)
+        RunReader(tmp_path)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InvalidParameterError, match="does not exist: name the run"):
-        Follower(tmp_path / "gone")
+        RunReader(tmp_path / "gone")
 
 
 def test_looking_changes_nothing(tmp_path):
     search = a_search(tmp_path)
     search.run()
     before = {path: path.stat() for path in tmp_path.rglob("*")}
-    follower = Follower(tmp_path)
-    follower.mark(), follower.look(), follower.look()
+    reader = RunReader(tmp_path)
+    reader.mark(), reader.read(), reader.read()
     now = {path: path.stat() for path in tmp_path.rglob("*")}
     assert {path: (one.st_size, one.st_mtime_ns) for path, one in before.items()} == {
         path: (one.st_size, one.st_mtime_ns) for path, one in now.items()
@@ -152,45 +152,45 @@ def test_a_torn_last_line_is_no_epoch_yet(tmp_path):
     journal = tmp_path / "torn" / JOURNAL
     journal.parent.mkdir()
     last = content.rindex(b"\n", 0, -1) + 1
-    follower = Follower(journal.parent)
+    reader = RunReader(journal.parent)
     for end in (*range(last - 1, len(content), 40), len(content)):
         journal.write_bytes(content[:end])
         n_results = content[:end].count(b'"result"')
         n_results -= b'"result"' in content[:end].rpartition(b"\n")[2]
-        assert len(follower.look().result.history) == n_results
+        assert len(reader.read().result.history) == n_results
 
 
 def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
     a_search(tmp_path).run()
-    follower = Follower(tmp_path)
-    follower.look()
+    reader = RunReader(tmp_path)
+    reader.read()
     journal = tmp_path / JOURNAL
     whole = journal.read_bytes()
     journal.write_bytes(whole.replace(b'"started"', b'"st4rted"', 1))
     with pytest.raises(JournalError, match="is damaged in line 2"):
-        Follower(tmp_path).look()
+        RunReader(tmp_path).read()
     journal.write_bytes(whole)
-    assert follower.look().result.n_epochs == 24
+    assert reader.read().result.n_epochs == 24
 
 
 def test_another_search_in_its_place_is_shown_instead(tmp_path):
     a_search(tmp_path / "one", budget=9).run()
     a_search(tmp_path / "other", seed=8, budget=20).run()
-    follower = Follower(tmp_path / "one")
-    follower.look()
+    reader = RunReader(tmp_path / "one")
+    reader.read()
     shutil.rmtree(tmp_path / "one")
     (tmp_path / "other").rename(tmp_path / "one")
     expected = RisingSearch.saved_result(tmp_path / "one")
-    assert facts(follower.look().result) == facts(expected)
+    assert facts(reader.read().result) == facts(expected)
 
 
 def test_a_larger_budget_is_seen(tmp_path):
     search = a_search(tmp_path)
     search.run()
-    follower = Follower(tmp_path)
-    assert follower.look().is_done
+    reader = RunReader(tmp_path)
+    assert reader.read().is_done
     search.extend(6)
-    assert (follower.look().budget, follower.look().is_done) == (30, False)
+    assert (reader.read().budget, reader.read().is_done) == (30, False)
 
 
 @pytest.mark.parametrize(
@@ -205,14 +205,12 @@ def test_a_larger_budget_is_seen(tmp_path):
 )
 def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, unit):
     search = a_search(tmp_path, budget=budget, candidates=CANDIDATES, max_epochs=6)
-    follower = Follower(tmp_path)
-    first = follower.look()
+    reader = RunReader(tmp_path)
+    first = reader.read()
     assert first.unit == unit
     assert math.isnan(first.seconds_left) == (not unit.startswith("wall"))
     left = []
-    search.callbacks = [
-        lambda search, report: left.append(follower.look().seconds_left)
-    ]
+    search.callbacks = [lambda search, report: left.append(reader.read().seconds_left)]
     search.run()
     assert all(0.0 <= one < math.inf for one in left)
 
@@ -230,11 +228,11 @@ def test_the_time_left_counts_what_the_epochs_cost(tmp_path):
     search.run()
     ahead = time.time() + 1e6  # so that no time has passed since
     os.utime(tmp_path / JOURNAL, (ahead, ahead))
-    standing = Follower(tmp_path).look()
-    history, clock = standing.result.history, standing.result.wall_seconds
+    status = RunReader(tmp_path).read()
+    history, clock = status.result.history, status.result.wall_seconds
     spent = sum(costs[row["epoch"] - 1] for row in history)
-    assert standing.spent == spent > len(history)
-    assert standing.seconds_left == pytest.approx(clock * (60 - spent) / spent)
+    assert status.spent == spent > len(history)
+    assert status.seconds_left == pytest.approx(clock * (60 - spent) / spent)
 
 
 @pytest.mark.parametrize("unit", ["hours", "wall_hours"])
@@ -243,11 +241,11 @@ def test_the_time_left_is_in_seconds_whatever_the_budget_is_in(tmp_path, unit):
     search.run()
     ahead = time.time() + 1e6  # so that no time has passed since
     os.utime(tmp_path / JOURNAL, (ahead, ahead))
-    standing = Follower(tmp_path).look()
-    result = standing.result
+    status = RunReader(tmp_path).read()
+    result = status.result
     pace = result.wall_seconds / result.training_seconds if unit == "hours" else 1.0
-    expected = pace * 3600 * (1.0 - standing.spent)
-    assert standing.seconds_left == pytest.approx(expected, rel=0.1)
+    expected = pace * 3600 * (1.0 - status.spent)
+    assert status.seconds_left == pytest.approx(expected, rel=0.1)
 
 
 def test_failures_are_seen(tmp_path):

@@ -5,15 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import study
-import torch
 from searching import TRACKERS, a_search, after, scores
 from stores import STORES
 
 from risingsearch import MissingDependencyError, RisingSearch
-from risingsearch.integrations.optuna import arm_results
-from risingsearch.integrations.torch import TorchTrainable
-from risingsearch.integrations.trackers import TensorBoardTracker
 
 kinds = pytest.mark.parametrize("kind", TRACKERS)
 pytestmark = [
@@ -52,52 +47,6 @@ def test_killed_and_resumed_every_step_is_logged_once(kind, tmp_path):
     result = a_search(TRACKERS[kind](), run_dir="run").run()
     assert 0 < logged < result.n_epochs
     assert STORES[kind]() == once(scores(result))
-
-
-def test_a_killed_study_goes_on_and_every_step_is_logged_once(
-    tmp_path, quiet_optuna, tensorboard_curves
-):
-    script = Path(study.__file__)
-    command = [sys.executable, script, "killed"]
-    killed = subprocess.run(command, cwd=tmp_path, check=False)
-    assert killed.returncode == -9
-    assert tensorboard_curves(tmp_path / "tensorboard", "value")
-    whole = study.a_study()
-    whole.optimize(study.objective)
-    told = {
-        result.id: {step + 1: score for step, score in result.curve.items()}
-        for result in arm_results(whole)
-        if result.curve
-    }
-    assert tensorboard_curves(tmp_path / "tensorboard", "value") == once(told)
-
-
-def test_a_pytorch_loop_is_tracked(tensorboard_curves, tmp_path):
-    def build(params, device):
-        model = torch.nn.Linear(2, 1).to(device)
-        return {"model": model, "epochs": 0, "rate": params["rate"]}
-
-    def train_epoch(run):
-        run.epochs += 1
-
-    def validate(run):
-        return {"score": 1 - run.rate**run.epochs, "loss": run.rate**run.epochs}
-
-    result = RisingSearch(
-        TorchTrainable(build, train_epoch, validate, device="cpu"),
-        [{"rate": rate} for rate in (0.9, 0.5, 0.7)],
-        budget=9,
-        max_epochs=4,
-        seed=0,
-        callbacks=[TensorBoardTracker()],
-    ).run()
-    runs = tmp_path / "tensorboard"
-    assert tensorboard_curves(runs) == once(scores(result))
-    losses = {
-        arm: {step: 1 - score for step, score in curve.items()}
-        for arm, curve in scores(result).items()
-    }
-    assert tensorboard_curves(runs, "loss") == once(losses)
 
 
 @kinds

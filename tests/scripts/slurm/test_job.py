@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from risingsearch.scripts import private_files
 from risingsearch.scripts.slurm.batches import (
     SlurmSlice,
     made_batch,
@@ -106,12 +107,11 @@ def test_told_to_end_it_ends_the_script_and_leaves_nothing(submitted, tmp_path):
 
 
 def test_secret_variables_come_from_the_private_file(submitted, tmp_path):
-    from risingsearch.scripts import environment
-
     values = [{"KEY": "first"}, {"KEY": "second"}]
-    environment.save(tmp_path / "run", values)
+    private = tmp_path / "run" / "sweep.json"
+    private_files.save(private, {"environment": values})
     facts, [part] = read_batch(submitted.folder)
-    facts["environment"] = str(tmp_path / "run" / environment.FILE)
+    facts["environment"] = str(private)
     [own] = made_batch(submitted.folder.parent, facts, [part._replace(slot=1)])
     assert b"second" not in (own.folder / "slices.json").read_bytes()
     started(own)
