@@ -5,8 +5,9 @@ and a factory. No decorator, no inheritance, no hidden state, no numba:
 
 ``create(n_arms, horizon, max_pulls=None, *, ...) -> policy``
     The policy before its first round, a class method. Every policy has the three
-    sizes; the keyword parameters are its own and documented in its ``create``. One
-    that is outside its range is refused with an ``InvalidParameterError``.
+    sizes; the keyword parameters are its own and documented in its ``create``, but
+    for three that mean the same in many. One that is outside its range is refused with
+    an ``InvalidParameterError``.
 
     ``n_arms`` : int
         Number of arms, at least 1; ``K`` in formulas.
@@ -16,6 +17,14 @@ and a factory. No decorator, no inheritance, no hidden state, no numba:
         Pulls an arm can give at most, at least 1; by default the horizon. ``R`` in
         formulas. It bounds what an arm needs of memory; what a formula projects to the
         horizon it does not cut short.
+    ``reward_range`` : (float, float), default (0.0, 1.0)
+        Lowest and highest reward. Bonuses grow with its width, and rewards outside are
+        taken as they are; formulas for rewards in [0, 1] map and clip them.
+    ``sigma`` : float, optional
+        Standard deviation of the noise, at least 0. By default it is estimated from the
+        second differences of the rewards seen so far.
+    ``eps`` : float, default 0.25
+        Share of an arm's pulls in its window, above 0 and at most 1/2.
 ``select(self, t, rng) -> int``
     The arm to pull at round ``t`` (from 1), or ``WAIT``. An arm never pulled before
     is thereby opened. It only reads: every array is afterwards as it was before, so
@@ -74,6 +83,8 @@ import numpy as np
 from risingsearch.errors import StateError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
@@ -195,6 +206,35 @@ def started(policy: Policy, t: int, arm: int) -> None:
     own = getattr(policy, "started", None)
     if own is not None:
         own(t, arm)
+
+
+def play_alone(
+    policy: Policy,
+    reward: Callable[[int, int, int], float],
+    rounds: int,
+    seed: int = 0,
+) -> list[int]:
+    """Return the arms that a policy pulls, round by round, nothing else in flight.
+
+    ``reward(arm, n, t)`` is paid by an arm's ``n``-th pull, at round ``t``. The run
+    ends early when the policy waits or no arm can give more.
+    """
+    rng = np.random.default_rng(seed)
+    arms: list[int] = []
+    while len(arms) < rounds and policy.available.any():
+        arm = int(policy.select(len(arms) + 1, rng))
+        if arm == WAIT:
+            break
+        left = min(int(policy.pulls_left[arm]), rounds - len(arms))
+        n_pulls = min(slice_length(policy, arm), left)
+        started(policy, len(arms) + 1, arm)
+        for _ in range(n_pulls):
+            policy.pulls_left[arm] -= 1
+            policy.available[arm] = policy.pulls_left[arm] > 0
+            t, n = len(arms) + 1, int(policy.pulls[arm]) + 1
+            policy.update(t, arm, reward(arm, n, t), rng)
+            arms.append(arm)
+    return arms
 
 
 def slice_length(policy: Policy, arm: int) -> int:

@@ -3,35 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.policies import WAIT, slice_length
-from risingsearch.policies.base import started
+from risingsearch.policies.base import play_alone
 
 
-def play_alone(policy, rewards, horizon, seed=0):
-    """Play a policy with nothing else in flight; return the arm of every pull.
-
-    ``rewards[arm][n]`` is paid by the pull after the arm's ``n``-th.
-    """
-    rng = np.random.default_rng(seed)
+def play_table(policy, rewards, horizon, seed=0):
+    """Play a policy alone; ``rewards[arm][n]`` is paid by the pull after its n-th."""
     rewards = np.asarray(rewards).tolist()
-    taken = [0] * len(rewards)
-    arms = []
-    t = 1
-    while t <= horizon and policy.available.any():
-        arm = policy.select(t, rng)
-        if arm == WAIT:
-            break
-        left = min(int(policy.pulls_left[arm]), horizon - t + 1)
-        n_pulls = min(slice_length(policy, arm), left)
-        started(policy, t, arm)
-        for _ in range(n_pulls):
-            policy.pulls_left[arm] -= 1
-            policy.available[arm] = policy.pulls_left[arm] > 0
-            policy.update(t, arm, rewards[arm][taken[arm]], rng)
-            taken[arm] += 1
-            arms.append(arm)
-            t += 1
-    return arms
+    return play_alone(policy, lambda arm, n, t: rewards[arm][n - 1], horizon, seed)
 
 
 class Past(list):
@@ -69,7 +47,7 @@ def play_directly(
 
 @pytest.fixture
 def play():
-    return play_alone
+    return play_table
 
 
 @pytest.fixture

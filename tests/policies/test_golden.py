@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from risingsearch.policies import WAIT, list_policies, make_policy, slice_length
-from risingsearch.policies.base import started
+from risingsearch.policies import list_policies, make_policy
+from risingsearch.policies.base import play_alone
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 N_ARMS, HORIZON, MAX_PULLS = 4, 60, 20
@@ -27,23 +27,14 @@ def noisy_concave_rewards():
 
 def trajectory(name):
     """Return round, arm and reward of every pull of a short seeded run."""
-    policy = make_policy(name, N_ARMS, HORIZON, MAX_PULLS)
-    rng = np.random.default_rng(7)
     rewards = noisy_concave_rewards()
     rows = []
-    while len(rows) < HORIZON and policy.available.any():
-        arm = policy.select(len(rows) + 1, rng)
-        if arm == WAIT:
-            break
-        left = min(int(policy.pulls_left[arm]), HORIZON - len(rows))
-        n_pulls = min(slice_length(policy, arm), left)
-        started(policy, len(rows) + 1, arm)
-        for _ in range(n_pulls):
-            t, reward = len(rows) + 1, float(rewards[arm, policy.pulls[arm]])
-            policy.pulls_left[arm] -= 1
-            policy.available[arm] = policy.pulls_left[arm] > 0
-            policy.update(t, arm, reward, rng)
-            rows.append((t, arm, reward))
+
+    def reward(arm, n, t):
+        rows.append((t, arm, float(rewards[arm, n - 1])))
+        return rows[-1][2]
+
+    play_alone(make_policy(name, N_ARMS, HORIZON, MAX_PULLS), reward, HORIZON, seed=7)
     return rows
 
 

@@ -58,17 +58,12 @@ class BudgetedExploration(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = BudgetedExploration.create(n_arms=3, horizon=20, budget_factor=0.1)
     >>> policy.epoch_length, round(policy.loss_budget, 2)
     (7, 0.29)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 16):
-    ...     arm = policy.select(t, rng)
-    ...     policy.started(t, arm)
-    ...     policy.update(t, arm, [0.5, 0.1, 0.7][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 2 0 2 2 2 0 1 2 0 2 2 2 0
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.7][arm], 15)
+    [0, 1, 2, 0, 2, 2, 2, 0, 1, 2, 0, 2, 2, 2, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -95,7 +90,7 @@ class BudgetedExploration(NamedTuple):
         epoch_factor: float = 1.0,
         budget_factor: float = 1.0,
     ) -> BudgetedExploration | OneArmedExploration:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -203,19 +198,14 @@ class OneArmedExploration(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = BudgetedExploration.create(
     ...     n_arms=2, horizon=12, known_reward=0.5, budget_factor=0.2
     ... )
     >>> policy.epoch_length, round(policy.loss_budget, 2)
     (9, 0.93)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 13):
-    ...     arm = policy.select(t, rng)
-    ...     policy.started(t, arm)
-    ...     policy.update(t, arm, [0.5, 0.1][arm], rng)
-    ...     print(arm, end=" ")
-    1 1 1 0 0 0 0 0 0 1 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1][arm], 12)
+    [1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1]
     """
 
     available: Bools  # (2,)

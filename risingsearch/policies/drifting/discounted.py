@@ -71,15 +71,10 @@ class DUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = DUCB.create(n_arms=2, horizon=100, discount=0.9, xi=0.02)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 25):
-    ...     arm = policy.select(t, rng)
-    ...     reward = [0.5, 0.9 if t < 10 else 0.1][arm]
-    ...     policy.update(t, arm, reward, rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 1 1 1 1 0 1 1 0 1 0 0 1 0 0 0 0 1 0 0
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if t < 10 else 0.1][arm], 24)
+    [0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -105,7 +100,7 @@ class DUCB(NamedTuple):
         xi: float = 0.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> DUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -114,9 +109,6 @@ class DUCB(NamedTuple):
             most 1; by default ``1 - 1 / (4 sqrt(T))``.
         xi : float, default 0.5
             Exploration factor of the bonus, at least 0.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; the bonus grows with the width. Rewards outside
-            are taken as they are.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if discount is None:
@@ -238,7 +230,7 @@ class FDSWTS(NamedTuple):
         window: int | None = 30,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> FDSWTS:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -250,8 +242,6 @@ class FDSWTS(NamedTuple):
         window : int or None, default 30
             Last rewards of an arm that count in its second pair, at least 1; None for
             the form without a window.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("combine", combine, COMBINATIONS)

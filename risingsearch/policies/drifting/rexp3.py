@@ -47,15 +47,11 @@ class Rexp3(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = Rexp3.create(n_arms=2, horizon=1000)
     >>> policy.batch_length, round(policy.gamma, 3)
     (71, 0.107)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 72):
-    ...     arm = policy.select(t, rng)
-    ...     policy.started(t, arm)
-    ...     policy.update(t, arm, [0.0, 1.0][arm], rng)
+    >>> _ = play_alone(policy, lambda arm, n, t: [0.0, 1.0][arm], 71)
     >>> policy.pulls.tolist()
     [12, 59]
     """
@@ -84,7 +80,7 @@ class Rexp3(NamedTuple):
         batch_rule: str = "besbes",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> Rexp3:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -93,8 +89,6 @@ class Rexp3(NamedTuple):
             ``n_arms``.
         batch_rule : {"besbes", "printed"}, default "besbes"
             The batch length of the original, or ``K ln^(1/3) K (T / V)^(2/3)``.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         """
         checked_choice("batch_rule", batch_rule, ("besbes", "printed"))
         low, high = checked_finite_range("reward_range", reward_range)

@@ -48,12 +48,9 @@ class SER4(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = SER4.create(n_arms=3, horizon=1000, switches=0)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 301):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.0, 0.9, 0.5][arm], rng)
+    >>> _ = play_alone(policy, lambda arm, n, t: [0.0, 0.9, 0.5][arm], 300)
     >>> policy.pulls.tolist(), policy.active.tolist()
     ([42, 129, 129], [False, True, True])
     """
@@ -84,7 +81,7 @@ class SER4(NamedTuple):
         switches: float = 1.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SER4:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -95,8 +92,6 @@ class SER4(NamedTuple):
         switches : float, default 1.0
             How often the best arm is expected to change, ``N``, at least 0; 0 for no
             restart.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         rounds = float(n_arms) * horizon

@@ -89,15 +89,10 @@ class SWUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = SWUCB.create(n_arms=2, horizon=100, window=8, xi=0.1)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 25):
-    ...     arm = policy.select(t, rng)
-    ...     reward = [0.5, 0.9 if t < 10 else 0.1][arm]
-    ...     policy.update(t, arm, reward, rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 1 1 1 1 0 1 1 0 0 1 0 0 0 0 0 0 0 0 1
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if t < 10 else 0.1][arm], 24)
+    [0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -123,7 +118,7 @@ class SWUCB(NamedTuple):
         xi: float = 1.5,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -132,9 +127,6 @@ class SWUCB(NamedTuple):
             no fewer than ``n_arms``: with fewer all that is left is round-robin.
         xi : float, default 1.5
             Exploration factor of the bonus, at least 0.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; the bonus grows with the width. Rewards outside
-            are taken as they are.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
@@ -200,12 +192,10 @@ class SWKLUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
+    >>> from risingsearch.policies.base import explain, play_alone
     >>> policy = SWKLUCB.create(n_arms=2, horizon=100)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([0.5, 0.9, 0.9], start=1):
-    ...     policy.update(t, policy.select(t, rng), reward, rng)
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9, 0.9][t - 1], 3)
+    [0, 1, 1]
     >>> explain(policy, 0), explain(policy, 1)
     ({'recent_mean': 0.50, 'bonus': 0.47}, {'recent_mean': 0.90, 'bonus': 0.099})
     """
@@ -234,7 +224,7 @@ class SWKLUCB(NamedTuple):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWKLUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -244,8 +234,6 @@ class SWKLUCB(NamedTuple):
         c : float, default 0.0
             Weight of the term ``ln ln u``, at least 0; 3 in the theory of KL-UCB, 0 in
             practice.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
@@ -348,14 +336,12 @@ class SWTS(NamedTuple):
         window: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> SWTS:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
         window : int, optional
             Rewards that count, ``tau``, at least 1; by default ``sqrt(T)``, rounded up.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         if window is None:
@@ -411,14 +397,10 @@ class ETSWGTS(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = ETSWGTS.create(n_arms=3, horizon=100, forced_pulls=2, window=50)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 15):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.0, 0.0, 5.0][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 2 0 1 2 2 2 2 2 2 2 2 2
+    >>> play_alone(policy, lambda arm, n, t: [0.0, 0.0, 5.0][arm], 14)
+    [0, 1, 2, 0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]
     """
 
     available: Bools  # (n_arms,)
@@ -444,7 +426,7 @@ class ETSWGTS(NamedTuple):
         forced_pulls: int = 10,
         precision: float = 1.0,
     ) -> ETSWGTS:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

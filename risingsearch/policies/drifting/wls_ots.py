@@ -86,7 +86,7 @@ class WLSOptimisticTS(NamedTuple):
         window: int = 50,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> WLSOptimisticTS:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

@@ -50,15 +50,10 @@ class CureUCB(NamedTuple):
     --------
     A late bloomer against a plateau, 20 rounds: after two pulls each, its slope wins.
 
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = CureUCB.create(n_arms=2, horizon=20, sigma=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> curves = [lambda n: 0.4, lambda n: 0.1 * n]
-    >>> for t in range(1, 6):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
-    ...     print(arm, end=" ")
-    0 1 0 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.4, 0.1 * n][arm], 5)
+    [0, 1, 0, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -86,15 +81,10 @@ class CureUCB(NamedTuple):
         sigma: float | None = None,
         deterministic: bool = False,
     ) -> CureUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0. By default it is estimated
-            from the second differences of the rewards seen so far.
         deterministic : bool, default False
             Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
         """

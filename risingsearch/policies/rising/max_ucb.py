@@ -34,15 +34,10 @@ class MaxUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
+    >>> from risingsearch.policies.base import explain, play_alone
     >>> policy = MaxUCB.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([60.0, 20.0, 80.0], start=1):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, reward, rng)
-    ...     print(arm, end=" ")
-    0 1 0
+    >>> play_alone(policy, lambda arm, n, t: [60.0, 20.0, 80.0][t - 1], 3)
+    [0, 1, 0]
     >>> explain(policy, 0)
     {'best_reward': 0.99, 'bonus': 0.12}
     """
@@ -64,7 +59,7 @@ class MaxUCB(NamedTuple):
         *,
         alpha: float = 0.5,
     ) -> MaxUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

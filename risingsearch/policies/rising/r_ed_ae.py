@@ -43,15 +43,10 @@ class REdAE(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = REdAE.create(n_arms=2, horizon=20, sigma=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> curves = [lambda n: 0.4, lambda n: 0.1 * n]
-    >>> for t in range(1, 8):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
-    ...     print(arm, end=" ")
-    0 1 0 1 1 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.4, 0.1 * n][arm], 7)
+    [0, 1, 0, 1, 1, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -78,7 +73,7 @@ class REdAE(NamedTuple):
         sigma: float | None = None,
         delta: float = 0.01,
     ) -> REdAE:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

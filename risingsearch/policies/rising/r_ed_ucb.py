@@ -48,12 +48,10 @@ class REdUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
+    >>> from risingsearch.policies.base import explain, play_alone
     >>> policy = REdUCB.create(n_arms=2, horizon=20, sigma=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([0.5, 0.1, 0.5, 0.2], start=1):
-    ...     policy.update(t, policy.select(t, rng), reward, rng)
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.5, 0.2][t - 1], 4)
+    [0, 1, 0, 1]
     >>> explain(policy, 1)
     {'recent_average': 0.20, 'expected_gain': 0.30, 'bonus': 0.0}
     """
@@ -89,14 +87,10 @@ class REdUCB(NamedTuple):
         alpha: float | None = None,
         deterministic: bool = False,
     ) -> REdUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0; estimated by default.
         delta : float, default 0.001
             Confidence level, above 0 and at most 1, as in the CURE-UCB paper.
         alpha : float, optional
@@ -214,14 +208,12 @@ class RUCBE(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
+    >>> from risingsearch.policies.base import explain, play_alone
     >>> policy = RUCBE.create(n_arms=2, horizon=20, eps=0.5, sigma=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([0.5, 0.1, 0.5, 0.2], start=1):
-    ...     policy.update(t, policy.select(t, rng), reward, rng)
-    >>> explain(policy, 1), policy.select(5, rng)
-    ({'final_reward': 2.0, 'bonus': 0.0}, 1)
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.5, 0.2, 0.3][t - 1], 5)
+    [0, 1, 0, 1, 1]
+    >>> explain(policy, 1)
+    {'final_reward': 2.0, 'bonus': 0.0}
     """
 
     available: Bools  # (n_arms,)
@@ -253,14 +245,10 @@ class RUCBE(NamedTuple):
         sigma: float | None = None,
         exploration: float = 69.0,
     ) -> RUCBE:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0; estimated by default.
         exploration : float, default 69.0
             Exploration level ``A``, at least 0.
         """

@@ -47,17 +47,12 @@ class RSR(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = RSR.create(n_arms=3, horizon=15)
     >>> policy.target
     array([3, 5])
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 16):
-    ...     arm = policy.select(t, rng)
-    ...     policy.started(t, arm)
-    ...     policy.update(t, arm, [0.1, 0.4, 0.3][arm], rng)
-    ...     print(arm, end=" ")
-    0 0 0 1 1 1 2 2 2 1 1 2 2 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.1, 0.4, 0.3][arm], 15)
+    [0, 0, 0, 1, 1, 1, 2, 2, 2, 1, 1, 2, 2, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -80,13 +75,7 @@ class RSR(NamedTuple):
         *,
         eps: float = 0.25,
     ) -> RSR:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
-
-        Parameters
-        ----------
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
-        """
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         limit = horizon if max_pulls is None else max_pulls
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

@@ -37,15 +37,10 @@ class RisingBandits(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = RisingBandits.create(n_arms=2, horizon=20, window=2)
-    >>> rng = np.random.default_rng(0)
-    >>> curves = [lambda n: 0.4, lambda n: 0.1 * n]
-    >>> for t in range(1, 13):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
-    ...     print(arm, end=" ")
-    0 1 0 1 0 1 0 1 1 1 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.4, 0.1 * n][arm], 12)
+    [0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -71,14 +66,12 @@ class RisingBandits(NamedTuple):
         window: int = 7,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> RisingBandits:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
         window : int, default 7
             Pulls ``C`` that the slope is taken over, at least 1.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

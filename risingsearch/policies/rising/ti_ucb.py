@@ -46,12 +46,10 @@ class TIUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from risingsearch.policies import explain
+    >>> from risingsearch.policies.base import explain, play_alone
     >>> policy = TIUCB.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t, reward in enumerate([0.5, 0.1, 0.5, 0.3], start=1):
-    ...     policy.update(t, policy.select(t, rng), reward, rng)
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.5, 0.3][t - 1], 4)
+    [0, 1, 0, 1]
     >>> explain(policy, 0), explain(policy, 1)
     ({'forecast': 0.5, 'bonus': 3.03}, {'forecast': 0.5, 'bonus': 3.03})
     """
@@ -83,7 +81,7 @@ class TIUCB(NamedTuple):
         gamma: float = 0.3,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> TIUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

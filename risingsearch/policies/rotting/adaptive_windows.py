@@ -46,15 +46,10 @@ class FEWA(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = FEWA.create(n_arms=2, horizon=12, sigma=0.1)
-    >>> rng = np.random.default_rng(0)
-    >>> curves = [lambda n: 0.5, lambda n: 0.9 if n <= 5 else 0.2]
-    >>> for t in range(1, 13):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 1 1 0 0 0 0 0
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
+    [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -84,16 +79,13 @@ class FEWA(NamedTuple):
         sigma: float | None = None,
         growth: float = 2.0,
     ) -> FEWA:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
         alpha : float, default 0.06
             Confidence: the mean of a window is trusted to be wrong with probability
             ``t ** -alpha``; above 0. The theory asks for 4, the authors use 0.06.
-        sigma : float, optional
-            Standard deviation of the noise, at least 0. By default it is estimated
-            from the second differences of the rewards seen so far.
         growth : float, default 2.0
             Length of a window over the one before, from 1 (every length, exact) to 2
             (fastest).
@@ -186,15 +178,10 @@ class RAWUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = RAWUCB.create(n_arms=2, horizon=12, sigma=0.1)
-    >>> rng = np.random.default_rng(0)
-    >>> curves = [lambda n: 0.5, lambda n: 0.9 if n <= 5 else 0.2]
-    >>> for t in range(1, 13):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 1 1 0 0 0 0 0
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
+    [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -224,15 +211,15 @@ class RAWUCB(NamedTuple):
         sigma: float | None = None,
         growth: float = 1.1,
     ) -> RAWUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
         alpha : float, default 1.4
             Confidence: the mean of a window is trusted to be wrong with probability
             ``t ** -alpha``; above 0. The theory asks for 4, the authors use 1.4.
-        sigma, growth : float, optional
-            As of ``FEWA``; ``growth`` is 1.1 by default.
+        growth : float, default 1.1
+            As of ``FEWA``.
         """
         return cls(
             *window_arrays(n_arms, horizon, max_pulls, growth),

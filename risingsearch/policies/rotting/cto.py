@@ -48,16 +48,11 @@ class CTOSim(NamedTuple):
     --------
     Arm 1 follows the first model, arm 0 the second: one reward of each shows it.
 
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> models = [[0.9, 0.8, 0.7, 0.6], [0.7, 0.5, 0.3, 0.1]]
     >>> policy = CTOSim.create(n_arms=2, horizon=6, max_pulls=4, models=models)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 7):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, models[1 - arm][policy.pulls[arm]], rng)
-    ...     policy.available[arm] = policy.pulls[arm] < 4
-    ...     print(arm, end=" ")
-    0 1 1 1 1 0
+    >>> play_alone(policy, lambda arm, n, t: models[1 - arm][n - 1], 6)
+    [0, 1, 1, 1, 1, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -79,7 +74,7 @@ class CTOSim(NamedTuple):
         *,
         models: Any = None,
     ) -> CTOSim:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -152,20 +147,14 @@ class DCTOUCB(NamedTuple):
     --------
     Arm 1 falls, arm 0 does not: two pulls of each tell.
 
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> models = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -0.5, -1.0, -1.5, -2.0]]
     >>> policy = DCTOUCB.create(2, 9, 5, models=models, sigma=0.01)
     >>> policy.explore_pulls
     2
-    >>> rng = np.random.default_rng(0)
     >>> constants = [0.3, 0.9]
-    >>> for t in range(1, 8):
-    ...     arm = policy.select(t, rng)
-    ...     reward = constants[arm] + models[arm][policy.pulls[arm]]
-    ...     policy.update(t, arm, reward, rng)
-    ...     policy.available[arm] = policy.pulls[arm] < 5
-    ...     print(arm, end=" ")
-    0 1 0 1 0 0 0
+    >>> play_alone(policy, lambda arm, n, t: constants[arm] + models[arm][n - 1], 7)
+    [0, 1, 0, 1, 0, 0, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -194,7 +183,7 @@ class DCTOUCB(NamedTuple):
         delta: float = 0.1,
         explore_pulls: int | None = None,
     ) -> DCTOUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -285,18 +274,12 @@ class DCTOSimUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> models = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, -0.5, -1.0, -1.5, -2.0]]
     >>> policy = DCTOSimUCB.create(2, 9, 5, models=models, sigma=0.01)
-    >>> rng = np.random.default_rng(0)
     >>> constants = [0.3, 0.9]
-    >>> for t in range(1, 8):
-    ...     arm = policy.select(t, rng)
-    ...     reward = constants[arm] + models[arm][policy.pulls[arm]]
-    ...     policy.update(t, arm, reward, rng)
-    ...     policy.available[arm] = policy.pulls[arm] < 5
-    ...     print(arm, end=" ")
-    0 1 1 0 0 0 0
+    >>> play_alone(policy, lambda arm, n, t: constants[arm] + models[arm][n - 1], 7)
+    [0, 1, 1, 0, 0, 0, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -321,7 +304,7 @@ class DCTOSimUCB(NamedTuple):
         models: Any = None,
         sigma: float = 0.5,
     ) -> DCTOSimUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

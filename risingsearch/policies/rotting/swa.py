@@ -45,17 +45,12 @@ class SWA(NamedTuple):
     --------
     Arm 1 pays more, until it is worn out.
 
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = SWA.create(n_arms=2, horizon=12)
     >>> policy.window
     2
-    >>> rng = np.random.default_rng(0)
-    >>> curves = [lambda n: 0.5, lambda n: 0.9 if n <= 5 else 0.2]
-    >>> for t in range(1, 13):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, curves[arm](policy.pulls[arm] + 1), rng)
-    ...     print(arm, end=" ")
-    0 1 0 1 1 1 1 1 1 0 0 0
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9 if n <= 5 else 0.2][arm], 12)
+    [0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -76,7 +71,7 @@ class SWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> SWA:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -139,17 +134,12 @@ class WSWA(NamedTuple):
     --------
     The fourth epoch begins at round 8, with a window of 2 and a new ramp-up.
 
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = WSWA.create(n_arms=2, horizon=15)
     >>> policy.windows[:4].tolist()
     [1, 1, 1, 2]
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 16):
-    ...     arm = policy.select(t, rng)
-    ...     policy.started(t, arm)
-    ...     policy.update(t, arm, [0.5, 0.9][arm], rng)
-    ...     print(arm, end=" ")
-    0 0 1 0 1 1 1 0 1 0 1 1 1 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.9][arm], 15)
+    [0, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -172,7 +162,7 @@ class WSWA(NamedTuple):
         alpha: float = 0.2,
         sigma: float = 0.5,
     ) -> WSWA:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

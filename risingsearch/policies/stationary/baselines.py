@@ -33,7 +33,7 @@ class UniformRandom(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None
     ) -> UniformRandom:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``."""
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     @staticmethod
@@ -57,14 +57,10 @@ class RoundRobin(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = RoundRobin.create(n_arms=3, horizon=5)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 6):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, 0.0, rng)
-    ...     print(arm, end=" ")
-    0 1 2 0 1
+    >>> play_alone(policy, lambda arm, n, t: 0.0, 5)
+    [0, 1, 2, 0, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -76,7 +72,7 @@ class RoundRobin(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None
     ) -> RoundRobin:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``."""
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     @staticmethod

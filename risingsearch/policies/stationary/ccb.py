@@ -40,14 +40,10 @@ class CCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = CCB.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 21):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.5, 0.6][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 0 1 1 1 0 1 1 1 1 0 1 1 1 1 0 1
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.6][arm], 20)
+    [0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -68,14 +64,7 @@ class CCB(NamedTuple):
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> CCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
-
-        Parameters
-        ----------
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; the bonus grows with the width. Rewards outside
-            are taken as they are.
-        """
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),

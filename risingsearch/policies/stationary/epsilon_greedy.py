@@ -31,14 +31,10 @@ class EpsilonGreedy(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = EpsilonGreedy.create(n_arms=2, horizon=6, epsilon=0.0)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 7):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.2, 0.6][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.2, 0.6][arm], 6)
+    [0, 1, 1, 1, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -57,7 +53,7 @@ class EpsilonGreedy(NamedTuple):
         *,
         epsilon: float = 0.1,
     ) -> EpsilonGreedy:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

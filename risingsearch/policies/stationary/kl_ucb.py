@@ -36,14 +36,10 @@ class KLUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = KLUCB.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 21):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.5, 0.8][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 0 1 1 1 1 1 0 1 1 1 1 1 1 1 0
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.8][arm], 20)
+    [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -65,14 +61,12 @@ class KLUCB(NamedTuple):
         c: float = 0.0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> KLUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
         c : float, default 0.0
             Weight of the term ``ln ln t``, at least 0; 3 in the theory, 0 in practice.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

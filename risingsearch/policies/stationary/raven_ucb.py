@@ -45,14 +45,10 @@ class RavenUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = RavenUCB.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 21):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.5, 0.6][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.6][arm], 20)
+    [0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     """
 
     available: Bools  # (n_arms,)
@@ -80,7 +76,7 @@ class RavenUCB(NamedTuple):
         eps: float = 1e-6,
         variance: str = "eq5",
     ) -> RavenUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

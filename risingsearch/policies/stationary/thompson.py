@@ -36,13 +36,10 @@ class ThompsonBeta(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> from risingsearch.policies import explain
     >>> policy = ThompsonBeta.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 21):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.0, 1.0][arm], rng)
+    >>> _ = play_alone(policy, lambda arm, n, t: [0.0, 1.0][arm], 20)
     >>> policy.pulls
     array([ 1, 19])
     >>> explain(policy, 1)
@@ -69,12 +66,10 @@ class ThompsonBeta(NamedTuple):
         reward_range: tuple[float, float] = (0.0, 1.0),
         fractional: bool = False,
     ) -> ThompsonBeta:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; what is outside is clipped.
         fractional : bool, default False
             Count parts of successes instead of flipping coins.
         """
@@ -167,7 +162,7 @@ class ThompsonGaussian(NamedTuple):
         *,
         sigma: float = 0.5,
     ) -> ThompsonGaussian:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

@@ -34,14 +34,10 @@ class UCB1(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = UCB1.create(n_arms=2, horizon=20)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 21):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.5, 0.8][arm], rng)
-    ...     print(arm, end=" ")
-    0 1 1 0 1 1 0 1 1 0 1 1 0 1 1 0 1 1 1 0
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.8][arm], 20)
+    [0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0]
     """
 
     available: Bools  # (n_arms,)
@@ -65,7 +61,7 @@ class UCB1(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCB1:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -73,9 +69,6 @@ class UCB1(NamedTuple):
             Weight of the bonus, at least 0; 0 is greedy.
         denominator : {"n", "n+1"}, default "n"
             What divides the bonus.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; the bonus grows with the width. Rewards outside
-            are taken as they are.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         return cls(

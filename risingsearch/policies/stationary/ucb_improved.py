@@ -46,14 +46,11 @@ class ImprovedUCB(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = ImprovedUCB.create(n_arms=2, horizon=200)
     >>> policy.target
     array([11])
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 201):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, [0.1, 0.9][arm], rng)
+    >>> _ = play_alone(policy, lambda arm, n, t: [0.1, 0.9][arm], 200)
     >>> policy.pulls
     array([ 32, 168])
     """
@@ -80,15 +77,12 @@ class ImprovedUCB(NamedTuple):
         order: str = "round-robin",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> ImprovedUCB:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
         order : {"round-robin", "random"}, default "round-robin"
             How the arms in the race get their pulls.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; the widths grow with the distance. Rewards
-            outside are taken as they are.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         policy = cls(

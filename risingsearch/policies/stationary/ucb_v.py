@@ -74,7 +74,7 @@ class UCBV(NamedTuple):
         denominator: str = "n",
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> UCBV:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
@@ -86,9 +86,6 @@ class UCBV(NamedTuple):
             The variance: over ``N``, or the growing recursion.
         denominator : {"n", "n+1"}, default "n"
             What divides the bonuses.
-        reward_range : (float, float), default (0.0, 1.0)
-            Lowest and highest reward; the last term grows with the width. Rewards
-            outside are taken as they are.
         """
         low, high = checked_finite_range("reward_range", reward_range)
         checked_choice("variance", variance, ("biased", "table4"))

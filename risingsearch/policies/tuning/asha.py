@@ -31,14 +31,10 @@ class ASHA(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = ASHA.create(n_arms=9, horizon=12, max_pulls=9)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 13):
-    ...     arm = policy.select(t, rng)
-    ...     policy.update(t, arm, 0.1 * arm, rng)
-    ...     print(arm, end=" ")
-    0 1 2 2 2 3 3 3 4 4 4 4
+    >>> play_alone(policy, lambda arm, n, t: 0.1 * arm, 12)
+    [0, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4]
     """
 
     available: Bools  # (n_arms,)
@@ -61,7 +57,7 @@ class ASHA(NamedTuple):
         eta: int = 3,
         min_pulls: int = 1,
     ) -> ASHA:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

@@ -59,7 +59,7 @@ class Hyperband(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 3
     ) -> Hyperband:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

@@ -31,16 +31,10 @@ class MedianStopping(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = MedianStopping.create(n_arms=3, horizon=9, max_pulls=3, min_arms=1)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 8):
-    ...     arm = policy.select(t, rng)
-    ...     policy.pulls_left[arm] -= 1
-    ...     policy.available[arm] = policy.pulls_left[arm] > 0
-    ...     policy.update(t, arm, [0.5, 0.1, 0.9][arm], rng)
-    ...     print(arm, end=" ")
-    0 0 0 1 2 2 2
+    >>> play_alone(policy, lambda arm, n, t: [0.5, 0.1, 0.9][arm], 9)
+    [0, 0, 0, 1, 2, 2, 2]
     """
 
     available: Bools  # (n_arms,)
@@ -61,7 +55,7 @@ class MedianStopping(NamedTuple):
         *,
         min_arms: int = 5,
     ) -> MedianStopping:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ class RandomSearch(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None
     ) -> RandomSearch:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``."""
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
     @staticmethod

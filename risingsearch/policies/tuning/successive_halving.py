@@ -39,15 +39,10 @@ class SuccessiveHalving(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = SuccessiveHalving.create(n_arms=4, horizon=16)
-    >>> rng = np.random.default_rng(0)
-    >>> for t in range(1, 17):
-    ...     arm = policy.select(t, rng)
-    ...     policy.started(t, arm)
-    ...     policy.update(t, arm, [0.1, 0.4, 0.3, 0.2][arm], rng)
-    ...     print(arm, end=" ")
-    0 0 1 1 2 2 3 3 1 1 1 1 2 2 2 2
+    >>> play_alone(policy, lambda arm, n, t: [0.1, 0.4, 0.3, 0.2][arm], 16)
+    [0, 0, 1, 1, 2, 2, 3, 3, 1, 1, 1, 1, 2, 2, 2, 2]
     """
 
     available: Bools  # (n_arms,)
@@ -65,7 +60,7 @@ class SuccessiveHalving(NamedTuple):
     def create(
         cls, n_arms: int, horizon: int, max_pulls: int | None = None, *, eta: int = 2
     ) -> SuccessiveHalving:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------

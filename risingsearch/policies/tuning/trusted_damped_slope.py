@@ -78,16 +78,10 @@ class TrustedDampedSlope(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from risingsearch.policies.base import play_alone
     >>> policy = TrustedDampedSlope.create(n_arms=9, horizon=40, max_pulls=10)
-    >>> rng = np.random.default_rng(0)
-    >>> chosen = []
-    >>> for t in range(1, 25):
-    ...     arm = policy.select(t, rng)
-    ...     policy.started(t, arm)
-    ...     chosen.append(arm)
-    ...     n = policy.pulls[arm] + 1
-    ...     policy.update(t, arm, (arm + 1) / 10 * (1 - 1 / (n + 1)), rng)
+    >>> reward = lambda arm, n, t: (arm + 1) / 10 * (1 - 1 / (n + 1))
+    >>> chosen = play_alone(policy, reward, 24)
     >>> chosen[:14]
     [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
     >>> float(policy.step_correlation[0]) > 0.9, chosen[14:]
@@ -137,12 +131,10 @@ class TrustedDampedSlope(NamedTuple):
         shortest_look: int = 1,
         reward_range: tuple[float, float] = (-math.inf, math.inf),
     ) -> TrustedDampedSlope:
-        """Return a new policy; for the sizes see ``risingsearch.policies.base``.
+        """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        eps : float, default 0.25
-            Share of an arm's pulls in its window, above 0 and at most 1/2.
         trust : float, default 0.85
             Correlation from which the shortest look is enough, from -1 to 1.
         expected_correlation : float, default 0.9
