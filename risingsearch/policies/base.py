@@ -105,6 +105,10 @@ class Policy(Protocol):
     def pulls_left(self) -> Ints:
         """Rewards each arm can still give, of shape (n_arms,)."""
 
+    @property
+    def pulls(self) -> Ints:
+        """Rewards recorded of each arm, of shape (n_arms,)."""
+
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
 

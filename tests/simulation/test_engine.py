@@ -49,18 +49,6 @@ DRIFT = [
 ]
 
 
-def restless():
-    """Four drifting arms, of which one comes late and one leaves early."""
-    return DriftingMeans.create(
-        rounds=KNOTS,
-        means=DRIFT,
-        deviations=[0.1, 0.2, 0.3, 0.1],
-        between="linear",
-        arrivals=ARRIVALS,
-        departures=DEPARTURES,
-    )
-
-
 class Scene(NamedTuple):
     """All three in one class, for which a policy is compiled once."""
 
@@ -105,7 +93,6 @@ class Scene(NamedTuple):
     presence = DriftingMeans.presence
 
 
-ENVIRONMENTS = {"rising": rising(), "rotting": rotting(), "restless": restless()}
 SCENES = {
     "rising": Scene.of_table(rising()),
     "rotting": Scene.of_table(rotting()),
@@ -146,37 +133,25 @@ def run(loop, policy, environment, rounds=ROUNDS, checkpoints=(), seed=3):
     }
 
 
-def check_identical(name, environment):
-    """Play a policy either way, and compare all that it leaves behind."""
-
+# That environments are compiled to the same bits is shown in tests/curves.
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", SCENES.values(), ids=list(SCENES))
+@pytest.mark.parametrize("name", [info.name for info in list_policies()])
+def test_compiled_and_interpreted_runs_are_identical(name, scene):
     def make():
-        return make_policy(name, environment.n_arms, ROUNDS)
+        return make_policy(name, scene.n_arms, ROUNDS)
 
-    loop = loop_for(make(), fresh(environment), compiled=True)
+    loop = loop_for(make(), fresh(scene), compiled=True)
     checkpoints = (1, 77, ROUNDS // 2, ROUNDS)
-    compiled = run(loop, make(), environment, checkpoints=checkpoints)
-    interpreted = run(play, make(), environment, checkpoints=checkpoints)
+    compiled = run(loop, make(), scene, checkpoints=checkpoints)
+    interpreted = run(play, make(), scene, checkpoints=checkpoints)
     assert compiled["played"] == compiled["pulls"].sum() > 0
     for part, value in interpreted.items():
         np.testing.assert_equal(compiled[part], value, err_msg=part)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scene", SCENES.values(), ids=list(SCENES))
-@pytest.mark.parametrize("name", [info.name for info in list_policies()])
-def test_compiled_and_interpreted_runs_are_identical(name, scene):
-    check_identical(name, scene)
-
-
-# be alone uses all that an environment offers.
-@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=list(ENVIRONMENTS))
-@pytest.mark.parametrize("name", ["be", "cure-ucb"])
-def test_environments_of_the_package_are_compiled_to_the_same_bits(name, environment):
-    check_identical(name, environment)
-
-
 class OneByOne(NamedTuple):
-    """Round-robin; with ``stint`` pulls at a time, or held for that many rounds."""
+    """Round-robin, with ``stint`` pulls at a time."""
 
     available: np.ndarray
     pulls_left: np.ndarray
@@ -245,27 +220,21 @@ def test_a_policy_that_stops_leaves_the_rest_unplayed():
 
 
 class Chooses(OneByOne):
-    """Chooses the arm ``stint``, whatever may be."""
+    """Chooses the arm ``stint``, available or not."""
 
     def select(self, t, rng):
         return self.stint
 
 
-class Holds(Chooses):
-    def until(self, t):
-        return t + 100
-
-
 @pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("policy", [Chooses, Holds])
-def test_an_arm_that_is_not_there_is_refused(policy, compiled):
+def test_an_arm_that_is_not_there_is_refused(compiled):
     table = np.array([[1.0, 1.0, np.nan], [1.0, 1.0, 1.0]])
     environment = CurveTable.create(table)
-    loop = loop_for(policy.create(2, 3), environment, compiled)
-    assert run(loop, policy.create(2, 3, stint=1), environment, 3)["played"] == 3
+    loop = loop_for(Chooses.create(2, 3), environment, compiled)
+    assert run(loop, Chooses.create(2, 3, stint=1), environment, 3)["played"] == 3
     for arm in (0, 2, 2**40, -2, -(2**40)):  # the first has ended after two pulls
         with pytest.raises(PolicyError, match="must return an available arm or WAIT"):
-            run(loop, policy.create(2, 3, stint=arm), environment, 3)
+            run(loop, Chooses.create(2, 3, stint=arm), environment, 3)
 
 
 @pytest.mark.parametrize("stint", [0, -1])

@@ -72,7 +72,7 @@ def test_classes_may_differ_from_run_to_run():
         return make_environment(name, horizon, rng)
 
     def policy(n_arms, horizon, max_pulls):
-        name = "round-robin" if n_arms < 4 else "random"
+        name = "round-robin" if n_arms < 4 else "cure-ucb"
         return make_policy(name, n_arms, horizon, max_pulls)
 
     compiled, interpreted = (

@@ -11,6 +11,7 @@ from risingsearch.policies import make_policy
 from risingsearch.policies.rising.cure_ucb import CureUCB
 from risingsearch.simulation import simulate
 
+interpreted = partial(simulate, compiled=False)
 TWO_ARMS = LinearThenFlat.create([1.0, 1 / 200], [0.4, 1.0], noise=0.01)
 
 
@@ -31,7 +32,7 @@ def test_shapes_and_what_the_rows_mean():
 
 
 def test_reward_adds_up_the_means_of_the_arms_pulled():
-    result = simulate("random", TWO_ARMS, 50, trace=True, seed=4)
+    result = interpreted("random", TWO_ARMS, 50, trace=True, seed=4)
     n = np.zeros(2, dtype=int)
     total = 0.0
     for arm in result.arms[0]:
@@ -41,8 +42,10 @@ def test_reward_adds_up_the_means_of_the_arms_pulled():
     assert result.pulls[0].tolist() == n.tolist()
 
 
-@pytest.mark.parametrize("policy", ["random", "cure-ucb"])
-def test_runs_do_not_depend_on_jobs_nor_on_how_many_there_are(policy):
+@pytest.mark.parametrize(
+    ("policy", "simulate"), [("random", interpreted), ("cure-ucb", simulate)]
+)
+def test_runs_do_not_depend_on_jobs_nor_on_how_many_there_are(policy, simulate):
     two = simulate(policy, "ltf", 400, n_runs=7, seed=5, jobs=2, trace=True)
     one = simulate(policy, "ltf", 400, n_runs=3, seed=5, jobs=1, trace=True)
     np.testing.assert_array_equal(two.regret[:3], one.regret)
@@ -53,18 +56,16 @@ def test_runs_do_not_depend_on_jobs_nor_on_how_many_there_are(policy):
 
 
 def test_compiled_and_interpreted_results_are_the_same():
-    compiled, interpreted = (
+    own, other = (
         simulate("cure-ucb", "ltf", 300, 3, checkpoints=5, trace=True, compiled=how)
         for how in (True, False)
     )
     for part in ("regret", "reward", "best_mean", "pulls", "n_played", "arms"):
-        np.testing.assert_array_equal(
-            getattr(compiled, part), getattr(interpreted, part)
-        )
+        np.testing.assert_array_equal(getattr(own, part), getattr(other, part))
 
 
 def test_arms_of_a_run_are_the_same_for_every_policy_and_horizon():
-    long = simulate("random", "ltf", 500, n_runs=5, checkpoints=[100, 500])
+    long = interpreted("random", "ltf", 500, n_runs=5, checkpoints=[100, 500])
     short = simulate("round-robin", "ltf", 100, n_runs=5)
     np.testing.assert_array_equal(long.optimal[:, 0], short.optimal[:, 0])
 
@@ -104,7 +105,7 @@ def test_an_environment_may_be_a_name_a_generator_or_ready_made():
 def test_policies_are_told_how_long_the_curves_are():
     table = np.full((3, 4), 0.5)
     table[1, 2:] = np.nan
-    result = simulate("random-search", CurveTable.create(table), 100)
+    result = interpreted("random-search", CurveTable.create(table), 100)
     assert result.pulls[0].tolist() == [4, 2, 4]
     assert result.n_played[0] == 10
     assert result.regret[0, 0] == pytest.approx(0.0)
@@ -121,19 +122,21 @@ def test_pulls_are_padded_where_runs_have_different_numbers_of_arms():
     [(None, [90]), (3, [30, 60, 90]), ([1, 90], [1, 90]), (200, list(range(1, 91)))],
 )
 def test_checkpoints(given, rounds):
-    result = simulate("random", TWO_ARMS, 90, checkpoints=given)
+    result = interpreted("random", TWO_ARMS, 90, checkpoints=given)
     assert result.checkpoints.tolist() == rounds
 
 
 def test_checkpoints_do_not_change_the_run():
-    few = simulate("successive-halving", TWO_ARMS, 200, checkpoints=[200])
-    many = simulate("successive-halving", TWO_ARMS, 200, checkpoints=200)
+    few = interpreted("successive-halving", TWO_ARMS, 200, checkpoints=[200])
+    many = interpreted("successive-halving", TWO_ARMS, 200, checkpoints=200)
     assert few.regret[0, -1] == pytest.approx(many.regret[0, -1])
     assert np.all(np.diff(many.reward[0]) > 0)
 
 
 def test_to_frame():
-    frame = simulate("random", TWO_ARMS, 40, n_runs=2, checkpoints=[20, 40]).to_frame()
+    frame = interpreted(
+        "random", TWO_ARMS, 40, n_runs=2, checkpoints=[20, 40]
+    ).to_frame()
     assert frame["run"].tolist() == [0, 0, 1, 1]
     assert frame["round"].tolist() == [20, 40, 20, 40]
     assert set(frame["policy"]) == {"random"}
