@@ -22,6 +22,12 @@ def threads():
         yield executor
 
 
+@pytest.fixture(params=["here", "threads"])
+def in_process(request):
+    """The executors whose jobs share the memory of the search."""
+    return None if request.param == "here" else request.getfixturevalue(request.param)
+
+
 @pytest.fixture(scope="module")
 def processes():
     # A spawned process imports the tests by the names that pytest gave them.

@@ -16,41 +16,32 @@ def kind(value):
     return type(value).__name__
 
 
-def deep(n_levels, container=list):
-    value = container()
+def deep(n_levels):
+    value = []
     for _ in range(n_levels):
-        value = {"inner": value} if container is dict else [value]
+        value = [value]
     return value
 
 
-def own(container):
-    value = container()
-    value.append(value) if container is list else value.update(inner=value)
+def holding_itself():
+    value = []
+    value.append(value)
     return value
 
 
-@pytest.mark.parametrize("keeps", [False, True])
 @pytest.mark.parametrize(
     ("params", "wrong"),
     [
         ({"a": deep(1_000)}, "candidate 1 must be nested at most 100 levels"),
-        ({"a": deep(5_000, dict)}, "candidate 1 must be nested at most 100 levels"),
-        ({"a": own(list)}, "or what holds itself"),
-        (own(dict), "or what holds itself"),
+        ({"a": holding_itself()}, "or what holds itself"),
         ({"a": [HUGE]}, "numbers of at most 4300 digits"),
         ({1: 2}, "as dicts with text as keys; got {1: 2}"),
-        ({"a": 1, None: deep(1_000)}, "as dicts with text as keys"),
-        (deep(1_000), "as dicts with text as keys"),
-        (HUGE, "as dicts with text as keys"),
     ],
     ids=kind,
 )
-def test_candidates_are_refused_in_one_sentence(params, wrong, keeps, folder):
-    run_dir = folder if keeps else None
+def test_candidates_are_refused_in_one_sentence(params, wrong, folder):
     with pytest.raises(InvalidParameterError) as raised:
-        RisingSearch(
-            Rising(), [{"a": 1}, params], policy="auto", budget=9, run_dir=run_dir
-        )
+        RisingSearch(Rising(), [{"a": 1}, params], budget=9, run_dir=folder)
     assert wrong in str(raised.value)
     assert len(str(raised.value)) < 400
     assert not folder.exists()
@@ -60,16 +51,12 @@ def test_candidates_are_refused_in_one_sentence(params, wrong, keeps, folder):
     "result",
     [
         {"score": 0.5, "own": HUGE},
-        {"score": 0.5, "own": deep(1_000)},
-        {"score": 0.5, "own": deep(5_000, dict)},
-        {"score": 0.5, "own": own(list)},
+        {"score": 0.5, "own": holding_itself()},
         {"score": 0.5, "own": {3}},
         {"score": 0.5, 1: 2},
         {"score": HUGE},
         {"score": 1e308},
-        HUGE,
         b"1",
-        own(dict),
     ],
     ids=kind,
 )

@@ -34,8 +34,7 @@ def test_what_is_enqueued_joins_the_candidates_and_is_opened_first():
     assert min(len(result.curves[arm]) for arm in (8, 5)) >= 2
 
 
-@pytest.mark.parametrize("shuffle", [True, False])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("seed", "shuffle"), [(0, True), (1, True), (2, False)])
 def test_a_known_good_one_is_opened_whatever_the_seed(seed, shuffle):
     result = RisingSearch(
         Rising(), CANDIDATES, budget=3, seed=seed, shuffle=shuffle, enqueue=[NEW]
@@ -93,15 +92,12 @@ def test_arrays_are_compared_one_by_one():
     [
         (NEW, "enqueue is a list of configurations, each a dict of parameters; got {'"),
         ([3.5], "enqueue is a list of configurations, each a dict of parameters; got"),
-        (None, "enqueue is a list of configurations, each a dict of parameters; got N"),
         (
             [NEW | {"sped": 1}],
             "enqueue names 'sped', which no candidate has: its parameters are among "
             "arm, speed, top",
         ),
         ([NEW, dict(NEW)], "twice: name each configuration once"),
-        ([99], "enqueue must name some of the 8 arms once; got [99]"),
-        (CANDIDATES, "a budget of 9 epochs is less than the 16 that 8 enqueued"),
     ],
 )
 def test_what_cannot_be_enqueued_is_refused(enqueue, message):

@@ -86,11 +86,6 @@ class TestFailures:
         assert result.n_epochs == result.n_calls == 8
         assert not result.failures
 
-    def test_stop_iteration_within_a_slice(self):
-        result = a_search([0.4, 0.8], RISING, epochs_per_job=4, budget=8).run()
-        assert result.curves == {0: [0.4, 0.8], 1: RISING}
-        assert result.n_epochs == result.n_calls == 8
-
     def test_stop_iteration_from_start_is_a_failure(self):
         def start(params, seed):
             return next(iter(()))
@@ -107,25 +102,6 @@ class TestFailures:
         assert (result.best_score, result.best_epoch) == (0.9, 1)
         assert result.best_state().epochs == 1
         assert not result.failures
-
-    @pytest.mark.parametrize(("error_score", "worst"), [(0.05, 0.05), (None, 0.4)])
-    def test_what_a_failure_counts_as(self, error_score, worst):
-        told = []
-
-        class Spy(RoundRobin):
-            def update(self, t, arm, reward, rng):
-                told.append(reward)
-                super().update(t, arm, reward, rng)
-
-        a_search(
-            FLAT,
-            [0.8, ValueError("x")],
-            policy=Spy.create,
-            error_score=error_score,
-            budget=4,
-            shuffle=False,
-        ).run()
-        assert told == [0.4, 0.8, 0.4, worst]
 
     def test_an_error_score_is_for_the_policy_alone(self):
         result = a_search(FLAT, [ValueError("x")], error_score=0.99, budget=4).run()
@@ -228,16 +204,6 @@ class TestRetries:
         trainable = Functions(start, Recorded().train)
         result = a_search(RISING, trainable=trainable, max_failures=1, budget=3).run()
         assert result.history["own_epoch"][1:] == [1, 2]
-
-    def test_until_there_were_too_many(self):
-        trainable = Recorded()
-        result = a_search(
-            [0.5, ValueError("x")], FLAT, trainable=trainable, max_failures=2
-        ).run()
-        assert result.arms[0].status == "failed"
-        assert result.arms[0].failures == 3
-        assert len(result.failures) == 3
-        assert trainable.started[0] == 1
 
     def test_an_epoch_that_could_not_be_saved_is_trained_again(self):
         class FullDisk(Hooks):

@@ -59,19 +59,6 @@ def test_one_arm_that_trains_lets_the_search_go_on():
     assert [arm.status for arm in result.arms].count("failed") == len(curves) - 1
 
 
-def test_failures_after_a_score_are_counted_against_no_one():
-    curves = [FLAT, *failing(30)]
-    result = a_search(*curves, shuffle=False, budget=36).run()
-    assert len(result.failures) == 30
-
-
-def test_arms_that_are_tried_again_may_fail_more_often():
-    search = a_large_search(Setup(), max_failures=2, policy="successive-halving")
-    with pytest.raises(SearchFailedError):
-        search.run()
-    assert len(search.result().failures) == 3 * ENOUGH
-
-
 def test_a_run_without_a_score_stops_whatever_an_earlier_one_has_found():
     trainable = Setup()
     trainable.is_right = True
@@ -101,29 +88,6 @@ def test_what_is_in_flight_may_still_train(threads):
     assert result.n_epochs == 39 + 6
 
 
-def test_a_score_that_waits_for_its_decision_counts(threads):
-    """The ninth of ten failures comes last: the score after them is held back."""
-    trained = threading.Event()
-    slow = ENOUGH - 2
-
-    class InTurn(OnlyOneTrains):
-        def start(self, params, seed):
-            if params["arm"] == slow:
-                assert trained.wait(timeout=3600)
-            return super().start(params, seed)
-
-    def note(search, report):
-        if report.scores:
-            trained.set()
-
-    trainable = InTurn(lambda timeout: True, arm=ENOUGH)
-    result = a_large_search(
-        trainable, executor=threads, n_jobs=3, deterministic=True, callbacks=[note]
-    ).run()
-    assert result.best_arm == ENOUGH
-    assert result.n_epochs == 39 + 6
-
-
 class OnlyOneTrains(Recorded):
     def __init__(self, wait, arm=0):
         super().__init__()
@@ -135,17 +99,6 @@ class OnlyOneTrains(Recorded):
             raise LookupError(f"not arm {params['arm']}")
         assert self.wait(timeout=3600)
         return super().start(params, seed)
-
-
-def test_mended_it_goes_on_in_memory():
-    trainable = Setup()
-    search = a_large_search(trainable)
-    for n_runs in (1, 2):
-        with pytest.raises(SearchFailedError):
-            search.run()
-        assert search.result().n_epochs == n_runs * ENOUGH
-    trainable.is_right = True
-    assert search.run().n_epochs == 100
 
 
 def test_mended_it_goes_on_in_its_directory(tmp_path):

@@ -2,7 +2,6 @@
 
 import math
 import os
-import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -173,17 +172,6 @@ def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
     assert reader.read().result.n_epochs == 24
 
 
-def test_another_search_in_its_place_is_shown_instead(tmp_path):
-    a_search(tmp_path / "one", budget=9).run()
-    a_search(tmp_path / "other", seed=8, budget=20).run()
-    reader = RunReader(tmp_path / "one")
-    reader.read()
-    shutil.rmtree(tmp_path / "one")
-    (tmp_path / "other").rename(tmp_path / "one")
-    expected = RisingSearch.saved_result(tmp_path / "one")
-    assert facts(reader.read().result) == facts(expected)
-
-
 def test_a_larger_budget_is_seen(tmp_path):
     search = a_search(tmp_path)
     search.run()
@@ -197,10 +185,8 @@ def test_a_larger_budget_is_seen(tmp_path):
     ("budget", "unit"),
     [
         (24, "epochs"),
-        (Budget(seconds=1e3), "seconds"),
         (Budget(hours=0.3), "hours"),
         (Budget(wall_seconds=1e3), "wall_seconds"),
-        (Budget(wall_hours=0.3), "wall_hours"),
     ],
 )
 def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, unit):
@@ -213,26 +199,6 @@ def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, uni
     search.callbacks = [lambda search, report: left.append(reader.read().seconds_left)]
     search.run()
     assert all(0.0 <= one < math.inf for one in left)
-
-
-def test_the_time_left_counts_what_the_epochs_cost(tmp_path):
-    costs = [1.0, 1.0, 4.0, 4.0, 10.0, 10.0]
-    options = {"budget": 60, "max_epochs": 6, "epoch_costs": costs}
-    search = a_search(tmp_path, candidates=CANDIDATES[:2], **options)
-
-    def stop(search, report):
-        if len(search.result().history) > 7:
-            search.stop()
-
-    search.callbacks = [stop]
-    search.run()
-    ahead = time.time() + 1e6  # so that no time has passed since
-    os.utime(tmp_path / JOURNAL, (ahead, ahead))
-    status = RunReader(tmp_path).read()
-    history, clock = status.result.history, status.result.wall_seconds
-    spent = sum(costs[row["epoch"] - 1] for row in history)
-    assert status.spent == spent > len(history)
-    assert status.seconds_left == pytest.approx(clock * (60 - spent) / spent)
 
 
 @pytest.mark.parametrize("unit", ["hours", "wall_hours"])

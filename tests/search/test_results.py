@@ -36,16 +36,6 @@ class TestBestState:
         assert result.best_epoch == result.best_state().epochs == 3
         assert result.best_state().curve == PEAKED
 
-    def test_within_a_slice(self):
-        result = a_search(PEAKED, epochs_per_job=6, budget=6).run()
-        assert result.best_epoch == result.best_state().epochs == 3
-
-    @pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
-    def test_after_a_score_that_is_not_finite(self, odd):
-        result = a_search([odd, 0.9, 0.8], epochs_per_job=3, budget=3).run()
-        assert result.best_score == 0.9
-        assert result.best_state().epochs == 2
-
     def test_of_an_arm_that_failed_later(self, executor):
         result = a_search([0.9, ValueError("x")], FLAT, executor=executor).run()
         assert result.arms[0].status == "failed"
@@ -74,13 +64,6 @@ class TestBestState:
     def test_by_the_hooks_of_the_trainable(self, executor):
         result = a_search(PEAKED, trainable=Hooks(), executor=executor, budget=6).run()
         assert result.best_state().epochs == 3
-
-    def test_by_the_hooks_and_never_by_pickle(self):
-        result = a_search(
-            PEAKED, trainable=Hooks(), max_failures=1, epochs_per_job=2, budget=6
-        ).run()
-        assert result.history["own_epoch"] == [1, 2, 3, 4, 5, 6]
-        assert result.best_state().lock is not None
 
     def test_there_is_none_without_a_score(self):
         search = a_search(FLAT)
@@ -120,13 +103,6 @@ class TestResult:
         assert list(failed) == [*columns, *parts, "failure"]
         assert [row["round"] for row in result.history] == list(range(1, 9))
         assert result.history["reason"][:2] == ["opened", "opened"]
-
-    def test_columns_of_the_history(self):
-        history = History([{"score": 0.5}, {"score": 0.7, "loss": 1.0}])
-        assert history["score"] == [0.5, 0.7]
-        assert history["loss"] == pytest.approx([math.nan, 1.0], nan_ok=True)
-        assert history[-1]["loss"] == 1.0
-        assert history[:1] == [{"score": 0.5}]
 
     def test_a_metric_may_be_called_cost(self):
         trainable = Functions(make_nothing, lambda state: {"score": 0.5, "cost": 3.0})

@@ -1,10 +1,7 @@
 """A search on disk survives whatever ends its process, and ends as if nothing had."""
 
-import itertools
 import json
 import math
-import os
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -37,14 +34,8 @@ from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 
 
-@pytest.fixture
-def threads():
-    with ThreadPoolExecutor(2) as executor:
-        yield executor
-
-
 class TestGoingOn:
-    @pytest.mark.parametrize("at", [1, 2, 9, 15, 20])
+    @pytest.mark.parametrize("at", [1, 9, 20])
     @pytest.mark.parametrize(
         "options",
         [
@@ -65,7 +56,7 @@ class TestGoingOn:
         assert result.best_state() == expected.best_state()
         assert max(Counter(trainable.trained).values()) == 1
 
-    @pytest.mark.parametrize("at", [1, 8, 16, 20])
+    @pytest.mark.parametrize("at", [1, 16])
     def test_resume_needs_the_trainable_alone(self, tmp_path, folder, at):
         expected = whole(tmp_path)
         trainable = Rising()
@@ -212,29 +203,6 @@ class TestGoingOn:
         assert facts(result) == facts(expected)
         assert result.best_state() == expected.best_state()
 
-    def test_a_clock_that_goes_backwards_changes_nothing(
-        self, tmp_path, folder, monkeypatch
-    ):
-        expected = whole(tmp_path)
-        crashed(folder)
-        earlier = itertools.count(1e8, -1000)
-        monkeypatch.setattr(time, "time", lambda: next(earlier))
-        began = time.perf_counter()
-        usual = time.perf_counter
-        monkeypatch.setattr(time, "perf_counter", lambda: usual() - began)
-        for path in folder.rglob("*"):
-            os.utime(path, (2e9, 2e9))
-        assert facts(a_search(folder).run()) == facts(expected)
-
-    @pytest.mark.parametrize("epochs_per_job", [3, 6, 50])
-    @pytest.mark.parametrize("where", ["here", "threads"])
-    def test_with_large_slices(self, tmp_path, folder, epochs_per_job, where, request):
-        executor = None if where == "here" else request.getfixturevalue(where)
-        options = {"epochs_per_job": epochs_per_job, "budget": 40, "executor": executor}
-        expected = whole(tmp_path, **options)
-        crashed(folder, at=14, **options)
-        assert facts(a_search(folder, **options).run()) == facts(expected)
-
     def test_beside_the_search_without_a_directory_nothing_differs(self, folder):
         assert facts(a_search(folder).run()) == facts(a_search(None).run())
 
@@ -251,7 +219,7 @@ class TestArmsThatFailOrEnd:
             "arm_4_epoch_1": ValueError("too cold"),
         }
 
-    @pytest.mark.parametrize("at", range(1, 29))
+    @pytest.mark.parametrize("at", range(1, 29, 3))
     def test_each_keeps_its_failures_and_its_end(self, tmp_path, folder, at):
         options = {**RETRIED, "budget": 30}
         expected = whole(tmp_path, Rising(**self.events()), **options)
@@ -359,8 +327,8 @@ class TestArguments:
             ("error_score", 0.0),
             ("max_failures", 1),
             ("shuffle", False),
+            ("policy_params", {"trust": 0.9}),
             ("candidates", [*CANDIDATES[:-1], {**CANDIDATES[-1], "speed": 9}]),
-            ("candidates", CANDIDATES[:-1]),
             ("candidates", [*CANDIDATES[:-1], {"arm": 7, "top": Fraction(1, 2)}]),
         ],
     )
@@ -389,12 +357,6 @@ class TestArguments:
         assert facts(result) == facts(expected)
         assert seen
 
-    def test_parameters_of_the_policy(self, folder):
-        crashed(folder, policy="asha", policy_params={"eta": 3})
-        with pytest.raises(StateError, match="policy_params"):
-            a_search(folder, policy="asha", policy_params={"eta": 4})
-        assert RisingSearch.resume(folder, Rising()).run().n_epochs > 11
-
     def test_the_fingerprint_is_kept(self, folder):
         crashed(folder, fingerprint={"data": "ab12"})
         for fingerprint in (None, {"data": "cd34"}):
@@ -415,18 +377,6 @@ class TestArguments:
         with pytest.raises(InvalidParameterError, match=message):
             a_search(folder, **option)
         assert not folder.exists()
-
-    def test_metrics_that_are_no_json_fail_their_job_alone(self, folder):
-        class Odd(Rising):
-            def train(self, state):
-                result = super().train(state)
-                odd = len(self.trained) == 9
-                return {**result, "own": object()} if odd else result
-
-        result = a_search(folder, Odd()).run()
-        [failed] = result.failures
-        assert "metrics" in str(failed.failure)
-        assert facts(a_search(folder).run()) == facts(result)
 
     def test_there_has_to_be_a_search_to_resume(self, tmp_path, folder):
         with pytest.raises(JournalError, match="holds no search"):

@@ -24,9 +24,7 @@ from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
     SearchFailedError,
-    UnknownNameError,
 )
-from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 
@@ -36,13 +34,6 @@ class TestTrainables:
         result = a_search(RISING, FLAT).run()
         assert (result.best_score, result.best_epoch, result.best_arm) == (0.7, 6, 0)
         assert result.best_params == {"arm": 0, "curve": RISING}
-
-    def test_plain_functions(self):
-        trainable = Recorded()
-        search = a_search(
-            RISING, trainable=Functions(trainable.start, trainable.train), budget=3
-        )
-        assert search.run().curves == {0: RISING[:3]}
 
     def test_a_module_will_do(self, tmp_path, monkeypatch):
         (tmp_path / "counting.py").write_text(
@@ -134,55 +125,8 @@ class TestArguments:
         assert result.n_epochs == 5
         assert len(result.candidates) == len(result.arms) == 20
 
-    @pytest.mark.parametrize(
-        ("option", "message"),
-        [
-            ({"budget": 0}, "budget must be"),
-            ({"budget": Budget(seconds=3.0), "max_epochs": None}, "max_epochs"),
-            ({"max_epochs": 0}, "max_epochs must be"),
-            ({"seed": -1}, "seed must be"),
-            ({"seed": 1.5}, "seed must be"),
-            ({"error_score": "nan"}, "error_score must be"),
-            ({"error_score": math.nan}, "error_score must be"),
-            ({"n_jobs": 0}, "n_jobs"),
-            ({"deterministic": "yes"}, "deterministic must be"),
-            ({"direction": "up"}, "direction must be"),
-            ({"max_failures": -1}, "max_failures must be"),
-        ],
-    )
-    def test_what_is_refused(self, option, message):
-        with pytest.raises(InvalidParameterError, match=message):
-            a_search(RISING, **option)
-
-    def test_unknown_policies_are_named(self):
-        with pytest.raises(UnknownNameError, match="round-robin"):
-            a_search(RISING, policy="round-robbing")
-
 
 class TestPolicies:
-    @pytest.mark.parametrize(
-        "policy", ["auto", "cure-ucb", "asha", "random", RoundRobin.create]
-    )
-    def test_names_and_factories(self, policy):
-        result = a_search(RISING, FLAT, PEAKED, policy=policy, max_epochs=6).run()
-        assert result.n_epochs <= 12
-        assert result.best_score == max(result.history["score"])
-
-    def test_a_ready_made_policy(self):
-        policy = RoundRobin.create(2, 12, 12)
-        result = a_search(RISING, FLAT, policy=policy, max_epochs=12).run()
-        assert result.n_epochs == 12
-        assert policy.pulls.tolist() == [0, 0]
-
-    def test_parameters_of_the_policy(self):
-        def rows(**params):
-            search = a_search(RISING, PEAKED, policy="random", policy_params=params)
-            return search.run().n_epochs
-
-        assert rows() == 12
-        with pytest.raises(UnknownNameError, match="window"):
-            rows(window=3)
-
     def test_slices(self):
         result = a_search(RISING, FLAT, epochs_per_job=3).run()
         assert Counter(result.history["job"]) == {0: 3, 1: 3, 2: 3, 3: 3}
@@ -192,13 +136,6 @@ class TestPolicies:
         assert (result.best_score, result.best_arm, result.best_epoch) == (0.1, 1, 6)
         assert result.best_state().epochs == 6
         assert result.direction == "minimize"
-
-
-def test_a_budget_in_seconds_says_that_it_needs_max_epochs():
-    with pytest.raises(InvalidParameterError, match="in seconds needs max_epochs"):
-        RisingSearch(
-            Functions(make_nothing, make_nothing), [{}], budget=Budget(seconds=1)
-        )
 
 
 class TestProposers:
@@ -232,18 +169,6 @@ class TestProposers:
         alone = [self.searched(proposer=None, **more)["arm"] for more in (options, {})]
         assert asked[0] == alone[0]
         assert asked[1] != alone[1]
-
-    def test_parameters_apply_to_the_policy_that_auto_is(self):
-        plain, same, other = (
-            self.searched(policy_params=params)
-            for params in ({}, {"eps": 0.25}, {"eps": 0.5})
-        )
-        assert same["arm"] == plain["arm"]
-        assert same["recent_average"] == pytest.approx(
-            plain["recent_average"], nan_ok=True
-        )
-        assert other[-1]["recent_average"] != plain[-1]["recent_average"]
-        assert {"step_correlation"} <= other[-1].keys() & plain[-1].keys()
 
     @pytest.mark.parametrize(
         "options",
@@ -436,13 +361,6 @@ class TestGoingOn:
         search.extend(3)
         assert search.run().curves == {0: RISING}
 
-    def test_as_if_the_larger_budget_had_come_later(self):
-        curves = [RISING, PEAKED, FLAT]
-        search = a_search(*curves, budget=5)
-        search.run()
-        search.extend(7)
-        assert facts(search.run()) == facts(a_search(*curves).run())
-
     def test_running_a_finished_search_changes_nothing(self):
         search = a_search(RISING, FLAT)
         first = search.run()
@@ -481,22 +399,3 @@ class TestSeconds:
         assert search.run().curves == {0: RISING, 1: FLAT}
         with pytest.raises(InvalidParameterError, match="seconds"):
             search.extend(3)
-
-    def test_every_second_of_training_is_measured(self, executor):
-        result = a_search(RISING, FLAT, executor=executor).run()
-        assert all(seconds > 0 for seconds in result.history["seconds"])
-
-    def test_failed_epochs_cost_what_they_have_taken(self):
-        def train(state):
-            time.sleep(0.002)
-            raise ValueError("x")
-
-        search = a_search(
-            *[FLAT] * 3,
-            trainable=Functions(make_nothing, train),
-            budget=Budget(seconds=60),
-            max_epochs=3,
-        )
-        with pytest.raises(SearchFailedError):
-            search.run()
-        assert search.scheduler.spent >= 0.006

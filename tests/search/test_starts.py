@@ -35,12 +35,6 @@ def test_a_few_starts_and_unknown_ones_say_nothing():
     assert "set epochs_per_job to 15" in starts_of(*[known] * 5).advice(None)
 
 
-def test_jobs_that_are_long_enough_need_no_advice():
-    jobs = [(20, 50.0, 30.0)] * 5
-    assert starts_of(*jobs).advice(None) is None
-    assert starts_of(*[(2, 32.0, 30.0)] * 5).advice(epochs_per_job=15) is None
-
-
 def test_events_of_a_journal_say_it_too():
     event = {"startup": 30.0, "elapsed": 32.0, "scores": [0.1, 0.2]}
     failed = event | {"failure": "no disk"}

@@ -1,11 +1,8 @@
 """What a trainable is, how its states are kept, and how one job of it runs."""
 
-import itertools
 import math
 import pickle
-import threading
 import time
-import traceback
 
 import pytest
 
@@ -78,10 +75,6 @@ def a_task(n_epochs=1, from_epoch=0, **options):
 
 
 class TestChecked:
-    def test_a_trainable_comes_back_as_it_is(self):
-        assert checked_trainable(COUNTING) is COUNTING
-        assert checked_trainable(NUMBERS) is NUMBERS
-
     @pytest.mark.parametrize(
         ("trainable", "message"),
         [
@@ -111,33 +104,8 @@ class TestStates:
         assert dump(NUMBERS, 7) == b"7"
         assert restore(NUMBERS, b"12") == 12
 
-    def test_errors_of_the_hooks_go_through(self):
-        def full(state, path):
-            raise OSError("no space left")
-
-        with pytest.raises(OSError, match="no space left"):
-            dump(Functions(start, train, full, load), 7)
-
-    @pytest.mark.parametrize("state", [threading.Lock(), lambda: None, (i for i in "")])
-    def test_what_pickle_refuses_is_told_what_to_do(self, state):
-        with pytest.raises(NotTrainableError, match=r"give the trainable save\(state"):
-            dump(COUNTING, state)
-
 
 class TestScores:
-    def test_a_number(self):
-        assert checked_score(1) == (1.0, {})
-
-    def test_a_mapping(self):
-        returned = {"score": 0.5, "loss": 2}
-        assert checked_score(returned) == (0.5, {"loss": 2})
-        assert returned == {"score": 0.5, "loss": 2}
-
-    @pytest.mark.parametrize("result", [None, "1", False, {}, {"score": "1"}])
-    def test_anything_else_is_refused(self, result):
-        with pytest.raises(InvalidParameterError, match="train must return a number"):
-            checked_score(result)
-
     @pytest.mark.parametrize("score", [1e200, -1e308, 10**400])
     def test_scores_that_policies_cannot_square_are_refused(self, score):
         for result in (score, {"score": score}):
@@ -159,20 +127,6 @@ class TestJobs:
         expected = {"params": {"rate": 0.1}, "seed": 5, "epochs": 2}
         assert outcome.resume_from == expected
         assert outcome.n_calls == 2
-
-    def test_the_next_one_resumes_it(self):
-        state = start({}, 0) | {"epochs": 3}
-        outcome = run_task(COUNTING, a_task(from_epoch=3, state=state))
-        assert outcome.report.scores == (0.8,)
-        assert outcome.resume_from is state
-
-    def test_in_another_process_from_a_copy(self):
-        first = run_task(COUNTING, a_task(3, as_bytes=True))
-        task = a_task(1, 3, state=first.resume_from, as_bytes=True)
-        for _ in range(2):
-            second = run_task(COUNTING, task)
-            assert second.report.scores == (0.8,)
-        assert restore(COUNTING, second.resume_from)["epochs"] == 4
 
     @pytest.mark.parametrize(
         ("sign", "best_reward", "epoch"),
@@ -209,13 +163,6 @@ class TestJobs:
             run_task(hooks, a_task(5, **options))
             assert saved == expected
 
-    def test_stop_iteration_ends_the_arm(self):
-        outcome = run_task(scores_of([0.5, StopIteration()]), a_task(4))
-        assert outcome.report.scores == (0.5,)
-        assert outcome.report.failure is None
-        assert outcome.resume_from is None
-        assert outcome.n_calls == 1
-
     @pytest.mark.parametrize("as_bytes", [False, True])
     def test_a_failure_comes_back_in_the_report(self, as_bytes):
         trainable = scores_of([0.5, ZeroDivisionError("x"), 0.7])
@@ -226,40 +173,11 @@ class TestJobs:
         assert outcome.snapshot[0] == 1
         assert outcome.n_calls == 2
 
-    def test_with_retries_the_last_good_state_comes_back(self):
-        trainable = scores_of([0.5, 0.4, ZeroDivisionError("x")])
-        outcome = run_task(trainable, a_task(3, as_bytes=True, may_retry=True))
-        assert len(outcome.report.scores) == 2
-        assert restore(trainable, outcome.resume_from) == [2]
-
     def test_with_retries_a_job_that_failed_at_once_comes_back_as_it_was(self):
         trainable = scores_of([0.5, ZeroDivisionError("x")])
         given = dump(trainable, [1])
         task = a_task(1, 1, state=given, as_bytes=True, may_retry=True)
         assert run_task(trainable, task).resume_from == given
-
-    def test_an_epoch_that_could_not_be_saved_does_not_count(self):
-        saves = itertools.count(1)
-
-        def fills_up(state, path):
-            if next(saves) == 2:
-                raise OSError("no space left")
-            save(state[0], path)
-
-        trainable = Functions(
-            lambda params, seed: [0],
-            scores_of([0.5, 0.6, 0.7]).train,
-            fills_up,
-            lambda path: [load(path)],
-        )
-        outcome = run_task(trainable, a_task(3, as_bytes=True, may_retry=True))
-        assert outcome.report.scores == (0.5,)
-        assert restore(trainable, outcome.resume_from) == [1]
-        assert outcome.snapshot == (1, b"1")
-
-    def test_interruptions_go_through(self):
-        with pytest.raises(KeyboardInterrupt):
-            run_task(scores_of([KeyboardInterrupt()]), a_task())
 
 
 class TestTheClock:
@@ -340,26 +258,3 @@ class TestErrors:
         assert error.__cause__.__traceback__ is None
         assert "raise ValueError(len(big))" in error.__notes__[0]
         assert "direct cause" in error.__notes__[0]
-
-    def test_once(self):
-        error = self.caught()
-        without_frames(error)
-        without_frames(error)
-        assert len(error.__notes__) == 1
-
-    def test_the_text_is_shown(self):
-        error = self.caught()
-        without_frames(error)
-        assert "raise ValueError(len(big))" in "".join(
-            traceback.format_exception(error)
-        )
-
-    def test_of_a_worker_they_travel(self):
-        class Local(Exception):  # noqa: N818
-            pass
-
-        failure = run_task(
-            scores_of([Local("x")]), a_task(as_bytes=True)
-        ).report.failure
-        assert isinstance(failure, RuntimeError)
-        assert "Local: x" in str(pickle.loads(pickle.dumps(failure)))

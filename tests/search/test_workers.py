@@ -9,7 +9,7 @@ import pytest
 from risingsearch.errors import ExecutorFailedError, InvalidParameterError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions, run_task
-from risingsearch.search.workers import Workers, workers_of
+from risingsearch.search.workers import Workers
 
 
 def start(params, seed):
@@ -98,11 +98,6 @@ def test_a_search_begun_on_workers_that_change_goes_on_anywhere(tmp_path):
     result = RisingSearch.resume(tmp_path, Functions(start, train)).run()
     assert result.n_epochs == 24
     assert RisingSearch.saved_result(tmp_path).history == result.history
-
-
-def test_workers_are_taken_as_they_are():
-    workers = Growing(1)
-    assert workers_of(workers) is workers
 
 
 def test_a_search_loads_no_cluster():
