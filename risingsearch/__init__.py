@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from risingsearch.scheduling.scheduler import Scheduler
     from risingsearch.scripts.report import report
     from risingsearch.search.callbacks import Callback
-    from risingsearch.search.gpu_pool import GpuPool
+    from risingsearch.search.gpus import GpuPool
     from risingsearch.search.results import SearchResult
     from risingsearch.search.search import RisingSearch
     from risingsearch.search.trainable import Functions
@@ -121,7 +121,7 @@ _MODULES = {
     "EpochFacts": "risingsearch.arms",
     "ExecutorFailedError": "risingsearch.errors",
     "Functions": "risingsearch.search.trainable",
-    "GpuPool": "risingsearch.search.gpu_pool",
+    "GpuPool": "risingsearch.search.gpus",
     "InvalidParameterError": "risingsearch.errors",
     "Job": "risingsearch.arms",
     "JobError": "risingsearch.errors",

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.shared import figures, report
 from risingsearch.cli.demo import run_all, table
 from risingsearch.cli.demo.problem import BUDGET
-from risingsearch.cli.demo.searches import Run
+from risingsearch.cli.demo.searches import DemoRun
 
 SHARE = 0.8  # of the seeds
 
@@ -28,7 +28,7 @@ def run(out: Path, *, scale: str, seed: int, seeds: int) -> None:
     report.write_summary(out, title, parts)
 
 
-def verdicts(found: Sequence[Run]) -> list[dict[str, Any]]:
+def verdicts(found: Sequence[DemoRun]) -> list[dict[str, Any]]:
     """Return a row per other search: where ours is above it, and by how much.
 
     The bar is on the score, which is what a search is asked for; the rows that no
@@ -62,7 +62,7 @@ def _verdict(margin: table.Margin) -> dict[str, Any]:
     }
 
 
-def _record(one: Run) -> dict[str, Any]:
+def _record(one: DemoRun) -> dict[str, Any]:
     return {
         "search": one.search,
         "seed": one.seed,

@@ -26,7 +26,7 @@ from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.sqlite_lock import claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
-from risingsearch.integrations.optuna.telling import StudyTeller
+from risingsearch.integrations.optuna.telling import StudyCallbacks
 from risingsearch.integrations.optuna.trials import (
     ARM,
     BY_PRIOR,
@@ -265,7 +265,7 @@ class RisingSampler(BaseSampler):
         self._replica: StudyReplica | None = None
         self._followed: tuple[Any, int] | None = None
         self._mine: set[int] = set()  # trials that run in this process
-        self._teller: StudyTeller | None = None
+        self._teller: StudyCallbacks | None = None
         self._warned: set[str] = set()
         self._suggested: dict[int, _Suggested] = {}  # by prior, for open trials
 
@@ -515,7 +515,7 @@ class RisingSampler(BaseSampler):
             self._followed = (study._storage, study._study_id)
             self._mine = set()
             if self.callbacks:
-                self._teller = StudyTeller(study, self._replica, self.callbacks)
+                self._teller = StudyCallbacks(study, self._replica, self.callbacks)
         return self._replica
 
     def _checked(self, study: Study) -> str:

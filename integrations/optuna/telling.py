@@ -9,12 +9,12 @@ from typing import Any
 from optuna.study import Study
 
 from risingsearch.integrations.optuna.study_replica import StudyReplica
-from risingsearch.search.callbacks import Callback, Teller
+from risingsearch.search.callbacks import Callback, CallbackList
 
 SEARCH = "rising:search"  # attribute of a study: which search it is
 
 
-class StudyTeller:
+class StudyCallbacks:
     """Tells callbacks of the beginning, the epochs and the end of a study's search."""
 
     def __init__(
@@ -25,7 +25,7 @@ class StudyTeller:
         if SEARCH not in study.user_attrs:
             study.set_user_attr(SEARCH, secrets.token_hex(8))
         names = study.metric_names
-        self._teller = Teller(
+        self._teller = CallbackList(
             lambda: callbacks,
             lambda: replica.scheduler,
             search=study.user_attrs[SEARCH],

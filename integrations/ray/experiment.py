@@ -37,7 +37,7 @@ from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
-from risingsearch.search.callbacks import Callback, Teller
+from risingsearch.search.callbacks import Callback, CallbackList
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class Experiment:
                 trial_id = self.arms.trial[event["job"][0]]
                 self._checkpoints[trial_id] = event["checkpoint"]
         self._results = results_by_trial(events)  # of trials not yet restored
-        self._teller = Teller(
+        self._teller = CallbackList(
             lambda: callbacks,
             lambda: self.scheduler,
             search=header["key"],

@@ -94,9 +94,9 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             [(unit, total)] = value.items()
             value = f"{facts['spent']:.6g} of {total:.6g} {unit}"
         if name == "gpus":
-            from risingsearch.search.gpus import in_words
+            from risingsearch.search.gpus import gpus_text
 
-            value = in_words(value)
+            value = gpus_text(value)
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         if name == "earlier_searches":

@@ -214,7 +214,7 @@ def told_apart(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
 # ------------------------------------------------------------- the runs of every source
 
 
-class Run(NamedTuple):
+class EarlierRun(NamedTuple):
     """A run with scores in the direction of its source."""
 
     params: Mapping[str, Any]
@@ -233,7 +233,7 @@ class Asked(NamedTuple):
 
 def earlier_search(
     own_name: str,
-    runs: Iterable[Run],
+    runs: Iterable[EarlierRun],
     asked: Asked,
     direction: str,
     max_epochs: int = 0,
@@ -246,7 +246,8 @@ def earlier_search(
 
     Examples
     --------
-    >>> runs = [Run({"rate": 0.1}, [2.0, 1.5]), Run({"rate": 9.0}, [], failed=True)]
+    >>> failed = EarlierRun({"rate": 9.0}, [], failed=True)
+    >>> runs = [EarlierRun({"rate": 0.1}, [2.0, 1.5]), failed]
     >>> earlier_search("losses", runs, Asked(), "minimize").curves
     [array([-2. , -1.5]), array([], dtype=float64)]
     """

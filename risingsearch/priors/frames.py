@@ -12,8 +12,8 @@ from risingsearch.errors import PriorError, missing
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     Asked,
+    EarlierRun,
     EarlierSearch,
-    Run,
     as_number,
     by_epoch,
     checked_score,
@@ -92,7 +92,7 @@ def _unquoted(cell: Any) -> Any:
     return cell[1:] if is_quoted else cell
 
 
-def _runs(frame: Any, score: str, name: str) -> Iterator[Run]:
+def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
     """Yield the runs of a table, in the order of their first rows."""
     columns = {str(column): frame[column].tolist() for column in frame.columns}
     scores = [as_number(_value(cell)) for cell in columns[score]]
@@ -118,7 +118,7 @@ def _runs(frame: Any, score: str, name: str) -> Iterator[Run]:
     for rows in groups.values():
         own = {column: _value(cells[rows[0]]) for column, cells in params.items()}
         curve = by_epoch((epochs[row], scores[row]) for row in rows)
-        yield Run(
+        yield EarlierRun(
             {column: cell for column, cell in own.items() if not _is_missing(cell)},
             curve,
             mean(as_number(columns[SECONDS][row]) for row in rows)

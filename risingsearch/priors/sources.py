@@ -16,8 +16,8 @@ from risingsearch.errors import PriorError, RunDirError
 from risingsearch.json_values import from_json
 from risingsearch.priors.earlier import (
     Asked,
+    EarlierRun,
     EarlierSearch,
-    Run,
     as_number,
     checked_score,
     earlier_search,
@@ -324,7 +324,7 @@ def _runs(
     history: Iterable[Mapping[str, Any]],
     score: str,
     name: str,
-) -> Iterator[Run]:
+) -> Iterator[EarlierRun]:
     """Yield the arms of a history that have been opened."""
     scores: dict[int, list[float]] = {}
     seconds: dict[int, list[float]] = {}
@@ -334,7 +334,7 @@ def _runs(
         seconds.setdefault(arm, [])[before:] = [row["seconds"]]
     for arm, curve in sorted(scores.items()):
         failed = not any(map(math.isfinite, curve))
-        yield Run(candidates[arm], curve, mean(seconds[arm]), failed)
+        yield EarlierRun(candidates[arm], curve, mean(seconds[arm]), failed)
 
 
 def _score(row: Mapping[str, Any], score: str, name: str) -> float:

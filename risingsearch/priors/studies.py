@@ -14,8 +14,8 @@ from risingsearch.errors import PriorError
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     Asked,
+    EarlierRun,
     EarlierSearch,
-    Run,
     as_number,
     by_epoch,
     checked_score,
@@ -53,7 +53,7 @@ def of_study(study: Any, asked: Asked) -> EarlierSearch:
     )
 
 
-def _runs(trials: Iterable[Any], objective: int) -> Iterator[Run]:
+def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
     """Yield the runs in the order in which they began."""
     found: dict[int, list[Any]] = {}
     for trial in trials:
@@ -66,18 +66,18 @@ def _runs(trials: Iterable[Any], objective: int) -> Iterator[Run]:
         yield _run(slices, objective)
 
 
-def _run(slices: Sequence[Any], objective: int) -> Run:
+def _run(slices: Sequence[Any], objective: int) -> EarlierRun:
     last = slices[-1]
     if last.state.name == "FAIL":
-        return Run(last.params, [], failed=True)
+        return EarlierRun(last.params, [], failed=True)
     trained = [trial for trial in slices if trial.state.name != "FAIL"]
     curve: dict[int, float] = {}
     for trial in trained:
         curve |= trial.intermediate_values
     scores = by_epoch(curve.items())
     if not scores and last.values is not None:
-        return Run(last.params, [as_number(last.values[objective])])
-    return Run(last.params, scores, _seconds(trained) / max(1, len(scores)))
+        return EarlierRun(last.params, [as_number(last.values[objective])])
+    return EarlierRun(last.params, scores, _seconds(trained) / max(1, len(scores)))
 
 
 def _seconds(trials: Iterable[Any]) -> float:

@@ -34,7 +34,7 @@ from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable, fac
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.search.callbacks import Callback
-from risingsearch.search.gpus import Placement
+from risingsearch.search.gpus import GpuPlacement
 from risingsearch.search.interrupts import interrupted_by_termination
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
@@ -169,7 +169,7 @@ def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> Rising
 
 
 def _trainable(
-    sweep: Sweep, placement: Placement, run_dir: Path, cwd: Path
+    sweep: Sweep, placement: GpuPlacement, run_dir: Path, cwd: Path
 ) -> CommandTrainable:
     """Return the trainable of a sweep."""
     metric = sweep.metric

@@ -60,7 +60,7 @@ from risingsearch.scripts.trainable import FIELDS, fields_of
 from risingsearch.search.gpus import (
     MASKS,
     MOST_WORKERS,
-    Placement,
+    GpuPlacement,
     is_divisible,
     placed,
 )
@@ -351,7 +351,7 @@ class Sweep(Strict):
         """Return how many processes may be alive where they are paused."""
         return self.max_alive or ALIVE_PER_WORKER * n_workers
 
-    def placement(self) -> Placement:
+    def placement(self) -> GpuPlacement:
         """Return how many workers there are on this machine, and what each gets."""
         most = self.max_alive or MOST_WORKERS
         if self.launcher.slurm is not None:  # which gives jobs their GPUs

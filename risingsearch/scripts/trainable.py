@@ -30,7 +30,7 @@ from risingsearch.scripts.lines import EPOCH, SHOWN, Reader, ReportFile, reader_
 from risingsearch.scripts.markers import end_left_over
 from risingsearch.scripts.output import Pace, reports
 from risingsearch.scripts.script import Script
-from risingsearch.search.slots import Slots
+from risingsearch.search.gpus import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
 from risingsearch.storage.files import (
     kind_of,

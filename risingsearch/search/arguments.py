@@ -21,26 +21,12 @@ from risingsearch.scheduling.candidates import Features, encoded
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.search.trainable import Seeds
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
 SHOWN, OBJECT = "$shown", "$object"
 _LONGEST = 300  # characters of a setting in a message
-
-
-class Seeds:
-    """Where all randomness of a search comes from: the same entropy, the same seeds."""
-
-    def __init__(self, entropy: int | None) -> None:
-        root = np.random.SeedSequence(entropy)
-        self.entropy = root.entropy
-        self.opening_order, self.policy, self._arms = root.spawn(3)
-
-    def of_arm(self, arm: int) -> int:
-        """Return the seed of an arm, whenever it is opened."""
-        key = (*self._arms.spawn_key, arm)
-        own = np.random.SeedSequence(self._arms.entropy, spawn_key=key)
-        return int(own.generate_state(1)[0])
 
 
 class Arguments:
@@ -105,7 +91,7 @@ class Arguments:
 
     @cached_property
     def _features(self) -> Features | None:
-        """What a proposer "auto" knows of the candidates; None where there is none."""
+        """Features of the candidates for a proposer "auto"; None without one."""
         wanted = self._given["proposer"] == "auto" and self._given["shuffle"]
         return encoded(self.candidates) if wanted and self._proposes() else None
 
@@ -125,7 +111,7 @@ class Arguments:
         ).proposes
 
     def header(self, seeds: Seeds) -> dict[str, Any]:
-        """Return what the journal of a new search begins with, as JSON values."""
+        """Return the header of a new search's journal, as JSON values."""
         fingerprint = dict(self._given["fingerprint"] or {})
         given = {name: self._given[name] for name in self._given if name != "prior"}
         settings = settings_of(self.candidates, given | {"fingerprint": fingerprint})
@@ -143,7 +129,7 @@ class Arguments:
 def checked_candidates(
     candidates: Iterable[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Return the candidates as dicts of their own, or raise what is wrong."""
+    """Return copies of the candidates; raise if one is invalid."""
     checked = []
     for arm, params in enumerate(candidates):
         if not isinstance(params, Mapping) or not all(
@@ -176,25 +162,25 @@ def with_enqueued(
     >>> with_enqueued([{"x": 1}, {"x": 2}], [{"x": 5}, {"x": 1}])
     ([{'x': 1}, {'x': 2}, {'x': 5}], [2, 0])
     """
-    everybody = [dict(params) for params in candidates]
+    everyone = [dict(params) for params in candidates]
     first: list[int] = []
     for one in checked_enqueue(enqueue):
         if isinstance(one, Integral):
             first.append(int(one))
             continue
         _check_parameters(one, candidates)
-        arm = _number(one, everybody)
+        arm = _number(one, everyone)
         if arm in first:
             msg = f"enqueue has {shown(one)} twice: name each configuration once"
             raise InvalidParameterError(msg)
-        if arm == len(everybody):
-            everybody.append(dict(one))
+        if arm == len(everyone):
+            everyone.append(dict(one))
         first.append(arm)
-    return everybody, first
+    return everyone, first
 
 
 def checked_enqueue(enqueue: Any) -> list[Any]:
-    """Return what is enqueued as a list, or raise what is wrong."""
+    """Return the enqueued configurations as a list; raise if one is invalid."""
     known = (Mapping, Integral)
     several = isinstance(enqueue, Iterable) and not isinstance(enqueue, Mapping)
     given = list(enqueue) if several else [None]
@@ -299,7 +285,7 @@ def first_difference(
 
 
 def _named(path: str) -> dict[str, str]:
-    """Return what stands for an object: modules of this package may move, so none."""
+    """Return an object's entry in the settings, without modules of this package."""
     return {OBJECT: _OWN_MODULE.sub("", path)}
 
 
@@ -309,7 +295,7 @@ def _causes_first(name: str) -> tuple[bool, bool]:
 
 
 def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
-    """Return what differs first between two values, deep inside them."""
+    """Return the first difference between two values, deep inside them."""
     dicts = isinstance(was, dict) and isinstance(now, dict)
     if dicts and not any(key.startswith("$") for key in was):  # JSON for something else
         for key in dict.fromkeys([*now, *was]):

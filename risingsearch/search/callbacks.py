@@ -76,7 +76,7 @@ def checked_callbacks(callbacks: Iterable[Any], *, functions: bool) -> tuple[Any
     return given
 
 
-class Teller:
+class CallbackList:
     """Tells callbacks what a scheduler has recorded.
 
     Parameters

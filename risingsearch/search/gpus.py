@@ -1,6 +1,6 @@
-"""Which GPUs each worker gets, told to what runs there by variables.
+"""GPUs of each worker, assigned by environment variables, and workers that have them.
 
-Nothing is asked of a GPU itself: the devices are those that this process may see.
+No GPU is queried itself: the devices are those that this process may see.
 """
 
 from __future__ import annotations
@@ -8,9 +8,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import takewhile
-from typing import Literal, NamedTuple
+from multiprocessing import get_context
+from typing import Any, Literal, NamedTuple
 
 from risingsearch.checks import checked_float, checked_int, shown
 from risingsearch.errors import InvalidParameterError
@@ -27,9 +32,10 @@ _GPU = re.compile(r"GPU (\d+): .*\(UUID: (\S+)\)")
 _PARTITION = re.compile(rf"\s+MIG .*\(UUID: ({PARTITION}\S+)\)")
 _DEVICE = re.compile(r"\d+|(GPU|MIG)-\S+", re.ASCII)
 ROUNDING = 1e-9
+_STARTING = threading.Lock()
 
 
-class Placement(NamedTuple):
+class GpuPlacement(NamedTuple):
     """The variables of each worker, and the GPUs that it has, where it is given any."""
 
     variables: list[dict[str, str]]
@@ -37,11 +43,11 @@ class Placement(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """What this process may see."""
+    """GPUs that are visible to this process."""
 
     names: list[str]
     masks: Sequence[str]  # by which a process sees only some of them
-    origin: str  # in words
+    origin: str  # where the names come from, for messages
     variables: Mapping[str, str]  # without which the names mean others
 
 
@@ -55,8 +61,8 @@ def placed(
     gpus: float | None,
     environment: Sequence[Mapping[str, str]] = (),
     most_workers: int = MOST_WORKERS,
-) -> Placement:
-    """Return what each worker gets.
+) -> GpuPlacement:
+    """Return the variables and the GPUs of each worker.
 
     With less than a whole GPU each, workers are spread over all GPUs before they share
     them; with "auto" there are as many as have room.
@@ -68,7 +74,7 @@ def placed(
     """
     if gpus is None:
         assert workers != "auto"
-        return Placement([dict(each) for each in environment or [{}] * workers], [])
+        return GpuPlacement([dict(each) for each in environment or [{}] * workers], [])
     devices = visible_devices()
     whole = max(1, int(gpus))
     n_groups = len(devices.names) // whole
@@ -89,7 +95,7 @@ def placed(
         {**each, **devices.variables, **dict.fromkeys(devices.masks, ",".join(names))}
         for each, names in zip(own, given, strict=True)
     ]
-    return Placement(variables, given)
+    return GpuPlacement(variables, given)
 
 
 def variables_of_workers(
@@ -111,10 +117,10 @@ def variables_of_workers(
     return placed(checked_int(name, n_workers, 1, MOST_WORKERS), gpus).variables
 
 
-def in_words(gpus: Sequence[Sequence[str]]) -> str:
-    """Return which worker has which GPUs.
+def gpus_text(gpus: Sequence[Sequence[str]]) -> str:
+    """Return the GPUs of each worker as text.
 
-    >>> in_words([["0"], ["1"]])
+    >>> gpus_text([["0"], ["1"]])
     'worker 1: 0, worker 2: 1'
     """
     each = (f"worker {k}: {' and '.join(names)}" for k, names in enumerate(gpus, 1))
@@ -209,3 +215,138 @@ def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterEr
             "gpus, or have as many workers as there is room for"
         )
     return InvalidParameterError(msg)
+
+
+class Slots:
+    """Sets of variables, each for one running process at a time.
+
+    >>> slots = Slots([{"GPU": "0"}, {"GPU": "1"}])
+    >>> with slots.taken() as first, slots.taken() as second:
+    ...     slots.variables[first], slots.variables[second]
+    ({'GPU': '0'}, {'GPU': '1'})
+    """
+
+    def __init__(self, variables: Sequence[Mapping[str, str]]) -> None:
+        self.variables = [dict(each) for each in variables]
+        self._free = list(range(len(variables)))
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def taken(self, wanted: int | None = None) -> Iterator[int]:
+        """Yield the number of a slot, once one is free that is like the wanted one."""
+
+        def fitting() -> list[int]:
+            return [slot for slot in self._free if self._is_like(slot, wanted)]
+
+        with self._changed:
+            [slot, *_] = self._changed.wait_for(fitting)
+            self._free.remove(slot)
+        try:
+            yield slot
+        finally:
+            with self._changed:
+                self._free.append(slot)
+                self._changed.notify_all()
+
+    def _is_like(self, slot: int, wanted: int | None) -> bool:
+        return wanted is None or self.variables[slot] == self.variables[wanted]
+
+
+class GpuPool(Executor):
+    """Worker processes with separate GPUs, or shares of one.
+
+    Good for a search that trains several arms at once on the GPUs of a machine: it is
+    an ``executor`` for ``RisingSearch`` and ``RisingSearchCV``. With less than a whole
+    GPU each, workers are spread over all GPUs before they share them.
+
+    A worker sees its GPUs alone, by ``CUDA_VISIBLE_DEVICES``. CUDA reads that variable
+    once in every process, where it is first used, so a worker has it from its first
+    instruction to its last; it is set in this process while the worker starts, and then
+    is what it was. What may be seen here is shared out: the devices that the variable
+    names, or those that ``nvidia-smi -L`` lists. On AMD it is ``HIP_VISIBLE_DEVICES``.
+
+    Parameters
+    ----------
+    gpus : float, default 1.0
+        GPUs of each worker: a whole number, or the share of one. 0.5 are two workers on
+        a GPU; nothing divides its memory between them. It is also what a budget in
+        GPU-hours counts, not the ``gpus`` of the trainable.
+    max_workers : int, optional
+        How many workers there are, from 1 to 1000; by default as many as have room.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no GPU is seen here, or there are fewer than the workers need.
+
+    Notes
+    -----
+    Workers are started at once, by ``spawn``, since CUDA does not survive a fork: what
+    is trained is defined in a module, and a script that makes a pool does so below
+    ``if __name__ == "__main__":``. One that dies is replaced.
+
+    Examples
+    --------
+    >>> import os
+    >>> os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"  # as a cluster sets it
+    >>> with GpuPool(gpus=0.5, max_workers=1) as pool:
+    ...     pool.submit(os.getenv, "CUDA_VISIBLE_DEVICES").result()
+    '2'
+    >>> os.environ.pop("CUDA_VISIBLE_DEVICES")
+    '2,3'
+    """
+
+    isolates_jobs = True
+
+    def __init__(self, gpus: float = 1.0, max_workers: int | None = None) -> None:
+        self._slots = Slots(variables_of_workers(gpus, "max_workers", max_workers))
+        self.gpus = gpus
+        self._max_workers = len(self._slots.variables)
+        self._workers = [_started(each) for each in self._slots.variables]
+        self._waiting = ThreadPoolExecutor(self._max_workers)  # for a worker
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Run ``fn`` in a worker, once one is free."""
+        return self._waiting.submit(self._run, fn, args, kwargs)
+
+    def _run(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        with self._slots.taken() as slot:
+            try:
+                return self._workers[slot].submit(fn, *args, **kwargs).result()
+            except BrokenProcessPool:
+                self._workers[slot] = _started(self._slots.variables[slot])
+                raise
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the workers after their jobs; without ``wait``, by themselves."""
+        self._waiting.shutdown(wait, cancel_futures=cancel_futures)
+        if wait:
+            for worker in self._workers:
+                worker.shutdown()
+
+
+def _started(variables: Mapping[str, str]) -> ProcessPoolExecutor:
+    """Return a pool of one process, which is started with these variables."""
+    worker = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with _STARTING, _set(variables):
+        worker.submit(int)  # a process is started with its first job
+    return worker
+
+
+@contextmanager
+def _set(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of this process, and leave them as they were before."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,4 +1,4 @@
-"""Ctrl-C, and requests to terminate, at a time that suits a search."""
+"""Ctrl-C and SIGTERM, deferred while a search changes its state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
-    """Let the first Ctrl-C call instead of raise, where nobody else handles it."""
+    """Let the first Ctrl-C call instead of raise, unless it is handled already."""
     main = threading.current_thread() is threading.main_thread()
     usual = signal.default_int_handler
     if call is None or not main or signal.getsignal(signal.SIGINT) is not usual:
@@ -29,8 +29,8 @@ def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def finished_first() -> Iterator[None]:
-    """Let Ctrl-C wait until what is inside has been done as a whole."""
+def sigint_deferred() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the ``with`` block."""
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
@@ -109,7 +109,7 @@ def interrupted_by_termination() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _restored(usual: Any) -> Iterator[None]:
-    """Have Ctrl-C handled as usual again, at whatever line the next one comes."""
+    """Restore the handler of Ctrl-C at the end, even if another one comes there."""
     try:
         try:
             yield

@@ -7,10 +7,12 @@ import contextlib
 import math
 import pickle
 import queue
+import time
 import warnings
 from collections.abc import Callable
 
 from risingsearch.arms import Job, Report
+from risingsearch.budget import SECONDS, WALL_CLOCK
 from risingsearch.errors import (
     ExecutorFailedError,
     JobError,
@@ -20,15 +22,13 @@ from risingsearch.errors import (
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import (
-    finished_first,
     first_interrupt,
     noted_termination,
+    sigint_deferred,
 )
-from risingsearch.search.progress import Progress
-from risingsearch.search.record import Record
-from risingsearch.search.starts import Starts
+from risingsearch.search.progress import ProgressLine, Starts
+from risingsearch.search.record import RunLog
 from risingsearch.search.trainable import COST, Outcome, Task, gpus_of
-from risingsearch.search.wall_clock import WallClock, with_cost
 from risingsearch.search.workers import Workers
 
 SIGNAL_DELAY = 1.0
@@ -38,18 +38,17 @@ SIGNAL_DELAY = 1.0
 ENOUGH = 10
 """Arms that have to fail.
 
-Where half of all configurations cannot be trained, so many fail in a row in one search
+If half of all configurations cannot be trained, so many fail in a row in one search
 of a thousand. Their causes are not compared: one mistake has many messages, and they
 name the arm's own values.
 """
 
 
 class FirstFailures:
-    """Says whether the first arms of a run have all failed, and none had a score.
+    """Early end of a run whose first arms have all failed, without any score.
 
-    Where an arm may be tried again, as many failures are waited for as ten arms have
-    before they are retired. The next run of the search begins anew: the mistake may
-    have been mended, or made since.
+    If arms may be retried, it takes as many failures as ten arms have before they are
+    retired. The next run of the search counts anew: the mistake may be corrected.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -73,15 +72,110 @@ class FirstFailures:
         return not self._had_score and n_arms >= ENOUGH and len(rows) >= enough
 
 
+class WallClock:
+    """Wall-clock of a search: the seconds of its runs, without the time between them.
+
+    The scheduler is told of it only if the budget is in wall-clock time. A ``timeout``
+    ends each run after so many seconds, under any budget. Both ends leave the
+    ``seconds_besides`` that steps before and after a run take, such as a refit.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        timeout: float | None,
+        seconds_besides: Callable[[], float],
+    ) -> None:
+        self._scheduler = scheduler
+        self._seconds_besides = seconds_besides
+        self._timeout = math.inf if timeout is None else timeout
+        self._run_began = 0.0
+        self._counts = scheduler.unit in WALL_CLOCK
+        self._second = 1.0 / SECONDS.get(scheduler.unit, 1.0)  # in its unit
+        self._zero = 0.0
+        self._returned: dict[int, float] = {}  # by job
+
+    def resume(self, recorded: float) -> None:
+        """Begin, or continue from the end of the last run of the search.
+
+        That is when the last recorded job came back; NaN if it was not measured.
+        """
+        self._run_began = time.monotonic()
+        spent = self._scheduler.spent / self._second if self._counts else 0.0
+        known = recorded if math.isfinite(recorded) else 0.0
+        last = max([spent, known, *self._returned.values()])
+        self._zero = self._run_began - last
+
+    @property
+    def now(self) -> float | None:
+        """The spent part of a wall-clock budget; None under another."""
+        return self._seconds() * self._second if self._counts else None
+
+    def with_timestamp(self, job: Job, outcome: Outcome) -> Outcome:
+        """Return the outcome of a job with the time when it came back."""
+        clock = self._returned.setdefault(job.id, self._seconds())
+        now = clock * self._second if self._counts else None
+        return outcome._replace(clock=clock, now=now)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the search ends, or this run of it."""
+        left = min(self._left_of_run, self._left_of_budget)
+        return left if math.isinf(left) else left - self._seconds_besides()
+
+    def why_over(self) -> str | None:
+        """Return the reason for ending, as text; None while there is time left."""
+        if self.left > 0.0:
+            return None
+        if self.ends_search:
+            scheduler = self._scheduler
+            return f"the budget of {scheduler.budget:g} {scheduler.unit} is spent"
+        return f"the timeout of {self._timeout:g} seconds is over"
+
+    @property
+    def ends_search(self) -> bool:
+        """Whether the time of the budget passes before that of this run."""
+        return self._left_of_budget <= self._left_of_run
+
+    @property
+    def _left_of_run(self) -> float:
+        return self._timeout - (time.monotonic() - self._run_began)
+
+    @property
+    def _left_of_budget(self) -> float:
+        now = self.now
+        if now is None:
+            return math.inf
+        return (self._scheduler.budget - now) / self._second
+
+    def _seconds(self) -> float:
+        return max(0.0, time.monotonic() - self._zero)
+
+
+def with_cost(outcome: Outcome, unit: str, gpus: float) -> Outcome:
+    """Return the outcome of a job with its cost in the unit of the budget.
+
+    Under a budget in cost that is the sum of its epochs' costs, unknown if one has
+    failed; else its training time, under a budget in epochs in seconds.
+    """
+    if unit != COST:
+        per_second = (gpus if unit == "gpu_hours" else 1.0) / SECONDS.get(unit, 1.0)
+        return outcome._replace(cost=outcome.elapsed * per_second)
+    report = outcome.report
+    if report.failure is not None:
+        return outcome._replace(cost=None)
+    return outcome._replace(cost=math.fsum(one[COST] for one in report.metrics))
+
+
 class Loop:
-    """Has workers train what the scheduler decides, until it is done.
+    """The loop of a search: workers train the jobs of the scheduler until it is done.
 
     Where jobs run ``in_process``, Ctrl-C waits for the end of an epoch.
     """
 
     def __init__(
         self,
-        record: Record,
+        record: RunLog,
         workers: Workers,
         *,
         in_process: bool,
@@ -115,13 +209,13 @@ class Loop:
         """
         self._stopping = self.interrupted = False
         self.late = None
-        self._clock.go_on(self._record.wall_seconds)
+        self._clock.resume(self._record.wall_seconds)
         self._failures.begin()
         self.first_job = self._scheduler.n_asked
         with (
             first_interrupt(self._interrupt if self._in_process else None),
             noted_termination(self._record.release_if_idle),
-            Progress(self._scheduler, enabled=self._progress) as progress,
+            ProgressLine(self._scheduler, enabled=self._progress) as progress,
         ):
             try:
                 self._train_all(progress, on_report)
@@ -156,7 +250,7 @@ class Loop:
         self._stopping = self.interrupted = True
 
     def _train_all(
-        self, progress: Progress, on_report: Callable[[Report], None]
+        self, progress: ProgressLine, on_report: Callable[[Report], None]
     ) -> None:
         for future in [future for future in self._futures if future.cancelled()]:
             del self._futures[future]
@@ -215,18 +309,18 @@ class Loop:
         )
         report = Report(job, failure=failure)
         outcome = Outcome(report, False, None, None, 0, 0.0, attempts=deaths)
-        with finished_first():
-            stamped = self._clock.stamped(job, outcome)
+        with sigint_deferred():
+            stamped = self._clock.with_timestamp(job, outcome)
             self._record.save(job, stamped, keep_live=False)
         self._record.drop_unneeded()
         return report
 
     def _new_job(self) -> Job | None:
-        if self._scheduler.n_asked > 0:  # whatever the time, one epoch is trained
+        if self._scheduler.n_asked > 0:  # one epoch is trained in any case
             self.late = self._clock.why_over()
         if self.late or self._failures.are_enough():
             return None
-        with finished_first():
+        with sigint_deferred():
             return self._next_retried() or self._scheduler.ask()
 
     def _next_retried(self) -> Job | None:
@@ -269,7 +363,7 @@ class Loop:
             wants_cost=scheduler.unit == COST,
             seconds=self._clock.left,
         )
-        with finished_first():
+        with sigint_deferred():
             record.begin(job, here=self._is_deadly)
         task = record.retained.resumed(task)
         if self._in_process:
@@ -292,7 +386,7 @@ class Loop:
             self._news.put(None)
 
     def _next_done(
-        self, progress: Progress
+        self, progress: ProgressLine
     ) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job; of several, the one asked for first.
 
@@ -310,9 +404,9 @@ class Loop:
         return min(done, key=lambda future: self._futures[future].id)
 
     def _settle(
-        self, future: concurrent.futures.Future[Outcome], progress: Progress
+        self, future: concurrent.futures.Future[Outcome], progress: ProgressLine
     ) -> Report | None:
-        """Record what a job brought back; until then it counts as in flight.
+        """RunLog what a job brought back; until then it counts as in flight.
 
         None comes back if its worker has died: then it is tried again.
         """
@@ -332,7 +426,7 @@ class Loop:
         self._advise(outcome, progress)
         return outcome.report
 
-    def _advise(self, outcome: Outcome, progress: Progress) -> None:
+    def _advise(self, outcome: Outcome, progress: ProgressLine) -> None:
         """Say once if jobs start so slowly that they should be longer."""
         if self._starts is None or outcome.report.failure is not None:
             return
@@ -347,10 +441,10 @@ class Loop:
         self, future: concurrent.futures.Future[Outcome], outcome: Outcome
     ) -> None:
         job = self._futures[future]
-        with finished_first():
+        with sigint_deferred():
             gpus = self._workers.gpus or gpus_of(self._record.trainable)
             stamped = with_cost(
-                self._clock.stamped(job, outcome), self._scheduler.unit, gpus
+                self._clock.with_timestamp(job, outcome), self._scheduler.unit, gpus
             )
             self._record.save(job, stamped, keep_live=self._in_process)
             del self._futures[future]
@@ -369,7 +463,7 @@ class Loop:
         """Try the jobs again that ran in workers of which one has died."""
         back = [one for one in futures if one.done() and one.exception() is None]
         lost = [one for one in futures if one not in back]
-        with finished_first():
+        with sigint_deferred():
             jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
             if jobs:
                 self._record.died([job.id for job in jobs])
@@ -381,7 +475,7 @@ class Loop:
 
     def _abandon(self) -> None:
         """Wait no longer for what is in flight; what is back is recorded."""
-        with finished_first():
+        with sigint_deferred():
             for future in list(self._futures):
                 back = future.done() and not future.cancelled()
                 if back and future.exception() is None:

@@ -1,4 +1,4 @@
-"""What the jobs of a search have brought back: recorded, kept on disk, and replayed."""
+"""The log of a search: results of its jobs, recorded, kept on disk and replayed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from risingsearch.scheduling.replay import (
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
-from risingsearch.search.interrupts import finished_first
+from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import Run, as_event, outcome_of
@@ -48,8 +48,8 @@ EVENTS_SHARE = 25
 """The scheduler's state is saved after so many events, or one in so many of all."""
 
 
-class Record:
-    """What a search knows: its scheduler, the reports, and the retained checkpoints.
+class RunLog:
+    """The log of a search: its scheduler, the reports and the retained checkpoints.
 
     With a directory, all of it is on disk before the scheduler is told.
     """
@@ -77,7 +77,7 @@ class Record:
         self._metric, self._begun = metric, begun
         self._stopped: str | None = None  # why nothing more was started, last of all
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
-        self._returned_at: dict[int, float] = {}  # by job, seconds by the clock
+        self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
         self.reports: dict[int, Report] = {}  # by job
         self._rows = RowsTold()
         self._n_calls: dict[int, int] = {}  # by job
@@ -103,7 +103,7 @@ class Record:
             self.drop_unneeded()
 
     def _note_end_of_process(self) -> None:
-        """Count the jobs that an earlier process was killed with, without a word.
+        """Count the jobs that were in training when an earlier process was killed.
 
         Jobs of worker processes are not counted: they cannot have killed it.
         """
@@ -145,7 +145,7 @@ class Record:
             return contextlib.nullcontext()
         return self.directory.held()
 
-    # ------------------------------------------------------------------ what happens
+    # ------------------------------------------------------------------ the events
 
     def begin(self, job: Job | None = None, *, here: bool = False) -> None:
         """Bring all decisions to disk, and that a job is trained now.
@@ -203,7 +203,7 @@ class Record:
             self._is_writing = False
 
     def save(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
-        """Record what a job brought back, once it is safe.
+        """RunLog what a job brought back, once it is safe.
 
         ``keep_live`` keeps its state in memory even if there is a checkpoint on disk.
         """
@@ -220,7 +220,7 @@ class Record:
             raise
 
     def _is_written(self, job: Job) -> bool:
-        """Whether a job counts, whatever happens now."""
+        """Whether the result of a job is recorded."""
         if self.directory is None or job not in self.scheduler.in_flight:
             return job not in self.scheduler.in_flight
         written, n_before = self._writing
@@ -237,7 +237,7 @@ class Record:
             self._write_event(event, job)
 
     def _take(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
-        """Take over what a job brought back; the second time, nothing happens."""
+        """Tell the scheduler the outcome of a job, unless it was told already."""
         if keep_live or self.directory is None:
             self.retained.keep_live(job.arm, outcome.resume_from)
         report, cost, now = outcome.report, outcome.cost, outcome.now
@@ -286,7 +286,7 @@ class Record:
         self.drop_unneeded()
 
     def note_stop(self) -> None:
-        """Write down why the search looks no further, for whoever reads it later."""
+        """Write the reason of an early end to the journal."""
         reason = self.scheduler.stop_reason
         if self.scheduler.found_enough is None or reason == self._stopped:
             return
@@ -309,7 +309,7 @@ class Record:
 
     def _change(self, change: Callable[[], object], event: Event) -> None:
         """Change the scheduler, and write the event that says so."""
-        with self.held(), finished_first():
+        with self.held(), sigint_deferred():
             if self.directory is None:
                 change()
                 return
@@ -344,10 +344,10 @@ class Record:
         if directory and directory.events_since_state >= (due if if_due else 1):
             directory.save_state(self.scheduler.state_dict())
 
-    # --------------------------------------------------------------- what it comes to
+    # ------------------------------------------------------------------ the result
 
     def result(self) -> SearchResult:
-        """Return what has been found so far."""
+        """Return the result so far."""
         scheduler = self.scheduler.settled()
         arm = scheduler.best_arm
         budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
@@ -432,11 +432,11 @@ def _check_same(
         name, was, given = differs
         msg = (
             f"{path} holds a search with {name}={was}, and it was opened with "
-            f"{name}={given}: give the same arguments to go on, or another run_dir"
+            f"{name}={given}: give the same arguments to continue, or another run_dir"
         )
         if name in ("budget.wall_seconds", "budget.wall_hours"):
             msg += (
-                "; that is the timeout where there is no other budget, and once the "
+                "; that is the timeout if there is no other budget, and once the "
                 "search is opened with the same, extend(Budget(wall_seconds=...)) adds "
                 "time, or continue_search of a fitted RisingSearchCV"
             )
@@ -452,7 +452,7 @@ def _check_begun_alike(directory: RunDirectory, saved: Event, header: Event) -> 
     if any(saved.get(name) != header.get(name) for name in ("entropy", "prior")):
         msg = (
             f"another process began a search in {directory.path} at the same moment, "
-            "with another seed or other earlier searches: make this one anew, and it "
-            "goes on with those"
+            "with another seed or other earlier searches: make this one again, and it "
+            "continues with those"
         )
         raise StateError(msg)

@@ -1,4 +1,4 @@
-"""What a search has found: its history, its arms, the best of them."""
+"""Result of a search: its history, its arms and the best of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class History(list[dict[str, Any]]):
 class RowsTold:
     """The scheduler's history with the seconds and metrics of the reports.
 
-    It grows with the search: each row is made once, however often it is asked for.
+    It grows with the search: each row is made once.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def _full(row: Mapping[str, Any], report: Report, k: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search has found.
+    """Result of a search.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class SearchResult:
     candidates : list of dict
         The parameters of every arm.
     arms : list of Arm
-        Where every arm stands, and why.
+        The status of every arm, and the reason for it.
     n_epochs : int
         Epochs charged.
     n_calls : int
@@ -147,15 +147,13 @@ class SearchResult:
     begun : str, optional
         Date and time when the search was made, as in ISO 8601.
     wall_seconds : float
-        Time by the clock in which it ran, until the last job came back; NaN where an
-        earlier release has not measured it.
+        Wall-clock seconds in which it ran, until the last job came back.
     training_seconds : float
         Seconds of training, summed over all workers, those of failed epochs included.
     max_epochs : int, optional
         Epochs one arm can use at most; None where that is the whole budget.
     returned_at : dict of int to float
-        By job, after how many seconds by the clock it came back; without those that an
-        earlier release has not measured.
+        By job, after how many wall-clock seconds it came back.
     """
 
     best_params: dict[str, Any]

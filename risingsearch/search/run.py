@@ -1,15 +1,17 @@
-"""A saved search, read once and handed down, and the events of its results."""
+"""A saved search, read once and handed down, its arguments and its results."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import pickle
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.arms import Job, Report
-from risingsearch.budget import Budget
+from risingsearch.budget import Budget, budget_within
 from risingsearch.errors import (
     EarlierFailureError,
     InvalidParameterError,
@@ -18,11 +20,18 @@ from risingsearch.errors import (
     StateError,
 )
 from risingsearch.json_values import as_json, from_json
-from risingsearch.priors import EarlierSearch
+from risingsearch.policies import make_policy
+from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.scheduling.replay import told
-from risingsearch.search.arguments import OBJECT, SHOWN
+from risingsearch.search.arguments import (
+    OBJECT,
+    SHOWN,
+    checked_candidates,
+    with_enqueued,
+)
 from risingsearch.search.trainable import Outcome
+from risingsearch.search.workers import Workers, checked_n_jobs, workers_of
 from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (
     JOURNAL,
@@ -65,12 +74,12 @@ class Run(NamedTuple):
 
     @property
     def header(self) -> Event:
-        """What the search was begun with."""
+        """The header of the journal: the arguments of the search."""
         return self.saved.header
 
     @property
     def entropy(self) -> int:
-        """What all seeds of the search come from."""
+        """The entropy that all seeds of the search derive from."""
         with understood(self.path):
             return int(self.header["entropy"])
 
@@ -102,10 +111,12 @@ class Run(NamedTuple):
     def arguments(
         self, known: Sequence[str], given: Mapping[str, Any], *, unpickle: bool
     ) -> dict[str, Any]:
-        """Return the ``known`` arguments; objects among them have to be ``given``.
+        """Return the ``known`` arguments, with the objects among them as ``given``.
 
         Candidates that JSON cannot hold are unpickled, which can run any code, or else
-        shown as text, with ``AS_TEXT`` as their name.
+        shown as text, with ``AS_TEXT`` as their name. Without ``unpickle`` the search
+        is only shown, and objects that are not given are replaced: recorded decisions
+        need no policy and no proposer.
         """
         settings = self.header["settings"]
         if unknown := sorted(settings.keys() - set(known)):
@@ -117,14 +128,13 @@ class Run(NamedTuple):
         arguments: dict[str, Any] = {}
         for name, value in settings.items():
             if isinstance(value, dict) and OBJECT in value:
-                if given.get(name) is None:
+                if given.get(name) is None and unpickle:
                     msg = (
                         f"the search was made with an object as {name}, a "
-                        f"{value[OBJECT]}: give {name} to RisingSearch.resume, whose "
-                        "result() also shows what was found"
+                        f"{value[OBJECT]}: give {name} to RisingSearch.resume"
                     )
                     raise InvalidParameterError(msg)
-                arguments[name] = given[name]
+                arguments[name] = given.get(name) or stand_in(name, value[OBJECT])
             elif name == "budget":
                 arguments[name] = Budget.from_json(value)
             elif name != "candidates":
@@ -140,7 +150,7 @@ class Run(NamedTuple):
 
     @property
     def left_out(self) -> str | None:
-        """What is shown as text since JSON cannot hold it; None if nothing is."""
+        """A note on the candidates that are shown as text; None if there are none."""
         candidates = self.header["settings"]["candidates"]
         n_texts = sum(SHOWN in params for params in candidates)
         if n_texts == 0:
@@ -152,8 +162,25 @@ class Run(NamedTuple):
         )
 
 
+def stand_in(argument: str, path: str) -> Any:
+    """Return an object for a policy or a proposer of a search that is only shown.
+
+    A policy is called like the one in ``path``, and explains no index.
+    """
+    if argument == "proposer":
+        return None
+
+    def make(n_arms: int, horizon: int, max_pulls: int | None, **params: Any) -> Any:
+        policy: Any = make_policy("round-robin", n_arms, horizon, max_pulls)
+        name = path.removesuffix(".create").rpartition(".")[2]
+        named = type(name, (type(policy),), {"__slots__": ()})
+        return named(*policy)
+
+    return make
+
+
 def as_event(job: Job, outcome: Outcome) -> Event:
-    """Return what a job brought back as JSON values, without its states."""
+    """Return the outcome of a job as JSON values, without its states."""
     report, failure = outcome.report, outcome.report.failure
     text = None if failure is None else str(failure) or type(failure).__name__
     try:
@@ -189,7 +216,7 @@ def as_event(job: Job, outcome: Outcome) -> Event:
 
 
 def outcome_of(event: Event) -> Outcome:
-    """Return what ``as_event`` wrote; a failure is an ``EarlierFailureError``."""
+    """Return the outcome in an event; a failure is an ``EarlierFailureError``."""
     failure = event.get("failure")
     report = Report(
         Job(*event["job"]),
@@ -212,3 +239,53 @@ def outcome_of(event: Event) -> Outcome:
         now=event.get("now"),
         clock=event.get("clock", event.get("now")),
     )
+
+
+def completed(given: dict[str, Any], run: Run | None) -> Workers:
+    """Check the arguments of ``RisingSearch``, and complete them in place.
+
+    Those of a ``run`` that continues come from its header.
+    """
+    candidates, enqueue = with_enqueued(
+        checked_candidates(given["candidates"]), given["enqueue"]
+    )
+    _check_metric(given["metric"])
+    _check_kept(given["run_dir"], given["checkpoints"])
+    timeout = given["timeout"]
+    given["timeout_of_run"] = None if given["budget"] is None else timeout
+    given |= {"candidates": candidates, "enqueue": enqueue}
+    given["budget"] = budget_within(given["budget"], timeout)
+    if run is None:
+        given["prior"] = read_prior(given["prior"], candidates)
+        given["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
+    else:
+        given["prior"] = run.prior(candidates)
+        given["budget"] = run.budget(given["budget"])
+        given["begun"] = run.header.get("begun")
+    saved_metric = None if run is None else run.header.get("metric")
+    given["metric"] = given["metric"] or saved_metric or "score"
+    executor, n_jobs = given["executor"], given["n_jobs"]
+    workers = workers_of(executor, n_jobs=n_jobs)
+    given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
+    return workers
+
+
+def _check_metric(metric: Any) -> None:
+    if metric is not None and (not isinstance(metric, str) or not metric):
+        msg = f"metric must be the name of the score, as text; got {metric!r}"
+        raise InvalidParameterError(msg)
+
+
+def _check_kept(run_dir: Any, checkpoints: Any) -> None:
+    if checkpoints is not None and run_dir is None:
+        msg = (
+            "checkpoints are those of a run_dir, whose journal names them: give both, "
+            "or neither"
+        )
+        raise InvalidParameterError(msg)
+
+
+def key_of(run_dir: Path, entropy: object) -> str:
+    """Return a name for the search in a run directory, the same when it is resumed."""
+    text = f"{run_dir.resolve()}\0{entropy}"
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

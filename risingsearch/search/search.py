@@ -3,49 +3,39 @@
 from __future__ import annotations
 
 import concurrent.futures
-import hashlib
 import inspect
-import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.arms import Report
-from risingsearch.budget import Budget, budget_within
+from risingsearch.budget import Budget
 from risingsearch.errors import (
     CheckpointError,
-    InvalidParameterError,
-    SearchFailedError,
 )
 from risingsearch.policies import Policy
-from risingsearch.priors import read_prior
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.search.arguments import (
     Arguments,
-    Seeds,
-    checked_candidates,
-    with_enqueued,
 )
-from risingsearch.search.callbacks import Callback, Teller, checked_callbacks
+from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
-from risingsearch.search.record import Record
+from risingsearch.search.record import RunLog
 from risingsearch.search.results import SearchResult
-from risingsearch.search.run import Run
+from risingsearch.search.run import Run, completed, key_of
 from risingsearch.search.trainable import (
     Functions,
+    Seeds,
     Trainable,
     checked_trainable,
+    raise_failure,
     without_frames,
 )
 from risingsearch.search.workers import (
     InProcess,
-    Workers,
-    checked_n_jobs,
-    workers_of,
     workers_to_resume,
 )
 from risingsearch.storage.files import check_owner
@@ -86,17 +76,15 @@ class RisingSearch:
     policy : str, callable or policy, default "auto"
         Decides who trains next; see ``Scheduler``.
     proposer : Proposer, "auto" or None, default "auto"
-        Which candidate is opened next, where the policy lets it be proposed. "auto"
-        models how candidates end over their parameters
-        (``GaussianProcessProposer``), with ``policy="auto"`` and where
-        ``candidates.encode`` can tell them apart; None keeps the order, and so does
-        ``shuffle=False``.
+        Which candidate is opened next, if the policy leaves it open. "auto" models the
+        final scores over the parameters (``GaussianProcessProposer``), with
+        ``policy="auto"``; None keeps the order, and so does ``shuffle=False``.
     budget : int, str or Budget, optional
         Epochs over all arms; training time, ``Budget(hours=8)`` or "8h", or GPU-hours,
-        ``Budget(gpu_hours=20)`` or "20gpu-h", summed over all workers; time by the
-        clock, ``Budget(wall_hours=8)`` or "8wall-h", from the start of ``run`` to its
-        end; or any cost that ``train`` returns, ``Budget(cost=50)``. It may be left out
-        where there is a ``timeout``.
+        ``Budget(gpu_hours=20)`` or "20gpu-h", summed over all workers; wall-clock
+        time, ``Budget(wall_hours=8)`` or "8wall-h", from the start of ``run`` to its
+        end; or any cost that ``train`` returns, ``Budget(cost=50)``. Optional if there
+        is a ``timeout``.
     max_epochs : int, optional
         Epochs one arm can use at most; by default the whole budget.
     executor : concurrent.futures.Executor, optional
@@ -109,8 +97,8 @@ class RisingSearch:
         Without an executor, more than 1 starts so many worker processes, and replaces
         those that die.
     deterministic : bool, default False
-        Whether several jobs in flight give the same run whatever finishes first; see
-        ``Scheduler``.
+        Whether several jobs in flight give the same run in any order of completion;
+        see ``Scheduler``.
     callbacks : sequence of Callback or callable
         A ``Callback`` hears of every epoch, on all faces alike; a function is called as
         ``callback(search, report)`` after every job.
@@ -125,40 +113,36 @@ class RisingSearch:
         Open the candidates in random order; False keeps theirs, but for what a
         ``prior`` has opened first.
     timeout : float, optional
-        Seconds by the clock. Without a ``budget`` they are the budget, as
+        Wall-clock seconds. Without a ``budget`` they are the budget, as
         ``Budget(wall_seconds=timeout)``; with one, ``run`` ends after so many seconds
-        if not before, and goes on where it is called again.
+        at the latest, and continues when it is called again.
     progress : bool, default False
         Show one live line on a terminal or a bar in a notebook; elsewhere, such as in a
         log file, print a line every tenth of the budget or every minute.
     run_dir : path, optional
-        Directory that keeps the search: whenever the process ends, a search made with
-        the same arguments goes on from there, or ``RisingSearch.resume``. Then every
-        state is saved when its job ends, by the trainable's ``save`` or by pickle, and
-        what ``train`` returns besides the score has to be JSON values. States are
-        unpickled, which can run any code: a directory that belongs to another user, or
-        that others can write to, is refused.
+        Directory that keeps the search: a search made with the same arguments continues
+        from there, or ``RisingSearch.resume``. Every state is saved when its job ends,
+        by the trainable's ``save`` or by pickle, and metrics have to be JSON values.
+        States are unpickled, which can run any code: a directory of another user, or
+        one that everybody can write to, is refused.
     max_checkpoint_bytes : int, optional
         Space for the checkpoints; the search stops, to be resumed, where the arms that
         can still train need more.
     checkpoints : str, optional
-        URL of an object store, such as "s3://bucket/runs/first", where the checkpoints
-        of ``run_dir`` are kept, in a folder of their own; by default in ``run_dir``.
-        The search goes on there, also on another machine. The credentials are those of
-        the environment. A search that is resumed takes another URL if they have moved.
+        URL of an object store for the checkpoints, such as "s3://bucket/runs/first",
+        with the credentials of the environment; by default they are in ``run_dir``.
+        A resumed search takes another URL if they have moved.
     metric : str, optional
-        What the score is called, in figures and reports: by default ``"score"``, or
-        what it was called when the ``run_dir`` was begun.
+        Name of the score in figures and reports; by default ``"score"``, or the name
+        that is saved in ``run_dir``.
     fingerprint : dict, optional
-        What else has to be the same when ``run_dir`` is opened again, such as a digest
-        of the data: JSON values.
+        JSON values that have to be the same when ``run_dir`` is opened again, such as a
+        digest of the data.
     prior : Prior, source or list of sources, optional
-        Earlier searches to learn from: which candidates are opened first. A run
-        directory or a folder of them, a ``SearchResult``, a fitted ``RisingSearchCV``,
-        an Optuna study, a table of runs and more; see
-        ``risingsearch.priors.earlier_searches``. They are read as data when the search
-        begins; a search that is resumed from ``run_dir`` keeps those that it was begun
-        with.
+        Earlier searches that say which candidates are opened first: a run directory or
+        a folder of them, a ``SearchResult``, a fitted ``RisingSearchCV``, an Optuna
+        study, a table; see ``risingsearch.priors.earlier_searches``. Read only once:
+        a resumed search keeps those that it was begun with.
     min_epochs : int, default 1
         Epochs of an arm before it is judged: one that is opened trains for so many
         before the policy turns away from it. For curves that bloom late.
@@ -169,9 +153,8 @@ class RisingSearch:
         the two ended it, and how much of the budget is left. Both may be others when a
         search is resumed.
     enqueue : sequence of dict, optional
-        Known configurations, opened first and in this order; they join the candidates
-        unless they are among them. Their values may be new ones, their parameters not.
-        A number stands for that candidate.
+        Known configurations, opened first and in this order, with the parameters of the
+        candidates. A number stands for that candidate.
 
     Raises
     ------
@@ -258,12 +241,14 @@ class RisingSearch:
 
     def _make(self, given: dict[str, Any], run: Run | None) -> None:
         """Put the parts together; ``run`` is the search that continues, if any."""
-        arguments, workers = _arguments(given, run)
+        workers = completed(given, run)
+        saved = {name: given[name] for name in _saved_names(prior=True)}
+        arguments = Arguments(**saved)
         self.trainable = checked_trainable(given["trainable"])
         self.candidates = arguments.candidates
         self.callbacks = checked_callbacks(given["callbacks"], functions=True)
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
-        self._raise_failures = given["error_score"] == "raise"
+        self._raises_failures = given["error_score"] == "raise"
         entropy = arguments.seed
         if entropy is None and run is not None:
             entropy = run.entropy
@@ -272,7 +257,7 @@ class RisingSearch:
             self._seeds, patience=given["patience"], target_score=given["target_score"]
         )
         header = {"metric": given["metric"], "begun": given["begun"]}
-        self._record = Record(self.trainable, self.candidates, self.scheduler, **header)
+        self._record = RunLog(self.trainable, self.candidates, self.scheduler, **header)
         self.save_best: Callable[[Path], object] | None = self._record.save_best
         in_process = given["executor"] is None and isinstance(workers, InProcess)
         self._loop = Loop(
@@ -292,8 +277,8 @@ class RisingSearch:
             )
             check_owner(directory.path)
             self._record.open(directory, header, run)
-            self._key = _key_of(directory.path, self._seeds.entropy)
-        self._teller = Teller(
+            self._key = key_of(directory.path, self._seeds.entropy)
+        self._teller = CallbackList(
             lambda: self.callbacks,
             lambda: self.scheduler,
             search=self._key,
@@ -319,11 +304,11 @@ class RisingSearch:
         max_checkpoint_bytes: int | None = None,
         checkpoints: str | None = None,
     ) -> RisingSearch:
-        """Return the search of a directory, where it was when its process ended.
+        """Return the search of a directory, as it was when its process ended.
 
-        ``run`` then goes on: jobs that never came back are trained again, nothing else
-        is. States, and candidates that JSON cannot hold, are unpickled, which can run
-        any code; ``saved_result`` only looks.
+        ``run`` then continues: only jobs that never came back are trained again.
+        States, and candidates that JSON cannot hold, are unpickled, which can run any
+        code; ``saved_result`` only reads.
 
         Parameters
         ----------
@@ -335,13 +320,13 @@ class RisingSearch:
             Where jobs run; by default in ``n_jobs`` worker processes if the search had
             such, else in this process, one after the other.
         policy, proposer : optional
-            Needed where they were objects; a name is known.
+            Needed if they were objects; a name is saved.
         callbacks, timeout, progress, max_checkpoint_bytes
             As for a new search.
         checkpoints : str, optional
             Where the checkpoints are now, if the object store has been moved.
         patience, target_score : optional
-            As for a new search, whatever they were before.
+            As for a new search.
 
         Returns
         -------
@@ -377,10 +362,11 @@ class RisingSearch:
 
     @classmethod
     def saved_result(cls, run_dir: str | Path) -> SearchResult:
-        """Return what the search of a directory has found so far, and touch nothing.
+        """Return the result so far of the search in a directory, without changing it.
 
-        Also while another process searches there. Nothing is unpickled or run,
-        whatever the directory holds, so anybody's can be looked at.
+        Also while another process searches there. Nothing is unpickled or run, so any
+        directory can be read. Recorded decisions need no policy: if the policy is an
+        object, only the index parts of the arms as they are now are missing.
 
         Parameters
         ----------
@@ -397,18 +383,16 @@ class RisingSearch:
         ------
         JournalError
             If there is no search, or it is damaged.
-        InvalidParameterError
-            If its policy or proposer is an object: only ``resume`` can be given it.
         """
         return Replayed.of(Run.open(Path(run_dir))).result()
 
     def run(self) -> SearchResult:
         """Train until the scheduler is done.
 
-        After an exception of a callback, ``run`` goes on where it broke off; jobs still
-        in flight are recorded then. Without an executor, Ctrl-C stops at the end of the
-        epoch in training, and nothing is lost; a second one does not wait. With an
-        executor, or at the second, the epochs in flight are charged and their arms
+        After an exception of a callback, another call of ``run`` continues there; jobs
+        still in flight are recorded then. Without an executor, Ctrl-C stops at the end
+        of the epoch in training, and nothing is lost; a second one does not wait. With
+        an executor, or at the second, the epochs in flight are charged and their arms
         given up.
 
         Returns
@@ -420,13 +404,13 @@ class RisingSearch:
         SearchFailedError
             If no arm has had a finite score; the first failure is the cause. After ten
             arms of this run that have all failed, and none that has not, no more are
-            tried; ``run`` goes on with others.
+            tried; another ``run`` continues with others.
         SetupError
             If the trainable says that no arm can be trained as things are.
         ExecutorFailedError
             If the executor died; its ``result`` holds what was found before.
         KeyboardInterrupt
-            On Ctrl-C; ``result`` returns what was found, and ``run`` goes on.
+            On Ctrl-C; ``result`` returns what was found, and ``run`` continues.
         """
         with self._record.held(), self._teller.telling(self.save_best):
             self._loop.run(self._on_report)
@@ -471,7 +455,7 @@ class RisingSearch:
         self._loop.stop()
 
     def extend(self, budget: int | str | Budget) -> None:
-        """Add to the budget; ``run`` then goes on, and nothing is retrained.
+        """Add to the budget; ``run`` then continues, and nothing is retrained.
 
         Parameters
         ----------
@@ -513,7 +497,7 @@ class RisingSearch:
     def retry_failed(self) -> int:
         """Have ``run`` first try every arm again that has failed; return how many.
 
-        Each goes on from its last checkpoint in the ``run_dir``; without one it trains
+        Each resumes from its last checkpoint in the ``run_dir``; without one it trains
         again from its first epoch, which is not charged. One more failure retires such
         an arm again. What its failures have cost stays charged, to the budget and to
         its ``max_epochs``.
@@ -548,11 +532,11 @@ class RisingSearch:
 
     @property
     def reports(self) -> Mapping[int, Report]:
-        """What the jobs have brought back so far, by their numbers."""
+        """The reports of the jobs so far, by job number."""
         return self._record.reports
 
     def result(self) -> SearchResult:
-        """Return what has been found so far.
+        """Return the result so far.
 
         Returns
         -------
@@ -571,26 +555,14 @@ class RisingSearch:
             if not isinstance(callback, Callback):
                 callback(self, report)
         self._teller.epochs()
-        if self._raise_failures:
-            self._raise_failure(report)
+        if self._raises_failures:
+            raise_failure(report, self.candidates[report.job.arm])
         elif report.failure is not None:
             without_frames(report.failure)
 
-    def _raise_failure(self, report: Report) -> None:
-        if report.failure is not None:
-            raise report.failure
-        for k, score in enumerate(report.scores):
-            if not math.isfinite(score):
-                epoch = report.job.from_epoch + k + 1
-                msg = (
-                    f"arm {report.job.arm} with {self.candidates[report.job.arm]} "
-                    f"scored {score} at epoch {epoch}, and error_score is 'raise'"
-                )
-                raise SearchFailedError(msg)
-
 
 class Replayed(NamedTuple):
-    """The search of a directory, brought to where it was, only to be shown."""
+    """The search of a directory, replayed from its journal only to be shown."""
 
     search: RisingSearch
     run: Run
@@ -612,7 +584,7 @@ class Replayed(NamedTuple):
         return cls(search, run)
 
     def result(self) -> SearchResult:
-        """Return what the search has found."""
+        """Return the result of the search."""
         path, header = self.run.path, self.run.header
         with no_collection(), understood(path):
             result = self.search.result()
@@ -627,44 +599,15 @@ class Replayed(NamedTuple):
         )
 
     def grown(self) -> Replayed:
-        """Return the search where it is by now; this one is not to be used any more.
+        """Return the search with its new events; this one must not be used any more.
 
-        What ``saved_result`` raises, it raises too, and a JournalError if another
-        journal has come in its place.
+        Raises as ``saved_result`` does, and a JournalError if the journal was replaced.
         """
         n_known = len(self.run.saved.events)
         run = self.run.grown()
         with no_collection(), understood(run.path):
             self.search._record.replay(run.saved.events[n_known:], 0, None)
         return self._replace(run=run)
-
-
-def _arguments(given: dict[str, Any], run: Run | None) -> tuple[Arguments, Workers]:
-    """Check what is given, complete it in place, and return what defines the search."""
-    candidates, enqueue = with_enqueued(
-        checked_candidates(given["candidates"]), given["enqueue"]
-    )
-    _check_metric(given["metric"])
-    _check_kept(given["run_dir"], given["checkpoints"])
-    timeout = given["timeout"]
-    given["timeout_of_run"] = None if given["budget"] is None else timeout
-    given |= {"candidates": candidates, "enqueue": enqueue}
-    given["budget"] = budget_within(given["budget"], timeout)
-    if run is None:
-        given["prior"] = read_prior(given["prior"], candidates)
-        given["begun"] = datetime.now().astimezone().isoformat(timespec="seconds")
-    else:
-        given["prior"] = run.prior(candidates)
-        given["budget"] = run.budget(given["budget"])
-        given["begun"] = run.header.get("begun")
-    saved_metric = None if run is None else run.header.get("metric")
-    given["metric"] = given["metric"] or saved_metric or "score"
-    executor, n_jobs = given["executor"], given["n_jobs"]
-    workers = workers_of(executor, n_jobs=n_jobs)
-    given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
-    return Arguments(
-        **{name: given[name] for name in _saved_names(prior=True)}
-    ), workers
 
 
 def _saved_names(*, prior: bool = False) -> list[str]:
@@ -674,26 +617,5 @@ def _saved_names(*, prior: bool = False) -> list[str]:
     return [name for name in names if name not in left_out]
 
 
-def _check_metric(metric: Any) -> None:
-    if metric is not None and (not isinstance(metric, str) or not metric):
-        msg = f"metric must be what the score is called, as text; got {metric!r}"
-        raise InvalidParameterError(msg)
-
-
-def _check_kept(run_dir: Any, checkpoints: Any) -> None:
-    if checkpoints is not None and run_dir is None:
-        msg = (
-            "checkpoints are those of a run_dir, whose journal names them: give both, "
-            "or neither"
-        )
-        raise InvalidParameterError(msg)
-
-
 def _not_trained(*_: Any) -> Any:
     """Stand for a trainable in a search that only shows its result."""
-
-
-def _key_of(run_dir: Path, entropy: object) -> str:
-    """Return the key of the search in a run directory, the same when it is resumed."""
-    text = f"{run_dir.resolve()}\0{entropy}"
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

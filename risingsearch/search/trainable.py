@@ -1,4 +1,4 @@
-"""What can be trained by epochs, and how one job of it runs, here or in a worker."""
+"""Trainables, and how one job of one runs, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from risingsearch.arms import COLUMNS, Job, Report
 from risingsearch.checks import (
     LARGEST_COST,
@@ -25,7 +27,12 @@ from risingsearch.checks import (
     is_number,
     shown,
 )
-from risingsearch.errors import InvalidParameterError, NotTrainableError, SetupError
+from risingsearch.errors import (
+    InvalidParameterError,
+    NotTrainableError,
+    SearchFailedError,
+    SetupError,
+)
 from risingsearch.json_values import as_json
 
 COST = "cost"
@@ -98,7 +105,7 @@ class Functions:
 
 
 def checked_trainable(trainable: Any) -> Trainable:
-    """Return the trainable; what it lacks is a NotTrainableError."""
+    """Return the trainable; raise a NotTrainableError if a method is missing."""
     if isinstance(trainable, type):
         msg = f"{trainable.__name__} is a class: give an instance of it"
         raise NotTrainableError(msg)
@@ -155,6 +162,21 @@ def _has(trainable: Any, name: str) -> bool:
     return callable(getattr(trainable, name, None))
 
 
+class Seeds:
+    """All seeds of a search, derived from one entropy."""
+
+    def __init__(self, entropy: int | None) -> None:
+        root = np.random.SeedSequence(entropy)
+        self.entropy = root.entropy
+        self.opening_order, self.policy, self._arms = root.spawn(3)
+
+    def of_arm(self, arm: int) -> int:
+        """Return the seed of an arm, whenever it is opened."""
+        key = (*self._arms.spawn_key, arm)
+        own = np.random.SeedSequence(self._arms.entropy, spawn_key=key)
+        return int(own.generate_state(1)[0])
+
+
 class Task(NamedTuple):
     """A job with all that a worker needs to run it."""
 
@@ -174,7 +196,7 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a worker brings back: the report, the state, the best state of the job."""
+    """Outcome of a job: the report, the state, and the best state of the job."""
 
     report: Report
     ended: bool  # the arm, by itself
@@ -191,7 +213,7 @@ class Outcome(NamedTuple):
 
 
 class StartedEpochs(list[Any]):
-    """What ``train_epochs`` returns where it can say how long it took to start.
+    """Results of ``train_epochs`` with the seconds that the start took.
 
     Parameters
     ----------
@@ -222,9 +244,9 @@ def run_from(
 ) -> tuple[Outcome, Any]:
     """Do the same from the state that ``begin`` gives, and return the last state too.
 
-    That is the live one, or None where the arm does not go on from it.
+    That is the live one, or None if the arm does not resume from it.
     """
-    run = _Run(trainable, task)
+    run = _JobRun(trainable, task)
     failure: Exception | None = None
     state = resume_from = None
     try:
@@ -245,7 +267,7 @@ def run_from(
     return run.outcome(failure, resume_from), state
 
 
-class _Run:
+class _JobRun:
     """Trains the epochs of one job, and holds what they have brought so far."""
 
     def __init__(self, trainable: Any, task: Task) -> None:
@@ -315,9 +337,9 @@ class _Run:
         self._metrics.append(metrics)
 
     def outcome(self, failure: Exception | None, resume_from: Any) -> Outcome:
-        """Return what the job brings back."""
+        """Return the outcome of the job."""
         task = self._task
-        goes_on = self._scores and not self.ended and resume_from is not None
+        resumes = self._scores and not self.ended and resume_from is not None
         return Outcome(
             Report(
                 task.job,
@@ -331,7 +353,7 @@ class _Run:
             self._snapshot,
             self._n_calls,
             self.clock.total,
-            checkpoint=self.kept if task.wants_checkpoint and goes_on else None,
+            checkpoint=self.kept if task.wants_checkpoint and resumes else None,
             startup=min(self.startup, self.clock.total),
         )
 
@@ -428,6 +450,20 @@ def check_savable(metrics: dict[str, Any]) -> None:
             f"{cut(str(error))}"
         )
         raise InvalidParameterError(msg) from error
+
+
+def raise_failure(report: Report, params: Mapping[str, Any]) -> None:
+    """Raise the failure of a job, or its first score that is not finite, if any."""
+    if report.failure is not None:
+        raise report.failure
+    for k, score in enumerate(report.scores):
+        if not math.isfinite(score):
+            epoch = report.job.from_epoch + k + 1
+            msg = (
+                f"arm {report.job.arm} with {params} scored {score} at epoch {epoch}, "
+                "and error_score is 'raise'"
+            )
+            raise SearchFailedError(msg)
 
 
 def without_frames(error: BaseException) -> None:

@@ -214,9 +214,9 @@ def checked_n_jobs(
 
 
 def workers_to_resume(executor: Any, n_jobs: int | None, *, own: bool) -> Any:
-    """Return what runs the jobs of a resumed search that was made with ``n_jobs``.
+    """Return the executor of a resumed search that was made with ``n_jobs``.
 
-    ``own`` says that it had processes of its own; other executors have to be given.
+    ``own`` says that it had started its processes; other executors have to be given.
     """
     if executor is None and (own or n_jobs == 1):
         return None

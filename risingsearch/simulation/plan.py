@@ -44,7 +44,7 @@ class Record(NamedTuple):
     rewards: NDArray[np.float64]
 
 
-class Run(NamedTuple):
+class PlayedRun(NamedTuple):
     """One run of all policies in the same environment."""
 
     optimal: NDArray[np.float64]
@@ -119,7 +119,7 @@ class Plan:
         seed: int,
         jobs: int | None,
         trace: bool = False,
-    ) -> Iterator[Run]:
+    ) -> Iterator[PlayedRun]:
         """Yield the runs, in their order."""
         root = np.random.SeedSequence(checked_int("seed", seed, 0, LARGEST_SEED))
         n_runs = checked_int("n_runs", n_runs, 1)
@@ -135,7 +135,7 @@ class Plan:
         optimal = _optimal(environment, checkpoints) if self._ready_made else None
         game = _Game(checkpoints, horizon, trace)
 
-        def run(own: np.random.SeedSequence) -> Run:
+        def run(own: np.random.SeedSequence) -> PlayedRun:
             return self._run(own, game, optimal)
 
         if jobs in (None, 1) and all(loop is play for loop in loops):
@@ -159,7 +159,7 @@ class Plan:
         seed: np.random.SeedSequence,
         game: _Game,
         optimal: NDArray[np.float64] | None,
-    ) -> Run:
+    ) -> PlayedRun:
         environment = self._environment(seed, game.horizon)
         if optimal is None:
             optimal = _optimal(environment, game.checkpoints)
@@ -169,7 +169,7 @@ class Plan:
             loop = self._loop(player, policy, environment, game.horizon)
             rng = _generators(seed)[1]  # the same draws for every policy
             records.append(game.play(loop, policy, environment, rng))
-        return Run(optimal, records)
+        return PlayedRun(optimal, records)
 
     def _environment(self, seed: np.random.SeedSequence, horizon: int) -> Any:
         environment = self._sample(_generators(seed)[0], horizon)

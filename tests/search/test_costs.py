@@ -9,8 +9,8 @@ from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.arms import Job, Report
 from risingsearch.errors import SearchFailedError
 from risingsearch.search import trainable
+from risingsearch.search.loop import with_cost
 from risingsearch.search.trainable import Outcome, count_seconds
-from risingsearch.search.wall_clock import with_cost
 
 CANDIDATES = [{"top": top / 10} for top in range(1, 10)]
 

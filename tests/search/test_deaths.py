@@ -11,7 +11,7 @@ from kept_search import Rising, a_search, facts, whole
 from killing import forked
 
 from risingsearch.errors import ExecutorFailedError, WorkersDiedError
-from risingsearch.search.gpu_pool import GpuPool
+from risingsearch.search.gpus import GpuPool
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.journal import read
 

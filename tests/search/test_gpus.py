@@ -3,7 +3,7 @@
 import pytest
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.search.gpus import MASKS, in_words, placed, visible_devices
+from risingsearch.search.gpus import MASKS, gpus_text, placed, visible_devices
 
 LISTED = """GPU 0: NVIDIA H100 (UUID: GPU-aa)
 GPU 1: NVIDIA H100 (UUID: GPU-bb)
@@ -59,7 +59,7 @@ def test_several_gpus_for_each_worker(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")
     placement = given("auto", 2)
     assert masks_of(placement) == ["0,1", "2,3"]
-    assert in_words(placement.gpus) == "worker 1: 0 and 1, worker 2: 2 and 3"
+    assert gpus_text(placement.gpus) == "worker 1: 0 and 1, worker 2: 2 and 3"
 
 
 def test_workers_share_a_gpu_only_where_they_have_to(monkeypatch):

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import pickle
-import re
 import shutil
 import sys
 from fractions import Fraction
@@ -27,6 +26,10 @@ from risingsearch.storage.run_directory import (
 )
 
 SHAPES = [np.zeros((2, n)) for n in range(3)]
+
+
+def factory(n_arms, horizon, max_pulls, delta):
+    return UCB1.create(n_arms, horizon, max_pulls)
 
 
 class Layer:
@@ -116,21 +119,32 @@ class TestCandidatesThatJsonCannotHold:
 
 class TestAnObject:
     @pytest.mark.parametrize(
-        "options", [{"policy": UCB1}, {"proposer": Layer()}, {"policy": UCB1.create}]
+        "options",
+        [
+            {"policy": UCB1},
+            {"policy": UCB1.create, "max_epochs": 5},
+            {"policy": UCB1.create(8, 150)},
+            {"policy": factory, "policy_params": {"delta": 0.1}},
+            {"proposer": Layer()},
+        ],
     )
-    def test_as_policy_or_proposer_is_refused_in_a_sentence(
-        self, folder, options, capsys
+    @pytest.mark.parametrize("with_state", [True, False])
+    def test_as_policy_or_proposer_need_not_be_given_to_look(
+        self, folder, options, with_state, capsys
     ):
         if "proposer" in options:
             Layer.propose = lambda *_: None
-        a_search(folder, **options)
-        [name] = options
-        said = f"with an object as {name}, a .*: give {name} to RisingSearch.resume"
-        with pytest.raises(InvalidParameterError, match=said):
-            RisingSearch.saved_result(folder)
+        expected = a_search(folder, **options).run()
+        if not with_state:
+            (folder / STATE).unlink()
+        shown = RisingSearch.saved_result(folder)
+        assert shown.history == expected.history
+        assert shown.best_params == expected.best_params
+        assert [arm.status for arm in shown.arms] == [a.status for a in expected.arms]
+        assert shown.stop_reason == expected.stop_reason
         for command in ("status", "export", "report"):
-            assert main([command, str(folder)]) == 2
-            assert re.match(f"risingsearch: .*{said}.*\n$", capsys.readouterr().err)
+            assert main([command, str(folder)]) == 0
+        capsys.readouterr()
 
 
 # ------------------------------------------------------- directories of somebody else

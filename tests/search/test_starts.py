@@ -6,7 +6,7 @@ import pytest
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.search import trainable
-from risingsearch.search.starts import Starts
+from risingsearch.search.progress import Starts
 from risingsearch.search.trainable import count_seconds
 
 

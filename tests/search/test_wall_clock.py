@@ -7,7 +7,7 @@ from curve_search import AtOnce
 
 from risingsearch import Budget, Functions, RisingSearch
 from risingsearch.errors import InvalidParameterError, StateError
-from risingsearch.search import trainable, wall_clock
+from risingsearch.search import loop, trainable
 
 SECONDS = 60.0
 
@@ -25,7 +25,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in (wall_clock, trainable):
+    for module in (loop, trainable):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

@@ -29,7 +29,7 @@ from joblib import Parallel, delayed
 
 from risingsearch.cli.demo import table
 from risingsearch.cli.demo.problem import BUDGET, MAX_EPOCHS
-from risingsearch.cli.demo.searches import OPTUNA, OWN, SEARCHES, Run, run
+from risingsearch.cli.demo.searches import OPTUNA, OWN, SEARCHES, DemoRun, run
 from risingsearch.plotting.html_report import write_report
 
 SEEDS = 4
@@ -94,7 +94,7 @@ def _written(out: Path) -> Iterator[None]:
         raise InvalidParameterError(msg) from error
 
 
-def run_all(seeds: Sequence[int]) -> list[Run]:
+def run_all(seeds: Sequence[int]) -> list[DemoRun]:
     """Run every search with every seed, on all processors, with a line of progress."""
     jobs = [(search, seed) for seed in seeds for search in SEARCHES]
     parallel = Parallel(n_jobs=-1, return_as="generator")
@@ -105,7 +105,7 @@ def run_all(seeds: Sequence[int]) -> list[Run]:
         raise ExecutorFailedError(msg, result=None) from error
 
 
-def _counted(runs: Iterator[Run], n: int) -> Iterator[Run]:
+def _counted(runs: Iterator[DemoRun], n: int) -> Iterator[DemoRun]:
     """Yield the runs, and print to standard error how many are done."""
     live = sys.stderr.isatty()
     for done, one in enumerate(runs, 1):

@@ -27,7 +27,7 @@ OWN = "RisingSearchCV"
 OPTUNA = "Optuna, TPE and median"
 
 
-class Run(NamedTuple):
+class DemoRun(NamedTuple):
     """What one search has come to."""
 
     search: str
@@ -45,7 +45,7 @@ class Run(NamedTuple):
         return self.best[-1][1]
 
 
-def run(search: str, seed: int) -> Run:
+def run(search: str, seed: int) -> DemoRun:
     """Run a search, and return what was written down inside its models."""
     problem = load()
     Classifier.log = log = Log(problem)
@@ -53,7 +53,7 @@ def run(search: str, seed: int) -> Run:
     with threadpool_limits(1):  # models this small train slower with more
         result = SEARCHES[search](problem, seed)
     seconds = time.perf_counter() - begin
-    return Run(
+    return DemoRun(
         search,
         seed,
         log.best,

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from risingsearch.cli.demo.problem import BUDGET
-from risingsearch.cli.demo.searches import OWN, Run
+from risingsearch.cli.demo.searches import OWN, DemoRun
 from risingsearch.simulation.statistics import half_width
 
 LOOKS = (("#D55E00", "-"), ("#0072B2", "--"), ("#7F7F7F", ":"), ("#009E73", "-."))
@@ -18,15 +18,15 @@ EARLY = 20
 """Scores are shown from that of a twentieth of the budget on."""
 
 
-def by_search(found: Sequence[Run]) -> dict[str, list[Run]]:
+def by_search(found: Sequence[DemoRun]) -> dict[str, list[DemoRun]]:
     """Return the runs of every search, in the order of the seeds."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[DemoRun]] = {}
     for run in sorted(found, key=lambda run: run.seed):
         groups.setdefault(run.search, []).append(run)
     return groups
 
 
-def rows(found: Sequence[Run]) -> list[dict[str, Any]]:
+def rows(found: Sequence[DemoRun]) -> list[dict[str, Any]]:
     """Return a row per search."""
     return [
         {
@@ -68,7 +68,7 @@ class Margin(NamedTuple):
         )
 
 
-def margins(found: Sequence[Run], of: str = "score") -> Iterator[Margin]:
+def margins(found: Sequence[DemoRun], of: str = "score") -> Iterator[Margin]:
     """Yield by how much this package's search is ahead of each other one."""
     groups = by_search(found)
     own = groups.pop(OWN)
@@ -86,7 +86,7 @@ def _spread(values: Sequence[float]) -> str:
     return f"{median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
 
 
-def best_by_epochs(found: Sequence[Run]) -> Figure:
+def best_by_epochs(found: Sequence[DemoRun]) -> Figure:
     """Draw the median of the best scores so far, within their range over the seeds."""
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")
     ax = figure.subplots()
@@ -110,7 +110,7 @@ def best_by_epochs(found: Sequence[Run]) -> Figure:
     return figure
 
 
-def _best_at(run: Run, grid: Any) -> Any:
+def _best_at(run: DemoRun, grid: Any) -> Any:
     """Return the best score after so many epochs; NaN outside of the search."""
     epochs, scores = np.array(run.best).T
     places = np.searchsorted(epochs, grid, side="right")

@@ -3,12 +3,12 @@ import csv
 import pytest
 
 from benchmarks.demo import suite
-from risingsearch.cli.demo.searches import OWN, Run
+from risingsearch.cli.demo.searches import OWN, DemoRun
 
 
 def runs(search, scores):
     return [
-        Run(search, seed, [(1, 0.1), (9, score)], score, 270, 60, 1.0)
+        DemoRun(search, seed, [(1, 0.1), (9, score)], score, 270, 60, 1.0)
         for seed, score in enumerate(scores)
     ]
 

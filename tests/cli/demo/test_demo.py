@@ -8,7 +8,7 @@ import pytest
 import risingsearch.cli.demo as demo
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.demo import table
-from risingsearch.cli.demo.searches import OWN, Run
+from risingsearch.cli.demo.searches import OWN, DemoRun
 from risingsearch.errors import ExecutorFailedError, InvalidParameterError
 
 
@@ -34,8 +34,8 @@ def found():
     )
     result = search.run()
     best = [(1, 0.2), (20, result.best_score)]
-    own = [Run(OWN, seed, best, 0.8, 20, 3, 1.0, result) for seed in (0, 1)]
-    return [*own, *(Run("other", seed, best, 0.7, 20, 2, 1.0) for seed in (0, 1))]
+    own = [DemoRun(OWN, seed, best, 0.8, 20, 3, 1.0, result) for seed in (0, 1)]
+    return [*own, *(DemoRun("other", seed, best, 0.7, 20, 2, 1.0) for seed in (0, 1))]
 
 
 def test_table_picture_and_report(found, monkeypatch, tmp_path, capsys):

@@ -3,11 +3,13 @@
 import pytest
 
 from risingsearch.cli.demo import table
-from risingsearch.cli.demo.searches import OWN, Run
+from risingsearch.cli.demo.searches import OWN, DemoRun
 
 
 def run(search, seed, score):
-    return Run(search, seed, [(1, 0.1), (9, score)], score - 0.1, 270, 10 + seed, 1.0)
+    return DemoRun(
+        search, seed, [(1, 0.1), (9, score)], score - 0.1, 270, 10 + seed, 1.0
+    )
 
 
 @pytest.fixture
