@@ -65,7 +65,7 @@ class RunReader:
     """Reader of the search in a run directory, which changes nothing there.
 
     Each ``read`` takes in what was added to the journal since the last one. Nothing is
-    unpickled or run, whatever the directory holds.
+    unpickled or run.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import pickle
-import shutil
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -226,12 +225,14 @@ def test_what_a_header_names_is_not_imported(folder, monkeypatch):
     module = folder.with_name("evil.py")
     module.write_text("raise AssertionError('imported')")
     monkeypatch.syspath_prepend(module.parent)
-    for named in ({"$object": "evil.Policy"}, "evil.Policy"):
-        shutil.rmtree(folder, ignore_errors=True)
-        crashed(folder)
-        forge(folder, lambda header, it=named: header["settings"].update(policy=it))
-        with pytest.raises(InvalidParameterError):
-            RisingSearch.saved_result(folder)
+    crashed(folder)
+    expected = RisingSearch.saved_result(folder).history
+    object_named = {"$object": "evil.Policy"}
+    forge(folder, lambda header: header["settings"].update(policy=object_named))
+    assert RisingSearch.saved_result(folder).history == expected
+    forge(folder, lambda header: header["settings"].update(policy="evil.Policy"))
+    with pytest.raises(InvalidParameterError):
+        RisingSearch.saved_result(folder)
     assert "evil" not in sys.modules
 
 
