@@ -128,10 +128,6 @@ def make_environment(
     **parameters
         The environment's own, see ``list_environments``.
 
-    Returns
-    -------
-    Environment
-
     Raises
     ------
     UnknownNameError
@@ -164,10 +160,6 @@ def make_environment(
 
 def list_environments() -> list[EnvironmentInfo]:
     """Return what there is to know about every environment, in the order of names.
-
-    Returns
-    -------
-    list of EnvironmentInfo
 
     Examples
     --------

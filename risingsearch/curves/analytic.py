@@ -49,10 +49,6 @@ class LinearThenFlat(NamedTuple):
         noise : Noise, str or float, default 0.01
             A noise model, its kind, or the standard deviation of Gaussian noise.
 
-        Returns
-        -------
-        LinearThenFlat
-
         Raises
         ------
         InvalidParameterError

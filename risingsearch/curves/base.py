@@ -31,6 +31,9 @@ Optional, with what stands in for them:
 ``fresh(self)``
     The environment with new mutable arrays, for concurrent runs (itself).
 
+Where a value is outside its range, ``create`` and the generators raise an
+``InvalidParameterError``.
+
 A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
 is drawn comes from ``rng`` alone. What generators have in common is documented in
 ``SHARED``, their own parameters in their own docstrings; ``help`` shows both, because
@@ -86,26 +89,21 @@ class Environment(Protocol):
     @property
     def n_arms(self) -> int:
         """Number of arms."""
-        ...
 
     @property
     def reference(self) -> str:
         """What ``optimal`` is, by its name."""
-        ...
 
     def mean(self, arm: int, n: int, t: int) -> float:
         """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""
-        ...
 
     def draw(
         self, mean: float, arm: int, n: int, t: int, rng: np.random.Generator
     ) -> float:
         """Return the reward of a pull whose mean is ``mean``."""
-        ...
 
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of means of the best policy, per number of rounds."""
-        ...
 
 
 def fresh(environment: Any) -> Any:

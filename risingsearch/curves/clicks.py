@@ -101,15 +101,6 @@ def make_click_log(
     lowest, highest : float, default 0.02 and 0.08
         The range of the click rates, from 0 to 1.
 
-    Returns
-    -------
-    ClickLog
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
-
     Examples
     --------
     >>> log = make_click_log(0, n_items=2, n_entries=10_000)

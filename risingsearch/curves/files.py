@@ -81,10 +81,6 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     path : str or path
         The file.
 
-    Returns
-    -------
-    LoadedCurves
-
     Raises
     ------
     InvalidParameterError

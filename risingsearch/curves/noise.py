@@ -51,15 +51,6 @@ def make_noise(
     degrees_of_freedom : float, default 3.0
         Of the Student noise, above 2, so that its variance exists.
 
-    Returns
-    -------
-    Noise
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

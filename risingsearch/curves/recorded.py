@@ -58,10 +58,6 @@ class CurveTable(NamedTuple):
             and no curve ends; the best next mean, which is the same where they never
             rise.
 
-        Returns
-        -------
-        CurveTable
-
         Raises
         ------
         InvalidParameterError

@@ -90,10 +90,6 @@ default 1.0
             Of the static reference, in units of the reward; by default the best mean at
             round 1.
 
-        Returns
-        -------
-        DriftingMeans
-
         Raises
         ------
         InvalidParameterError
@@ -256,15 +252,6 @@ class Sinusoid(NamedTuple):
             Angle at round 0, in radians.
         noise : Noise, str or float, default 1.0
             A noise model, its kind, or the standard deviation of Gaussian noise.
-
-        Returns
-        -------
-        Sinusoid
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is outside its range.
         """
         amplitude = checked_float("amplitude", amplitude, -math.inf, open_low=False)
         frequency = checked_float("frequency", frequency, 0.0, math.pi, open_low=True)

@@ -116,7 +116,7 @@ PAPER = "formula of the paper"
 STANDARD = "standard formula"
 RECONSTRUCTION = "reconstruction"
 OWN = "own rule"
-STOPS, PLANS = "stops", "plans rounds"
+STOPS, PLANS, IN_FULL = "stops", "plans rounds", "trains arms in full"
 RANGE, MODELS = NEEDS = ("reward_range", "models")
 
 
@@ -173,6 +173,7 @@ _ENTRIES: dict[str, _Entry] = {
         "Jia et al., Smooth Non-Stationary Bandits",
         PAPER,
         PLANS,
+        IN_FULL,
     ),
     "ccb": _Entry.of(
         CCB, "Liu, Tsuruoka 2016, as run by Fang et al., section 4.3", PAPER
@@ -209,21 +210,25 @@ _ENTRIES: dict[str, _Entry] = {
     "median-stopping": _Entry.of(
         MedianStopping, "Golovin et al. 2017, KDD", STANDARD, STOPS
     ),
-    "r-ed-ae": _Entry.of(REdAE, "Amichay, Mansour, arXiv 2501.04403", RECONSTRUCTION),
+    "r-ed-ae": _Entry.of(
+        REdAE, "Amichay, Mansour, arXiv 2501.04403", RECONSTRUCTION, IN_FULL
+    ),
     "r-ed-ucb": _Entry.of(REdUCB, "Metelli et al. 2022, ICML", PAPER),
     "r-sr": _Entry.of(RSR, "Mussi et al., arXiv 2302.07510", PAPER, PLANS),
     "r-ucbe": _Entry.of(RUCBE, "Mussi et al., arXiv 2302.07510", PAPER),
-    "random": _Entry.of(UniformRandom, "baseline", STANDARD),
-    "random-search": _Entry.of(RandomSearch, "Bergstra, Bengio 2012, JMLR", STANDARD),
+    "random": _Entry.of(UniformRandom, "baseline", STANDARD, IN_FULL),
+    "random-search": _Entry.of(
+        RandomSearch, "Bergstra, Bengio 2012, JMLR", STANDARD, IN_FULL
+    ),
     "raven-ucb": _Entry.of(
         RavenUCB, "Fang et al., From Theory to Practice with RAVEN-UCB", PAPER
     ),
     "raw-ucb": _Entry.of(RAWUCB, "Seznec et al. 2020, AISTATS", PAPER),
     "rexp3": _Entry.of(Rexp3, "Besbes, Gur, Zeevi 2014, NIPS", STANDARD, PLANS, RANGE),
     "rising-bandits-cash": _Entry.of(
-        RisingBandits, "Li et al. 2020, AAAI", PAPER, RANGE
+        RisingBandits, "Li et al. 2020, AAAI", PAPER, RANGE, IN_FULL
     ),
-    "round-robin": _Entry.of(RoundRobin, "baseline", STANDARD),
+    "round-robin": _Entry.of(RoundRobin, "baseline", STANDARD, IN_FULL),
     "ser4": _Entry.of(
         SER4, "Allesiardo, Feraud, Maillard 2017, IJDSA", STANDARD, PLANS, RANGE
     ),
@@ -252,7 +257,7 @@ _ENTRIES: dict[str, _Entry] = {
     "ti-ucb": _Entry.of(TIUCB, "Xia et al., arXiv 2403.07213", RECONSTRUCTION, RANGE),
     "trusted-damped-slope": _Entry.of(TrustedDampedSlope, "risingsearch", OWN),
     "ucb-improved": _Entry.of(
-        ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD
+        ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD, IN_FULL
     ),
     "ucb-v": _Entry.of(
         UCBV, "Audibert et al. 2009, Theoretical Computer Science", STANDARD
@@ -279,10 +284,6 @@ def resolve_policy(name: str) -> str:
     ----------
     name : str
         A registered name, or ``"auto"``.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -359,10 +360,6 @@ def make_policy(
 def list_policies() -> list[PolicyInfo]:
     """Return what there is to know about every policy, in the order of their names.
 
-    Returns
-    -------
-    list of PolicyInfo
-
     Examples
     --------
     >>> [info.name for info in list_policies()][:3]
@@ -418,9 +415,11 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
     108
     """
     make_policy(name, 1, horizon, max_pulls, **parameters)  # raises what is wrong
-    policy = _ENTRIES[resolve_policy(name)].policy
-    rule = getattr(policy, "recommended_arms", None)
-    if rule is None:
+    entry = _ENTRIES[resolve_policy(name)]
+    rule = getattr(entry.policy, "recommended_arms", None)
+    if IN_FULL in entry.traits:
+        n_arms = 2
+    elif rule is None:
         n_arms = int(0.25 * horizon / max(1, max_pulls // 50))
     else:
         used = inspect.signature(rule).parameters

@@ -175,10 +175,6 @@ def compare(
     seed, jobs, compiled
         As in ``simulate``.
 
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     InvalidParameterError, MissingDependencyError, PolicyError

@@ -110,12 +110,7 @@ class RecordedSearch:
         ]
 
     def winners(self) -> list[str]:
-        """Return the policy of the best mean score, per budget.
-
-        Returns
-        -------
-        list of str
-        """
+        """Return the policy of the best mean score, per budget."""
         best = self.distance.mean(axis=-1).argmin(axis=-1)
         return [self.policies[p] for p in best]
 
@@ -204,10 +199,6 @@ def search_recorded(
         Noise on top of the scores that a policy sees, or its standard deviation.
     minimize : bool, default False
         Whether a lower score is better.
-
-    Returns
-    -------
-    RecordedSearch
 
     Raises
     ------

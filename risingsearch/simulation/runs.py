@@ -149,10 +149,6 @@ def simulate(
         False: interpret. True: compile, or fail. By default compile where that is
         possible, and warn once where it is not.
 
-    Returns
-    -------
-    SimulationResult
-
     Raises
     ------
     InvalidParameterError

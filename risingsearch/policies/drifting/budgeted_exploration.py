@@ -143,11 +143,6 @@ class BudgetedExploration(NamedTuple):
             alive=np.ones(n_arms, dtype=np.bool_),
         )
 
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget could train in full."""
-        return max(2, horizon // max_pulls)
-
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         if t > self.epoch_end[0]:

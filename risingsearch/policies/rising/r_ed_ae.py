@@ -97,11 +97,6 @@ class REdAE(NamedTuple):
             residual=np.zeros(2),
         )
 
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget could train in full."""
-        return max(2, horizon // max_pulls)
-
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         return next_in_turn(

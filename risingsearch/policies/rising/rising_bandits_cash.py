@@ -86,11 +86,6 @@ class RisingBandits(NamedTuple):
             judged=np.zeros(1, dtype=np.int64),
         )
 
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget could train in full."""
-        return max(2, horizon // max_pulls)
-
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the sweep, or the one that is left."""
         return next_in_turn(

@@ -164,12 +164,8 @@ class RAWUCB(NamedTuple):
 
     Every arm is pulled once first.
 
-    ``growth=1`` is that algorithm exactly. Its memory and the cost of a pull grow with
-    the pulls of the arm. The default is the authors' efficient version, EFF-RAW-UCB:
-    only windows each ``growth`` times as long as the one before, 90 of them up to
-    30,000 pulls, each holding a mean over as many consecutive rewards, which are the
-    last ones or lag behind by less than the window. It keeps the guarantee up to
-    constants.
+    ``growth=1`` is that algorithm exactly; the default is the authors' efficient
+    version, EFF-RAW-UCB, with windows as of ``FEWA``: 90 up to 30,000 pulls.
 
     References
     ----------

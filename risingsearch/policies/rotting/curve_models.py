@@ -37,11 +37,6 @@ def plateau_models(
     -------
     ndarray of float, (n_models, n_pulls)
 
-    Raises
-    ------
-    InvalidParameterError
-        If a number is outside its range.
-
     References
     ----------
     Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5.

@@ -36,11 +36,6 @@ class UniformRandom(NamedTuple):
         """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
 
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget could train in full."""
-        return max(2, horizon // max_pulls)
-
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return an available arm, each with the same probability."""
         return uniform_arm(self.available, rng)
@@ -74,11 +69,6 @@ class RoundRobin(NamedTuple):
     ) -> RoundRobin:
         """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
-
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget could train in full."""
-        return max(2, horizon // max_pulls)
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the available arm with fewest pulls."""

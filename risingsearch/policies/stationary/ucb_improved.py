@@ -99,11 +99,6 @@ class ImprovedUCB(NamedTuple):
         begin_stage(policy)
         return policy
 
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget could train in full."""
-        return max(2, horizon // max_pulls)
-
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the race, in turn or at random."""
         if self.random_order:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -39,11 +38,6 @@ class RandomSearch(NamedTuple):
     ) -> RandomSearch:
         """Return a new policy; shared parameters: ``risingsearch.policies.base``."""
         return cls(*arm_arrays(n_arms, horizon, max_pulls))
-
-    @staticmethod
-    def recommended_arms(horizon: int, max_pulls: int) -> int:
-        """Return as many arms as the budget trains in full, and one for the rest."""
-        return max(2, math.ceil(horizon / max_pulls))
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm in training, or the next one."""
