@@ -54,22 +54,6 @@ def test_epochs_are_at_least_one_round_long():
     assert BudgetedExploration.create(3, 1).epoch_length == 1
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"rate": "rough"},
-        {"lipschitz": 0.0},
-        {"epoch_factor": -1.0},
-        {"budget_factor": 0.0},
-        {"known_reward": math.nan},
-        {"known_reward": -math.inf},
-    ],
-)
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        BudgetedExploration.create(2, 100, **parameters)
-
-
 def test_a_known_reward_needs_two_arms():
     with pytest.raises(InvalidParameterError, match="with 2 arms; got 3"):
         BudgetedExploration.create(3, 100, known_reward=0.5)

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.drifting.rexp3 import Rexp3
 
@@ -151,17 +150,3 @@ def test_rewards_are_mapped_from_their_range_and_clipped(play, concave):
     assert play(Rexp3.create(3, 200), rewards, 200) == unit
     percent = Rexp3.create(3, 200, reward_range=(-64, 64))
     assert play(percent, 128 * clipped - 64, 200) == unit
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"variation": 0.0},
-        {"variation": "none"},
-        {"batch_rule": "longest"},
-        {"reward_range": (0.0, math.inf)},
-    ],
-)
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        Rexp3.create(2, 10, **parameters)

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.drifting.ser4 import SER4
 
@@ -168,18 +167,3 @@ def test_rewards_are_mapped_from_their_range_and_clipped():
     policy.update(1, 0, 5.0, rng)
     policy.update(2, 1, 50.0, rng)
     assert policy.mean.tolist() == [0.75, 1.0]
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"delta": 0.0},
-        {"delta": 1.5},
-        {"eps": -1.0},
-        {"switches": -1},
-        {"reward_range": (0.0, math.inf)},
-    ],
-)
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        SER4.create(2, 10, **parameters)

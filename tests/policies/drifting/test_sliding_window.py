@@ -271,24 +271,6 @@ def test_the_window_is_a_number_of_rewards(policy_class, window):
         policy_class.create(2, 10, window=window)
 
 
-@pytest.mark.parametrize(
-    ("policy_class", "parameters"),
-    [
-        (SWUCB, {"xi": -0.1}),
-        (SWUCB, {"reward_range": (1.0, 0.0)}),
-        (SWKLUCB, {"c": -1.0}),
-        (SWKLUCB, {"reward_range": (0.0, math.inf)}),
-        (SWTS, {"reward_range": 3}),
-        (ETSWGTS, {"forced_pulls": -1}),
-        (ETSWGTS, {"precision": 0.0}),
-        (ETSWGTS, {"precision": math.nan}),
-    ],
-)
-def test_parameters_outside_their_range_are_refused(policy_class, parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        policy_class.create(2, 10, **parameters)
-
-
 # ------------------------------------------------------------------- explanations
 
 

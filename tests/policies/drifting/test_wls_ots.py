@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.drifting.wls_ots import WLSOptimisticTS
 
@@ -109,19 +108,3 @@ def test_there_is_nothing_to_explain_before_there_is_a_line():
     assert explain(policy, 0) == {}
     policy.update(1, 0, 0.5, None)
     assert explain(policy, 0) == {}
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"decay": 0.0},
-        {"decay": 1.1},
-        {"window": 1},
-        {"window": 50.0},
-        {"reward_range": (0.0, math.inf)},
-        {"reward_range": (1.0, 0.0)},
-    ],
-)
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        WLSOptimisticTS.create(2, 10, **parameters)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.rising.rising_bandits_cash import RisingBandits
 
@@ -92,14 +91,6 @@ def test_rising_bandits_map_rewards_from_their_range_and_clip_them(play, concave
     for reward, best in [(-4.0, 0.0), (0.5, 0.75), (7.0, 1.0)]:
         policy.update(1, 0, reward, None)
         assert explain(policy, 0)["best_reward"] == best
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"window": 0}, {"window": 1.5}, {"reward_range": (1.0, 1.0)}]
-)
-def test_rising_bandits_refuse_parameters_outside_their_range(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        RisingBandits.create(2, 10, **parameters)
 
 
 def test_as_many_arms_as_the_budget_trains_in_full_are_recommended():

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain, make_policy
 from risingsearch.policies.rising.cure_ucb import CureUCB
 from risingsearch.policies.rising.r_ed_ucb import RUCBE, REdUCB
@@ -219,34 +218,6 @@ def test_max_pulls_bounds_the_memory_and_not_the_projection(name, play, concave)
     long.pulls_left[:] = 40
     assert short.P.shape == (3, 41)
     assert play(short, curves, 90) == play(long, curves, 90)
-
-
-@pytest.mark.parametrize("name", list(INDICES))
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"eps": 0.6},
-        {"sigma": -0.1},
-    ],
-)
-def test_parameters_outside_their_range_are_refused(name, parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        make_policy(name, 2, 10, **parameters)
-
-
-@pytest.mark.parametrize("parameters", [{"delta": 0.0}, {"delta": 2.0}, {"alpha": 0}])
-def test_confidence_outside_its_range_is_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        REdUCB.create(2, 10, **parameters)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{"eps": 0.6}, {"sigma": -1}, {"exploration": -1.0}],
-)
-def test_r_ucbe_refuses_parameters_outside_their_range(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        RUCBE.create(2, 10, **parameters)
 
 
 # ------------------------------------------------ the figures of the CURE-UCB paper

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.rising.ti_ucb import TIUCB
 
@@ -131,20 +130,3 @@ def test_ties_go_to_fewer_pulls_then_to_the_lower_index():
     assert policy.select(8, None) == 1
     policy.available[1] = False
     assert policy.select(8, None) == 2
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"delta": 0.0},
-        {"delta": 1.5},
-        {"omega": 1},
-        {"omega": 2.5},
-        {"gamma": 0.0},
-        {"reward_range": (1.0, 0.0)},
-        {"reward_range": 1.0},
-    ],
-)
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        TIUCB.create(2, 10, **parameters)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.stationary.thompson import ThompsonBeta, ThompsonGaussian
 
@@ -110,19 +109,3 @@ def test_explain_gives_the_posterior():
     assert explain(gaussian, 0) == pytest.approx(parts)
     assert explain(beta, 1)["posterior_mean"] == 0.5
     assert explain(gaussian, 1)["posterior_deviation"] == math.inf
-
-
-@pytest.mark.parametrize(
-    ("policy", "parameters"),
-    [
-        (ThompsonBeta, {"reward_range": (1.0, 0.0)}),
-        (ThompsonBeta, {"reward_range": (-math.inf, 1.0)}),
-        (ThompsonBeta, {"reward_range": 1.0}),
-        (ThompsonGaussian, {"sigma": -0.1}),
-        (ThompsonGaussian, {"sigma": math.inf}),
-        (ThompsonGaussian, {"sigma": None}),
-    ],
-)
-def test_parameters_outside_their_range_are_refused(policy, parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        policy.create(2, 10, **parameters)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.stationary.ucb_improved import NEVER, ImprovedUCB
 
@@ -81,14 +80,6 @@ def test_ucb_improved_explains_mean_and_width():
         policy.update(1, 0, reward, None)
     width = math.sqrt(math.log(100) / (2 * 10))
     assert explain(policy, 0) == pytest.approx({"mean": 0.4, "width": width})
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"order": "sorted"}, {"reward_range": (1.0, 0.0)}]
-)
-def test_ucb_improved_refuses_unknown_parameters(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        ImprovedUCB.create(2, 10, **parameters)
 
 
 def test_as_many_arms_as_the_budget_trains_in_full_are_recommended():

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import explain, make_policy
+from risingsearch.policies import explain
 from risingsearch.policies.tuning.asha import ASHA, rung_levels
 
 
@@ -103,9 +102,3 @@ def test_asha_explains_the_rung_reached():
     for reward in (0.1, 0.2, 0.3, 0.4):
         policy.update(1, 0, reward, None)
     assert explain(policy, 0) == {"rung": 2.0, "rung_reward": 0.3}
-
-
-@pytest.mark.parametrize("parameters", [{"eta": 1.5}, {"min_pulls": 0}])
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        make_policy("asha", 4, 20, **parameters)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
+from risingsearch.policies import WAIT, explain, recommended_arms
 from risingsearch.policies.tuning.hyperband import Hyperband
 
 
@@ -92,9 +91,3 @@ def test_hyperband_waits_for_the_last_results_of_a_rung():
 def test_hyperband_is_recommended_the_arms_of_its_brackets():
     assert recommended_arms("hyperband", 25 * 81, 81) == 143
     assert recommended_arms("hyperband", 81, 81) == 81
-
-
-@pytest.mark.parametrize("parameters", [{"eta": True}])
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        make_policy("hyperband", 4, 20, **parameters)

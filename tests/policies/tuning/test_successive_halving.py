@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
+from risingsearch.policies import WAIT, explain, recommended_arms
 from risingsearch.policies.tuning.successive_halving import (
     SuccessiveHalving,
     rung_sizes,
@@ -148,9 +147,3 @@ def test_halving_is_recommended_as_many_arms_as_all_rungs_can_pay():
     assert n_arms * (len(rung_sizes(n_arms, 2)) - 1) <= 1000
     assert (n_arms + 1) * (len(rung_sizes(n_arms + 1, 2)) - 1) > 1000
     assert recommended_arms("successive-halving", 1000, 50, eta=4) > n_arms
-
-
-@pytest.mark.parametrize("parameters", [{"eta": 1}])
-def test_parameters_outside_their_range_are_refused(parameters):
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        make_policy("successive-halving", 4, 20, **parameters)
