@@ -45,9 +45,6 @@ __all__ = [
     "make_noise",
 ]
 
-RESTED = "rested"
-RESTLESS = "restless"
-
 
 class EnvironmentInfo(NamedTuple):
     """What there is to know about an environment before using it.
@@ -74,39 +71,32 @@ class EnvironmentInfo(NamedTuple):
     setting: str
 
 
-class _Entry(NamedTuple):
-    generator: Callable[..., Environment]
-    setting: str
-
-
-_ENTRIES: dict[str, _Entry] = {
-    "add-remove": _Entry(shifting.add_remove, RESTLESS),
-    "bernoulli": _Entry(raven.bernoulli, RESTLESS),
-    "blip": _Entry(shifting.blip, RESTLESS),
-    "clicks": _Entry(smooth.click_counterfactual, RESTLESS),
-    "clicks-fitted": _Entry(smooth.click_fitted, RESTLESS),
-    "concave": _Entry(rising.concave, RESTED),
-    "gradual": _Entry(shifting.gradual, RESTLESS),
-    "imdb": _Entry(rising.imdb_replay, RESTED),
-    "incremental": _Entry(shifting.incremental, RESTLESS),
-    "localised-jump": _Entry(shifting.localised_jump, RESTLESS),
-    "logistics": _Entry(raven.logistics, RESTLESS),
-    "ltf": _Entry(rising.ltf, RESTED),
-    "periodic": _Entry(shifting.periodic, RESTLESS),
-    "rotting-anv": _Entry(rotting.rotting_anv, RESTED),
-    "rotting-av": _Entry(rotting.rotting_av, RESTED),
-    "rotting-np": _Entry(rotting.rotting_np, RESTED),
-    "sensitivity-blips": _Entry(raven.sensitivity_blips, RESTLESS),
-    "sensitivity-incremental": _Entry(raven.sensitivity_incremental, RESTLESS),
-    "sensitivity-variance": _Entry(raven.sensitivity_variance, RESTLESS),
-    "sinusoid": _Entry(smooth.sinusoid, RESTLESS),
-    "two-arm": _Entry(rising.two_arm, RESTED),
-    "variance-drift": _Entry(shifting.variance_drift, RESTLESS),
-}
-
 ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
-    name: entry.generator for name, entry in _ENTRIES.items()
+    "add-remove": shifting.add_remove,
+    "bernoulli": raven.bernoulli,
+    "blip": shifting.blip,
+    "clicks": smooth.click_counterfactual,
+    "clicks-fitted": smooth.click_fitted,
+    "concave": rising.concave,
+    "gradual": shifting.gradual,
+    "imdb": rising.imdb_replay,
+    "incremental": shifting.incremental,
+    "localised-jump": shifting.localised_jump,
+    "logistics": raven.logistics,
+    "ltf": rising.ltf,
+    "periodic": shifting.periodic,
+    "rotting-anv": rotting.rotting_anv,
+    "rotting-av": rotting.rotting_av,
+    "rotting-np": rotting.rotting_np,
+    "sensitivity-blips": raven.sensitivity_blips,
+    "sensitivity-incremental": raven.sensitivity_incremental,
+    "sensitivity-variance": raven.sensitivity_variance,
+    "sinusoid": smooth.sinusoid,
+    "two-arm": rising.two_arm,
+    "variance-drift": shifting.variance_drift,
 }
+
+RESTED = (rising.__name__, rotting.__name__)
 
 
 def make_environment(
@@ -144,8 +134,8 @@ def make_environment(
     ...
     risingsearch.errors.UnknownNameError: unknown environment 'lft'; did you mean ...
     """
-    if not isinstance(name, str) or name not in _ENTRIES:
-        raise unknown_name("environment", name, _ENTRIES)
+    if not isinstance(name, str) or name not in ENVIRONMENTS:
+        raise unknown_name("environment", name, ENVIRONMENTS)
     known = _parameters(name)
     for parameter in parameters:
         if parameter not in known:
@@ -170,11 +160,11 @@ def list_environments() -> list[EnvironmentInfo]:
         EnvironmentInfo(
             name=name,
             parameters=_parameters(name),
-            paper=PAPERS[entry.generator],
-            summary=(inspect.getdoc(entry.generator) or "").splitlines()[0],
-            setting=entry.setting,
+            paper=PAPERS[generator],
+            summary=(inspect.getdoc(generator) or "").splitlines()[0],
+            setting="rested" if generator.__module__ in RESTED else "restless",
         )
-        for name, entry in sorted(_ENTRIES.items())
+        for name, generator in sorted(ENVIRONMENTS.items())
     ]
 
 

@@ -68,6 +68,14 @@ SHARED = {
         "(float, float)",
         "Range of the variances, drawn uniformly; at least 0.",
     ),
+    "every": ("int", "The rounds that are its multiples bring a change; at least 2."),
+    "exponents": ("sequence of float", "The exponents to draw from, at least 0."),
+    "plateau": ("int", "Pulls between two steps of a curve, at least 1."),
+    "log": (
+        "ClickLog, tuple of three array-likes, str or path",
+        "The log; see ``click_log``.",
+    ),
+    "n_items": ("int", "The items shown most often that are taken, at least 1."),
     "noise": (
         "Noise, str or float",
         "A noise model, its kind, or the standard deviation of Gaussian noise, which\n"

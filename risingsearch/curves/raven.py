@@ -69,11 +69,6 @@ def sensitivity_variance(
     Up to round 4,999 nothing happens, so that this and the two other scenarios of the
     study are the same at the paper's horizon of 1,000 rounds; at its 10,000 there is
     one shift that matters.
-
-    Parameters
-    ----------
-    every : int, default 5000
-        The rounds that are its multiples bring a change; at least 2.
     """
     means, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
     changes = [(1, (means, deviations))]
@@ -102,8 +97,6 @@ def sensitivity_incremental(
 
     Parameters
     ----------
-    every : int, default 5000
-        The rounds that are its multiples bring a change; at least 2.
     step : float, default 0.01
         Largest step of a mean in either direction, at least 0.
     """
@@ -131,11 +124,6 @@ def sensitivity_blips(
 
     The paper speaks of blips of 100 rounds. Its script never takes them back, and
     leaves out those that would start in the last 100 rounds; so does this.
-
-    Parameters
-    ----------
-    every : int, default 5000
-        The rounds that are its multiples bring a change; at least 2.
     """
     changes = [
         (t, normal_arms(rng, n_arms, mean_range, variance_range))

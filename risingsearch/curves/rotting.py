@@ -20,11 +20,11 @@ from risingsearch.curves.recorded import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.rotting.curve_models import EXPONENTS, plateau_models
 
-PAPER = "Levine, Crammer, Mannor 2017, NIPS, section 5"
+PAPER = 'Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5'
 SIGMA = math.sqrt(0.2)
 
 
-@generator(PAPER)
+@generator(f"{PAPER}, non-parametric")
 def rotting_np(
     rng: np.random.Generator,
     horizon: int,
@@ -43,10 +43,6 @@ def rotting_np(
     good_pulls : int, default 7500
         Pulls before the second arm drops, at least 0.
 
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5, non-parametric.
-
     Examples
     --------
     >>> rotting_np(np.random.default_rng(0), 30_000).optimal(np.array([30_000]))
@@ -58,7 +54,7 @@ def rotting_np(
     return CurveTable.create(means, noise, "greedy")
 
 
-@generator(PAPER)
+@generator(f"{PAPER}, AV")
 def rotting_av(
     rng: np.random.Generator,
     horizon: int,
@@ -77,17 +73,6 @@ def rotting_av(
     with noise of variance 0.2, the default, and draws the arms anew for each of its 100
     runs. The same seed gives the same arms for every horizon.
 
-    Parameters
-    ----------
-    exponents : sequence of float, default (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-        The exponents to draw from, at least 0.
-    plateau : int, default 100
-        Pulls between two steps of a curve, at least 1.
-
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5, AV.
-
     Examples
     --------
     >>> arms = rotting_av(np.random.default_rng(0), 30_000)
@@ -98,7 +83,7 @@ def rotting_av(
     return CurveTable.create(means, noise, "greedy")
 
 
-@generator(PAPER)
+@generator(f"{PAPER}, ANV")
 def rotting_anv(
     rng: np.random.Generator,
     horizon: int,
@@ -116,16 +101,8 @@ def rotting_anv(
 
     Parameters
     ----------
-    exponents : sequence of float, default (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-        The exponents to draw from, at least 0.
-    plateau : int, default 100
-        Pulls between two steps of a curve, at least 1.
     highest_offset : float, default 0.5
         Upper end of the range of the constants, at least 0.
-
-    References
-    ----------
-    Levine, Crammer, Mannor: "Rotting Bandits", NIPS 2017, section 5, ANV.
 
     Examples
     --------

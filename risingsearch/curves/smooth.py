@@ -99,10 +99,6 @@ def click_counterfactual(
 
     Parameters
     ----------
-    log : ClickLog, tuple of three array-likes, str or path
-        The log; see ``click_log``.
-    n_items : int, default 20
-        The items shown most often that are taken, at least 1.
     window : float, default 3600.0
         Length of the centred window in seconds, above 0.
 
@@ -166,10 +162,6 @@ def click_fitted(
 
     Parameters
     ----------
-    log : ClickLog, tuple of three array-likes, str or path
-        The log; see ``click_log``.
-    n_items : int, default 20
-        The items shown most often that are taken, at least 1.
     window : float, default 3600.0
         Length of the trailing window in seconds, above 0.
     fraction : float, default 0.1

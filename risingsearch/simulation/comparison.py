@@ -80,17 +80,7 @@ class Comparison:
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return ``rows`` as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas or scipy is not installed.
-        """
+        """Return ``rows`` as a table; it needs pandas and scipy."""
         return pandas().DataFrame(self.rows())
 
     def wins(self, environment: str, horizon: int) -> pd.DataFrame:
