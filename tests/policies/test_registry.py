@@ -129,6 +129,12 @@ def test_policies_without_an_own_rule_get_a_quarter_of_the_budget():
     assert recommended_arms("cure-ucb", 400, 200) == 25
 
 
+def test_some_policies_get_as_many_arms_as_the_budget_trains_in_full():
+    for name in ("be", "r-ed-ae", "random", "rising-bandits-cash", "ucb-improved"):
+        assert recommended_arms(name, 100, 20) == 5
+        assert recommended_arms(name, 10, 20) == 2
+
+
 def test_the_recommended_arms_can_use_the_budget_and_each_have_a_round():
     assert recommended_arms("cure-ucb", 400, 30) == 100
     assert recommended_arms("round-robin", 100, 30) == 4

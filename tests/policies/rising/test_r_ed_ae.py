@@ -117,8 +117,3 @@ def test_r_ed_ae_judges_by_sweeps_whatever_order_the_rewards_come_in():
         late.update(1, 1, reward, None)
     assert in_turn.alive.sum() == 1
     assert late.alive.tolist() == in_turn.alive.tolist()
-
-
-def test_as_many_arms_as_the_budget_trains_in_full_are_recommended():
-    assert REdAE.recommended_arms(100, 20) == 5
-    assert REdAE.recommended_arms(10, 20) == 2

@@ -91,8 +91,3 @@ def test_rising_bandits_map_rewards_from_their_range_and_clip_them(play, concave
     for reward, best in [(-4.0, 0.0), (0.5, 0.75), (7.0, 1.0)]:
         policy.update(1, 0, reward, None)
         assert explain(policy, 0)["best_reward"] == best
-
-
-def test_as_many_arms_as_the_budget_trains_in_full_are_recommended():
-    assert RisingBandits.recommended_arms(100, 20) == 5
-    assert RisingBandits.recommended_arms(10, 20) == 2

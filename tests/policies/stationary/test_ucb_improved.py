@@ -80,8 +80,3 @@ def test_ucb_improved_explains_mean_and_width():
         policy.update(1, 0, reward, None)
     width = math.sqrt(math.log(100) / (2 * 10))
     assert explain(policy, 0) == pytest.approx({"mean": 0.4, "width": width})
-
-
-def test_as_many_arms_as_the_budget_trains_in_full_are_recommended():
-    assert ImprovedUCB.recommended_arms(100, 20) == 5
-    assert ImprovedUCB.recommended_arms(10, 20) == 2
