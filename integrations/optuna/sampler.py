@@ -46,6 +46,7 @@ from risingsearch.integrations.optuna.trials import (
 )
 from risingsearch.integrations.optuna.view import ArmView
 from risingsearch.priors.prior import prior_as_data
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.callbacks import Callback, checked_callbacks
@@ -204,8 +205,12 @@ class RisingSampler(BaseSampler):
         target_score: float | None = None,
         enqueue: Sequence[Mapping[str, Any]] = (),
     ) -> None:
+        given = dict(locals())  # the signature is the only list of the arguments
         self.budget = epochs_of(budget, instead="study.optimize(timeout=...)")
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
+        own = {"policy": "auto", "n_candidates": None, "enqueue": (), "prior": None}
+        options = SearchOptions.among(given, callbacks=(), **own)
+        self._options = options.given()
         self.give_up_after = checked_float(
             "give_up_after", give_up_after, 0.0, open_low=False
         )
@@ -217,7 +222,7 @@ class RisingSampler(BaseSampler):
             self.budget,
             self.max_epochs,
             parameters=policy_params,
-            min_epochs=checked_int("min_epochs", min_epochs, 1),
+            min_epochs=options.min_epochs,
         )
         self._most_arms = None
         if n_candidates is not None:
@@ -226,15 +231,6 @@ class RisingSampler(BaseSampler):
         self._n_arms = min(n_arms, self._most_arms or n_arms)
         self._enqueued.check_fits(self._n_arms)
         self._policy = chosen
-        self._options: dict[str, Any] = {
-            "epochs_per_job": epochs_per_job,
-            "error_score": error_score,
-            "max_failures": max_failures,
-            "seed": seed,
-            "min_epochs": min_epochs,
-            "patience": patience,
-            "target_score": target_score,
-        }
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
@@ -249,16 +245,12 @@ class RisingSampler(BaseSampler):
     ) -> Scheduler:
         """Return a new one, with what earlier curves say of the policy's parameters."""
         policy = self._policy.informed(policy_params or {})
-        return Scheduler(
-            n_arms=n_arms,
-            policy=policy.name,
-            policy_params=policy.parameters,
-            budget=self.budget,
-            max_epochs=self.max_epochs,
-            direction=direction,
-            enqueue=range(min(n_arms, len(self._enqueued))),
-            **self._options,
-        )
+        decided: dict[str, Any] = {
+            "policy": policy.name,
+            "policy_params": policy.parameters,
+            "enqueue": range(min(n_arms, len(self._enqueued))),
+        }
+        return Scheduler(n_arms=n_arms, direction=direction, **self._options | decided)
 
     def _forget(self) -> None:
         self._lock = threading.RLock()

@@ -15,6 +15,7 @@ from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import settings_of
 from risingsearch.search.callbacks import Callback, checked_callbacks
@@ -120,28 +121,14 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         patience: int | None = None,
         target_score: float | None = None,
     ) -> None:
+        given = dict(locals())  # the signature is the only list of the arguments
         super().__init__()
         self.callbacks = checked_callbacks(callbacks, functions=False)
         self.budget = epochs_of(budget, instead="TuneConfig(time_budget_s=...)")
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))
         self._metric, self._mode, self.time_attr = metric, mode, time_attr
-        self._options: dict[str, Any] = {
-            "budget": self.budget,
-            "policy": policy,
-            "policy_params": policy_params,
-            "max_epochs": max_epochs,
-            "epochs_per_job": epochs_per_job,
-            "n_jobs": n_jobs,
-            "deterministic": deterministic,
-            "error_score": error_score,
-            "seed": seed,
-            "min_epochs": min_epochs,
-        }
-        self._stopping: dict[str, Any] = {
-            "patience": patience,
-            "target_score": target_score,
-        }
+        self._options = SearchOptions.among(given, callbacks=()).given()
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None
         self._error: Exception | None = None  # of a trial that could not be added
@@ -149,9 +136,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
-        return Scheduler(
-            n_arms=n_arms, direction=direction, **self._options, **self._stopping
-        )
+        return Scheduler(n_arms=n_arms, direction=direction, **self._options)
 
     def __getstate__(self) -> dict[str, Any]:
         # As it was made: Tuner.restore begins with that.
@@ -193,6 +178,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
             )
             raise InvalidParameterError(msg)
         settings = {"metric": self._metric, "mode": self._mode, **self._options}
+        for name in ("patience", "target_score"):  # may be others after Tuner.restore
+            settings.pop(name, None)
         return Experiment(
             controller,
             trial,

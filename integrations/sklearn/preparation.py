@@ -29,6 +29,7 @@ from risingsearch.integrations.sklearn.epoch_methods import (
 from risingsearch.integrations.sklearn.folds import Folds, configured, frozen_splits
 from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
+from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import (
     budgeted_epochs,
     recommended_candidates,
@@ -48,11 +49,9 @@ INSTEAD = {
     "seed": "random_state",
 }
 """Names of arguments in other searches, and those of ``RisingSearchCV``."""
-SAME = (
-    *("policy", "budget", "timeout", "policy_params", "n_jobs", "executor"),
-    *("deterministic", "epochs_per_job", "run_dir", "checkpoints", "prior"),
-    *("callbacks", "min_epochs", "patience", "target_score", "max_failures"),
-)
+OTHERS = ("max_epochs", "n_candidates", "seed", "error_score", "enqueue")
+"""Options that are not handed on to ``RisingSearch`` as they are."""
+SAME = (*(DEFAULTS.keys() - {*OTHERS}), "executor", "checkpoints")
 """Arguments that ``RisingSearch`` has, too, with the same meaning."""
 
 P = ParamSpec("P")

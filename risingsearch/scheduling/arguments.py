@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from risingsearch.budget import Budget
-from risingsearch.checks import (
-    checked_arms,
-    checked_choice,
-    checked_flag,
-    checked_float,
-    checked_int,
-    checked_magnitude,
-    checked_order,
-)
+from risingsearch.checks import checked_arms, checked_choice, checked_int, checked_order
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.arm_records import Openings
 from risingsearch.scheduling.ledger import checked_epoch_costs
-from risingsearch.scheduling.policy_choice import budgeted_epochs, checked_params
+from risingsearch.scheduling.options import SearchOptions
+from risingsearch.scheduling.policy_choice import budgeted_epochs
 
 
-@dataclass(slots=True)
-class Arguments:
-    """What a ``Scheduler`` is given besides policy, proposer and seed; see there.
+@dataclass(frozen=True, kw_only=True)
+class Arguments(SearchOptions):
+    """What a ``Scheduler`` is given besides its proposer; see there.
 
     Raises
     ------
@@ -35,18 +26,10 @@ class Arguments:
         If one is outside its range.
     """
 
+    budget: Any  # a Budget, once it is checked
     n_arms: int
-    budget: Budget
-    max_epochs: int | None
-    policy_params: Mapping[str, Any] | None
-    epochs_per_job: int | None
     direction: str
-    deterministic: bool
-    n_jobs: int | None
-    error_score: float | None
-    max_failures: int
     opening_order: Any  # an array, once it is checked
-    min_epochs: int
     enqueue: Any  # a list, once it is checked
     epoch_costs: Any = None  # a tuple of floats, once they are checked
 
@@ -55,31 +38,23 @@ class Arguments:
         if n_arms is None or budget is None:
             msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
             raise InvalidParameterError(msg)
-        self.n_arms = checked_int("n_arms", n_arms, 1)
-        self.budget = budget = Budget.of(budget)
+        n_arms = checked_int("n_arms", n_arms, 1)
+        super().__post_init__()
         checked_choice("direction", self.direction, ("maximize", "minimize"))
-        self.deterministic = checked_flag("deterministic", self.deterministic)
         if self.n_jobs is None and self.deterministic:
-            self.n_jobs = 1
-        for name in ("n_jobs", "epochs_per_job", "max_epochs"):
-            if (value := getattr(self, name)) is not None:
-                setattr(self, name, checked_int(name, value, 1))
-        self.epoch_costs = checked_epoch_costs(self.epoch_costs, self.max_epochs)
-        self.max_failures = checked_int("max_failures", self.max_failures, 0)
-        if self.error_score is not None:
-            score = checked_float(
-                "error_score", self.error_score, -math.inf, open_low=False
-            )
-            self.error_score = checked_magnitude("error_score", score)
-        self.policy_params = checked_params(self.policy_params)
+            self._set(n_jobs=1)
         given = self.opening_order
         order = checked_order(
-            "opening_order", range(self.n_arms) if given is None else given, self.n_arms
+            "opening_order", range(n_arms) if given is None else given, n_arms
         )
-        self.min_epochs = checked_int("min_epochs", self.min_epochs, 1)
-        self.enqueue = checked_arms("enqueue", self.enqueue, self.n_arms)
-        self.opening_order = np.array(
-            [*self.enqueue, *(arm for arm in order if arm not in set(self.enqueue))]
+        first = checked_arms("enqueue", self.enqueue, n_arms)
+        self._set(
+            n_arms=n_arms,
+            epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
+            enqueue=first,
+            opening_order=np.array(
+                [*first, *(arm for arm in order if arm not in set(first))]
+            ),
         )
         self._check_openings()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import fields
 from typing import Any
 
 from risingsearch.arms import Job
@@ -14,7 +13,6 @@ from risingsearch.checks import (
     LARGEST_SCORE,
     checked_float,
     checked_int,
-    checked_seed,
 )
 from risingsearch.errors import (
     InvalidParameterError,
@@ -164,11 +162,8 @@ class Scheduler(SchedulerView):
         enqueue: Iterable[int] = (),
     ) -> None:
         named = dict(locals())  # the signature is the only list of the arguments
-        given = Arguments(
-            **{field.name: named[field.name] for field in fields(Arguments)}
-        )
-        self._arguments = given
-        self._stopping = Stopping(patience, target_score)
+        self._arguments = given = Arguments.among(named)
+        self._stopping = Stopping(given.patience, given.target_score)
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
         self.policy_params, self.direction = given.policy_params, given.direction
         self.deterministic, self.n_jobs, self.epochs_per_job = (
@@ -180,7 +175,7 @@ class Scheduler(SchedulerView):
         self._budget = Ledger(
             given.budget, given.n_arms, given.n_jobs, given.epoch_costs
         )
-        self._draws = Draws(checked_seed(seed))
+        self._draws = Draws(given.seed)
         n_known = getattr(proposer, "n_arms", self.n_arms)
         if n_known != self.n_arms:
             msg = (

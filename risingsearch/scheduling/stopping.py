@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from risingsearch.checks import checked_float, checked_int, checked_magnitude
 from risingsearch.scheduling.arm_records import ArmRecords
+from risingsearch.scheduling.options import SearchOptions
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,7 @@ class Stopping:
     target_score: float | None = None
 
     def __post_init__(self) -> None:
-        if self.patience is not None:
-            checked_int("patience", self.patience, 1)
-        if self.target_score is not None:
-            checked_float("target_score", self.target_score, -math.inf, open_low=False)
-            checked_magnitude("target_score", self.target_score)
+        SearchOptions(patience=self.patience, target_score=self.target_score)
 
     def reached(self, records: ArmRecords) -> str | None:
         """Return that the target is reached, in words; None where it is not."""

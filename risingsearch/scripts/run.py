@@ -22,6 +22,7 @@ from risingsearch.errors import (
     SearchFailedError,
     StateError,
 )
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import identity
 from risingsearch.scripts.archived import ArchivedTrainable
@@ -143,28 +144,15 @@ def _seeded(sweep: Sweep, begun: identity.Identity | None) -> Sweep:
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
     """Return the search that a sweep defines."""
+    first = range(len(sweep.enqueue))  # they come first
+    same = SearchOptions.among(dict(sweep), enqueue=first, prior=sweep.earlier())
     return RisingSearch(
         trainable,
         sweep.draw(),
-        policy=sweep.policy,
-        policy_params=sweep.policy_params or None,
-        budget=sweep.budget,
-        max_epochs=sweep.max_epochs,
         direction=sweep.direction,
         metric=sweep.metric_name,
-        max_failures=sweep.max_failures,
-        min_epochs=sweep.min_epochs,
-        patience=sweep.patience,
-        target_score=sweep.target_score,
-        enqueue=range(len(sweep.enqueue)),  # they come first
-        timeout=sweep.timeout,
-        seed=sweep.seed,
-        epochs_per_job=sweep.epochs_per_job,
-        deterministic=sweep.deterministic,
-        error_score=sweep.error_score,
-        prior=sweep.earlier(),
         progress=True,
-        **options,
+        **same.given() | options,
     )
 
 
