@@ -19,6 +19,8 @@ LACKS = {
         "timeout": "it has no clock",
         "callbacks": "its caller knows what happens",
         "run_dir": "it has no disk",
+        "patience": "a rule of StoppingScheduler",
+        "target_score": "a rule of StoppingScheduler",
     },
     RisingSearch: {"n_candidates": "it is given the candidates"},
     RisingSearchCV: {"seed": "random_state, as everywhere in scikit-learn"},

@@ -49,6 +49,7 @@ from risingsearch.priors.prior import prior_as_data
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.stopping import StoppingScheduler
 from risingsearch.search.callbacks import Callback, checked_callbacks
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
@@ -250,7 +251,9 @@ class RisingSampler(BaseSampler):
             "policy_params": policy.parameters,
             "enqueue": range(min(n_arms, len(self._enqueued))),
         }
-        return Scheduler(n_arms=n_arms, direction=direction, **self._options | decided)
+        return StoppingScheduler(
+            n_arms=n_arms, direction=direction, **self._options | decided
+        )
 
     def _forget(self) -> None:
         self._lock = threading.RLock()

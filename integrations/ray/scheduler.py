@@ -17,6 +17,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.stopping import StoppingScheduler
 from risingsearch.search.arguments import settings_of
 from risingsearch.search.callbacks import Callback, checked_callbacks
 
@@ -136,7 +137,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
-        return Scheduler(n_arms=n_arms, direction=direction, **self._options)
+        return StoppingScheduler(n_arms=n_arms, direction=direction, **self._options)
 
     def __getstate__(self) -> dict[str, Any]:
         # As it was made: Tuner.restore begins with that.

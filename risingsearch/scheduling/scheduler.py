@@ -31,7 +31,6 @@ from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_lim
 from risingsearch.scheduling.proposers import InformedProposer, Proposer
 from risingsearch.scheduling.recording import Recorder
 from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
-from risingsearch.scheduling.stopping import Stopping
 from risingsearch.scheduling.view import SchedulerView
 
 
@@ -103,12 +102,6 @@ class Scheduler(SchedulerView):
         Epochs before an arm is judged, at least 1 and at most ``max_epochs``: the first
         job of an arm is at least as long, also if ``epochs_per_job`` is smaller, and no
         arm is opened that the rest of the budget cannot train so long.
-    patience : int, optional
-        Epochs of the whole search, failed ones included, without a new best score after
-        which it ends; at least 1. Jobs in flight are still told. It begins anew with
-        ``extend``.
-    target_score : float, optional
-        The search ends once the best score is as good, in the direction of the scores.
     enqueue : sequence of int, optional
         Arms that are opened first, in this order, before the policy or the proposer
         opens another and before the search runs out of patience.
@@ -157,13 +150,10 @@ class Scheduler(SchedulerView):
         proposer: Proposer | None = None,
         epoch_costs: Iterable[float] | None = None,
         min_epochs: int = 1,
-        patience: int | None = None,
-        target_score: float | None = None,
         enqueue: Iterable[int] = (),
     ) -> None:
         named = dict(locals())  # the signature is the only list of the arguments
         self._arguments = given = Arguments.among(named)
-        self._stopping = Stopping(given.patience, given.target_score)
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
         self.policy_params, self.direction = given.policy_params, given.direction
         self.deterministic, self.n_jobs, self.epochs_per_job = (
@@ -259,7 +249,7 @@ class Scheduler(SchedulerView):
             If the policy chose an arm that is not available.
         """
         chosen = self._decide()
-        if chosen is None or self.found_enough is not None:
+        if chosen is None:
             return None
         job = self._decider.start_chosen(chosen)
         self._record_due()
@@ -279,7 +269,7 @@ class Scheduler(SchedulerView):
             As ``ask``.
         """
         chosen = self._decide()
-        if chosen is None or self.found_enough is not None:
+        if chosen is None:
             return None
         from_epoch = int(self._records.epochs[chosen.arm])
         return Job(chosen.arm, from_epoch, chosen.n_epochs, self.n_asked)
@@ -507,7 +497,7 @@ class Scheduler(SchedulerView):
         """Whether nothing will ever start again, unless the budget is extended."""
         if self.in_flight:
             return False
-        return self._selected() is None or self.found_enough is not None
+        return self._selected() is None
 
     def settled(self) -> Scheduler:
         """Return the scheduler as if everything told so far was recorded.
@@ -607,9 +597,7 @@ class Scheduler(SchedulerView):
         except PolicyError:  # ``ask`` raises it: what was found can be shown
             return None
         left = self.budget - self.spent
-        if self.found_enough is not None:
-            why = self.found_enough
-        elif self._decider.waits:
+        if self._decider.waits:
             why = f"{self.policy_name} stopped by its own rule"
         elif self._decider.opens_too_late():
             least = self._arguments.min_epochs
@@ -619,32 +607,6 @@ class Scheduler(SchedulerView):
         else:
             why = "no arm can train any more"
         return f"{why}, {left:g} of {self.budget:g} {self.unit} left"
-
-    def stop_when(
-        self, patience: int | None = None, target_score: float | None = None
-    ) -> None:
-        """Look further, or no further, by another ``patience`` and ``target_score``.
-
-        Raises
-        ------
-        InvalidParameterError
-            If one is outside its range.
-        """
-        self._stopping = Stopping(patience, target_score)
-
-    @property
-    def found_enough(self) -> str | None:
-        """Why the search looks no further, in words: ``target_score``, ``patience``.
-
-        None while it does look further.
-        """
-        reached = self._stopping.reached(self._records)
-        if reached is not None:
-            return reached
-        exhausted = self._stopping.exhausted(self._records)
-        if exhausted and (self.spent >= self.budget or self._decider.owes()):
-            return None
-        return exhausted
 
     # ------------------------------------------------------------------ saved states
 

@@ -1,53 +1,90 @@
-"""When a search ends that has budget left: it has found enough, or nothing for long."""
+"""Rules that end a search with budget left: a target is reached, or patience is out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
-from risingsearch.scheduling.arm_records import ArmRecords
+from risingsearch.arms import Job
 from risingsearch.scheduling.options import SearchOptions
+from risingsearch.scheduling.scheduler import Scheduler
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """The rules by which a search stops looking.
+class StoppingScheduler(Scheduler):
+    """Scheduler that starts nothing more once a stop rule applies.
 
-    They are no part of what defines a search: it may go on under others.
+    The rules do not define a search: a saved one may continue under others.
 
     Parameters
     ----------
     patience : int, optional
-        Epochs of the whole search without a new best score.
+        Epochs of the whole search, failed ones included, without a new best score after
+        which it ends; at least 1. Jobs in flight are still told. The count begins anew
+        with ``extend``.
     target_score : float, optional
-        The score that is enough.
+        The search ends once the best score is as good, in the direction of the scores.
+    **arguments
+        Those of ``Scheduler``.
 
     Raises
     ------
     InvalidParameterError
-        If one is outside its range.
+        If an argument is outside its range.
     """
 
-    patience: int | None = None
-    target_score: float | None = None
+    def __init__(
+        self,
+        *,
+        patience: int | None = None,
+        target_score: float | None = None,
+        **arguments: Any,
+    ) -> None:
+        self.stop_when(patience, target_score)
+        super().__init__(**arguments)
 
-    def __post_init__(self) -> None:
-        SearchOptions(patience=self.patience, target_score=self.target_score)
+    def stop_when(
+        self, patience: int | None = None, target_score: float | None = None
+    ) -> None:
+        """Replace the rules.
 
-    def reached(self, records: ArmRecords) -> str | None:
-        """Return that the target is reached, in words; None where it is not."""
-        best = records.best_arm
-        if self.target_score is None or best is None:
+        Raises
+        ------
+        InvalidParameterError
+            If one is outside its range.
+        """
+        options = SearchOptions(patience=patience, target_score=target_score)
+        self._patience, self._target_score = options.patience, options.target_score
+
+    @property
+    def found_enough(self) -> str | None:
+        """Which rule ends the search, as a clause; None if none applies."""
+        target, patience = self._target_score, self._patience
+        if target is not None and self.sign * (self.best_score - target) >= 0.0:
+            return f"the target_score of {target:g} is reached"
+        if patience is None or self._records.n_without_news < patience:
             return None
-        if records.sign * (records.best[best] - self.target_score) < 0.0:
+        if self.spent >= self.budget or self._decider.owes():
             return None
-        return f"the target_score of {self.target_score:g} is reached"
+        return f"the patience of {patience} epochs without a new best is exhausted"
 
-    def exhausted(self, records: ArmRecords) -> str | None:
-        """Return that the patience is exhausted, in words; None where it is not."""
-        if self.patience is None or records.n_without_news < self.patience:
-            return None
-        return f"the patience of {self.patience} epochs without a new best is exhausted"
+    def ask(self) -> Job | None:
+        """Return the next job, as ``Scheduler`` does; None once a rule applies."""
+        return None if self.found_enough is not None else super().ask()
 
+    def peek(self) -> Job | None:
+        """Return the job that ``ask`` would return now; nothing is reserved."""
+        return None if self.found_enough is not None else super().peek()
 
-NEVER = Stopping()
-"""Only the end of the budget ends a search."""
+    @property
+    def done(self) -> bool:
+        """Whether nothing will start again under these rules and within the budget."""
+        if self.in_flight:
+            return False
+        return super().done or self.found_enough is not None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the search is done, as a sentence; None while it is not."""
+        if self.in_flight or self.found_enough is None:
+            return super().stop_reason
+        left = self.budget - self.spent
+        return f"{self.found_enough}, {left:g} of {self.budget:g} {self.unit} left"

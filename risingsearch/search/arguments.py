@@ -20,7 +20,7 @@ from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import Features, encoded
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
-from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.stopping import StoppingScheduler
 from risingsearch.search.trainable import Seeds
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -45,7 +45,7 @@ class Arguments:
         self.seed = checked_seed(given["seed"])
         self._given = given
 
-    def scheduler(self, seeds: Seeds, **stopping: Any) -> Scheduler:
+    def scheduler(self, seeds: Seeds, **stopping: Any) -> StoppingScheduler:
         """Return the scheduler of the search, before its first decision.
 
         It may stop otherwise in each process: by ``patience`` and ``target_score``.
@@ -63,7 +63,7 @@ class Arguments:
         if passed_on.pop("shuffle"):
             rng = np.random.default_rng(seeds.opening_order)
             passed_on["opening_order"] = rng.permutation(n_arms)
-        return Scheduler(n_arms=n_arms, **passed_on, **stopping)
+        return StoppingScheduler(n_arms=n_arms, **passed_on, **stopping)
 
     def _proposer(self) -> Proposer | None:
         """Return the proposer, with what earlier searches say if there are any."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from risingsearch.errors import missing
 
 if TYPE_CHECKING:
-    from risingsearch.scheduling.scheduler import Scheduler
+    from risingsearch.scheduling.stopping import StoppingScheduler
 
 FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
 """Of tqdm, which knows no total where more was spent."""
@@ -34,7 +34,7 @@ class ProgressLine:
     It goes to standard error or to a cell of a notebook, if it is enabled.
     """
 
-    def __init__(self, scheduler: Scheduler, *, enabled: bool) -> None:
+    def __init__(self, scheduler: StoppingScheduler, *, enabled: bool) -> None:
         self._scheduler = scheduler
         self._enabled = enabled
         self._line: Any = None

@@ -29,7 +29,7 @@ from risingsearch.scheduling.replay import (
     resized,
     started,
 )
-from risingsearch.scheduling.scheduler import Scheduler
+from risingsearch.scheduling.stopping import StoppingScheduler
 from risingsearch.search.arguments import first_difference
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
@@ -58,7 +58,7 @@ class RunLog:
         self,
         trainable: Trainable,
         candidates: list[dict[str, Any]],
-        scheduler: Scheduler,
+        scheduler: StoppingScheduler,
         *,
         metric: str = "score",
         begun: str | None = None,
