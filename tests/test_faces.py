@@ -1,11 +1,15 @@
 """The faces of a search take the same options, with the same names and defaults."""
 
 import inspect
+import math
+import re
 from dataclasses import fields
 
 import pytest
 
 from risingsearch import RisingSearch, Scheduler
+from risingsearch.budget import Budget
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna import RisingSampler
 from risingsearch.integrations.ray import RisingScheduler
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -66,3 +70,46 @@ def test_defaults_are_the_same_on_all_faces(face):
         given = parameters[name].default if name in parameters else inspect._empty
         if given is not inspect._empty and (face, name) not in OTHER_DEFAULTS:
             assert given == default, name
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
+def test_every_option_of_a_face_is_documented(face):
+    for name in DEFAULTS.keys() - LACKS[face].keys():
+        entry = rf"^    (\w+, )*{name}(, \w+)*( :.*)?$"
+        assert re.search(entry, face.__doc__, re.MULTILINE), name
+
+
+def test_the_keys_of_a_sweep_have_the_same_defaults():
+    for name, default in DEFAULTS.items():
+        field = Sweep.model_fields.get(name)
+        if field is not None and not field.is_required():
+            given = field.get_default(call_default_factory=True)
+            assert (given or None) == (default or None), name
+
+
+def test_a_face_hands_on_what_is_not_at_its_default():
+    face = {"budget": 9, "min_epochs": 1, "seed": 3, "enqueue": (), "mode": "min"}
+    given = SearchOptions.among(face, policy="asha").given()
+    assert given == {"budget": Budget.of(9), "seed": 3, "policy": "asha"}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("budget", 0),
+        ("max_epochs", 1.5),
+        ("min_epochs", None),
+        ("n_candidates", 0),
+        ("n_jobs", 0),
+        ("deterministic", "yes"),
+        ("seed", -1),
+        ("error_score", math.nan),
+        ("max_failures", -1),
+        ("target_score", "high"),
+        ("patience", True),
+        ("policy_params", [1]),
+    ],
+)
+def test_an_option_outside_its_range_is_refused_by_name(name, wrong):
+    with pytest.raises(InvalidParameterError, match=rf"^{name} must be "):
+        SearchOptions(**{name: wrong})
