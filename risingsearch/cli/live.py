@@ -17,11 +17,12 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from risingsearch.cli.options import one_line
 from risingsearch.cli.status import (
@@ -185,6 +186,15 @@ def note_page(title: str, content: str, version: str) -> str:
     )
 
 
+async def _with_headers(
+    request: Request, call_next: RequestResponseEndpoint
+) -> Response:
+    """Add ``HEADERS`` to every answer, refusals included."""
+    response = await call_next(request)
+    response.headers.update(HEADERS)
+    return response
+
+
 def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
     """Return the application that serves runs below ``/TOKEN/``.
 
@@ -227,25 +237,7 @@ def app_of(run_dirs: Sequence[Path], token: str) -> ASGIApp:
     return Starlette(
         routes=[*routes, Route("/{path:path}", no_token)],
         middleware=[
-            Middleware(_WithHeaders),
+            Middleware(BaseHTTPMiddleware, dispatch=_with_headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False),
         ],
     )
-
-
-class _WithHeaders:
-    """Adds ``HEADERS`` to every answer, refusals included."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] += [
-                    (name.lower().encode(), value.encode())
-                    for name, value in HEADERS.items()
-                ]
-            await send(message)
-
-        await self._app(scope, receive, sent)

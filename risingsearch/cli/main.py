@@ -19,7 +19,6 @@ from risingsearch.cli.options import (
     add_command,
     add_json,
     add_seed,
-    folder,
     one_line,
     plain_warnings,
 )
@@ -121,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument(
         "--out",
-        type=folder,
+        type=Path,
         default=Path(),
         metavar="DIR",
         help="folder of the figures, made if missing (default: the current one)",

@@ -49,15 +49,6 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def folder(text: str) -> Path:
-    """Return a path that is a folder, or can become one."""
-    path = Path(text)
-    if path.exists() and not path.is_dir():
-        msg = f"must be a folder; {text!r} is a file"
-        raise argparse.ArgumentTypeError(msg)
-    return path
-
-
 def seed(text: str) -> int:
     """Return a whole number of at least 0."""
     return _whole(text, 0)

@@ -154,13 +154,7 @@ def _in_environment(arguments: argparse.Namespace) -> dict[str, Any]:
     with _of_option("--param"):
         parameters = read_parameters(arguments.param)
     return environment_report(
-        arguments.target,
-        _chosen_policies(arguments),
-        arguments.horizon,
-        arguments.runs,
-        arguments.seed,
-        arguments.jobs,
-        parameters,
+        arguments.target, *_options_of_both(arguments), parameters=parameters
     )
 
 
@@ -172,26 +166,22 @@ def _on_recorded_curves(arguments: argparse.Namespace) -> dict[str, Any]:
     return recorded_report(
         arguments.target,
         load_curves(arguments.target),
-        _chosen_policies(arguments),
-        arguments.horizon,
-        arguments.runs,
-        arguments.seed,
-        arguments.jobs,
+        *_options_of_both(arguments),
         noise=arguments.noise or 0.0,
         minimize=arguments.minimize,
         within=arguments.within,
     )
 
 
-def _chosen_policies(
-    arguments: argparse.Namespace,
-) -> dict[str, tuple[str, dict[str, Any]]] | None:
+def _options_of_both(arguments: argparse.Namespace) -> tuple[Any, ...]:
+    """Return the policies with their parameters, and how they are compared."""
     from risingsearch.simulation.calls import read_calls
 
-    if arguments.policies is None:
-        return None
-    with _of_option("--policies"):
-        return read_calls(arguments.policies)
+    policies = arguments.policies
+    if policies is not None:
+        with _of_option("--policies"):
+            policies = read_calls(policies)
+    return policies, arguments.horizon, arguments.runs, arguments.seed, arguments.jobs
 
 
 def _refuse(given: Mapping[str, object], belongs_to: str) -> None:

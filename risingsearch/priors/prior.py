@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from risingsearch.errors import InvalidParameterError, PriorError
 from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
-from risingsearch.priors.sources import RunFolder, searches_in
+from risingsearch.priors.sources import Found, searches_in
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,9 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
     prior = _as_prior(prior)
     names = frozenset(name for params in candidates for name in params)
     read = _read(prior, lambda search: _usable(search, candidates, names))
-    found = [search for source in read for search in _searches(source)]
-    return told_apart(_most_alike(_each_once(found), names))
+    found = [search for source in read for search in source.searches]
+    different = {(search.name, search.digest()): search for search in found}
+    return told_apart(_most_alike(list(different.values()), names))
 
 
 def prior_as_data(prior: Any) -> Prior:
@@ -97,44 +98,18 @@ def _as_prior(prior: Any) -> Prior:
 
 def _read(
     prior: Prior, usable: Callable[[EarlierSearch], EarlierSearch]
-) -> list[EarlierSearch | RunFolder]:
-    """Return the usable searches of all sources."""
-    found: list[EarlierSearch | RunFolder] = []
+) -> list[Found]:
+    """Return the usable searches of each source."""
+    found = []
     for source in prior.searches:
         try:
-            for search in searches_in(source):
-                if isinstance(search, RunFolder):
-                    found.append(_usable_of(search, usable))
-                else:
-                    found.append(usable(search))
+            found.append(searches_in(source).usable(usable, skip=prior.skip_unusable))
         except PriorError as error:
             if not prior.skip_unusable:
                 raise
             msg = f"an earlier search is skipped: {error}"
             warnings.warn(msg, RuntimeWarning, stacklevel=4)
     return found
-
-
-def _usable_of(
-    folder: RunFolder, usable: Callable[[EarlierSearch], EarlierSearch]
-) -> RunFolder:
-    """Return the usable searches of a folder; a warning says why others are not."""
-    searches, skipped = [], list(folder.skipped)
-    for search in folder.searches:
-        try:
-            searches.append(usable(search))
-        except PriorError as error:
-            skipped.append(str(error))
-    return RunFolder(folder.path, searches, skipped).announced()
-
-
-def _searches(read: EarlierSearch | RunFolder) -> list[EarlierSearch]:
-    return read.searches if isinstance(read, RunFolder) else [read]
-
-
-def _each_once(found: Iterable[EarlierSearch]) -> list[EarlierSearch]:
-    """Return the searches without doubles of the same name and content."""
-    return list({(search.name, search.digest()): search for search in found}.values())
 
 
 def _large_enough(search: EarlierSearch) -> EarlierSearch:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,31 +57,46 @@ class Source:
 
 
 @dataclass(frozen=True)
-class RunFolder:
-    """The searches in the run directories of a folder, and why others are skipped."""
+class Found:
+    """The searches in a source; of a ``folder`` of run directories, some are skipped.
 
-    path: str
-    searches: list[EarlierSearch]
-    skipped: list[str] = field(default_factory=list)
+    ``skipped`` says why.
+    """
 
-    def announced(self) -> RunFolder:
-        """Return the folder after a warning about the skipped searches.
+    searches: Sequence[EarlierSearch]
+    folder: str | None = None
+    skipped: Sequence[str] = ()
 
-        If no search is left, that is a PriorError.
+    def usable(
+        self, check: Callable[[EarlierSearch], EarlierSearch], *, skip: bool = False
+    ) -> Found:
+        """Return what ``check`` returns for the searches.
+
+        Of a folder, and of several studies with ``skip``, those for which it raises a
+        PriorError are skipped, with a warning that names them; if no search is left,
+        that is an error.
         """
-        if not self.skipped:
-            return self
-        n, reasons = len(self.skipped), "; ".join(self.skipped[:_NAMED])
+        if self.folder is None and (len(self.searches) == 1 or not skip):
+            return Found([check(search) for search in self.searches])
+        searches, skipped = [], list(self.skipped)
+        for search in self.searches:
+            try:
+                searches.append(check(search))
+            except PriorError as error:
+                skipped.append(str(error))
+        where = self.folder or "the studies in a database"
+        n, reasons = len(skipped), "; ".join(skipped[:_NAMED])
         reasons += f"; and {n - _NAMED} more" if n > _NAMED else ""
-        if not self.searches:
-            msg = f"{self.path}: none of its {n} searches can be used: {reasons}"
+        if not searches:
+            msg = f"{where}: none of its {n} searches can be used: {reasons}"
             raise PriorError(msg)
-        msg = (
-            f"{self.path}: {n} of its {n + len(self.searches)} searches are skipped: "
-            f"{reasons}"
-        )
-        warnings.warn(msg, RuntimeWarning, stacklevel=5)
-        return RunFolder(self.path, self.searches)
+        if skipped:
+            msg = (
+                f"{where}: {n} of its {n + len(searches)} searches are skipped: "
+                f"{reasons}"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=5)
+        return Found(searches, self.folder)
 
 
 def earlier_searches(
@@ -144,13 +159,11 @@ def earlier_searches(
     >>> earlier.params[0], earlier.scores
     ({'rate': 0.1, 'kind': 'a'}, array([-0.5, -0.4,  nan]))
     """
-    found: list[EarlierSearch] = []
-    for one in searches_in(Source(source, score, direction, name)):
-        found += one.announced().searches if isinstance(one, RunFolder) else [one]
-    return found
+    found = searches_in(Source(source, score, direction, name))
+    return list(found.usable(lambda search: search).searches)
 
 
-def searches_in(source: Any) -> Sequence[EarlierSearch | RunFolder]:
+def searches_in(source: Any) -> Found:
     """Return the earlier searches in a source; see ``earlier_searches``."""
     asked = Asked()
     if isinstance(source, Source):
@@ -158,22 +171,22 @@ def searches_in(source: Any) -> Sequence[EarlierSearch | RunFolder]:
             checked_choice("direction", source.direction, DIRECTIONS)
         asked = Asked(source.score, source.direction, source.name)
         source = source.source
-    if isinstance(source, RunFolder):
-        return [source]
+    if isinstance(source, Found):
+        return source
     if isinstance(source, EarlierSearch):
-        return [_as_asked(source, asked)]
+        return Found([_as_asked(source, asked)])
     if isinstance(source, str) and "://" in source:
-        return _of_storage(source, asked)
+        return Found(_of_storage(source, asked))
     if isinstance(source, (str, os.PathLike)) and source != "":
         return _of_path(Path(source), asked)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
-        return [of_frame(source, asked)]
+        return Found([of_frame(source, asked)])
     if hasattr(source, "get_trials") and hasattr(source, "directions"):
-        return [of_study(source, asked)]
+        return Found([of_study(source, asked)])
     if hasattr(source, "candidates") and hasattr(source, "history"):
-        return [_of_result(source, asked)]
+        return Found([_of_result(source, asked)])
     if hasattr(source, "history_") and hasattr(source, "cv_results_"):
-        return [_of_fitted(source, asked)]
+        return Found([_of_fitted(source, asked)])
     if type(source).__name__ == "RisingSearchCV":
         msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
         raise PriorError(msg)
@@ -196,7 +209,7 @@ def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
     return told_apart(read_studies(url, lambda study: of_study(study, asked)))
 
 
-def _of_path(path: Path, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
+def _of_path(path: Path, asked: Asked) -> Found:
     try:
         path = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:  # a circle; a NUL
@@ -205,15 +218,15 @@ def _of_path(path: Path, asked: Asked) -> Sequence[EarlierSearch | RunFolder]:
         raise PriorError(msg) from error
     if path.is_dir():
         if _is_run_directory(path):
-            return [_of_run_directory(path, asked)]
-        return [_of_folder(path, asked)]
+            return Found([_of_run_directory(path, asked)])
+        return _of_folder(path, asked)
     if path.is_file() and path.name.lower().endswith(SUFFIXES):
-        return [of_file(path, asked)]
+        return Found([of_file(path, asked)])
     msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
     raise PriorError(msg)
 
 
-def _of_folder(folder: Path, asked: Asked) -> RunFolder:
+def _of_folder(folder: Path, asked: Asked) -> Found:
     """Return the searches in the run directories of a folder."""
     found: list[EarlierSearch] = []
     skipped: list[str] = []
@@ -234,7 +247,7 @@ def _of_folder(folder: Path, asked: Asked) -> RunFolder:
             "run directory in it"
         )
         raise PriorError(msg)
-    return RunFolder(str(folder), told_apart(found), skipped)
+    return Found(told_apart(found), str(folder), skipped)
 
 
 # ---------------------------------------------------------------------- run directories

@@ -123,12 +123,6 @@ class TestDemo:
         }
         assert printed.err == "training\n"
 
-    def test_a_file_in_place_of_the_folder_is_bad_input(self, demo, tmp_path, capsys):
-        (tmp_path / "taken").touch()
-        with pytest.raises(SystemExit, match="2"):
-            main(["demo", "--out", str(tmp_path / "taken")])
-        assert "must be a folder" in capsys.readouterr().err
-
     @pytest.mark.parametrize(
         ("error", "code"),
         [

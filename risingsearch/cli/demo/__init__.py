@@ -6,7 +6,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from joblib import Parallel, delayed
 from risingsearch.cli.demo import table
 from risingsearch.cli.demo.problem import BUDGET, MAX_EPOCHS
 from risingsearch.cli.demo.searches import OPTUNA, OWN, SEARCHES, DemoRun, run
+from risingsearch.cli.options import writing
 from risingsearch.plotting.html_report import write_report
 
 SEEDS = 4
@@ -57,7 +57,8 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
     if seed > LARGEST_SEED - SEEDS:
         msg = f"seed must be at most {LARGEST_SEED - SEEDS} here, got {seed}"
         raise InvalidParameterError(msg)
-    with _written(out):  # before anything is trained
+    picture, report = (out / name for name in NAMES)
+    with writing(picture):  # before anything is trained
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
@@ -69,8 +70,7 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
     print(LEGEND)
     margins = [m for of in ("score", "test_score") for m in table.margins(found, of)]
     print(*margins, sep="\n")
-    picture, report = (out / name for name in NAMES)
-    with _written(out):
+    with writing(picture):
         table.best_by_epochs(found).savefig(picture, dpi=150)
         own = next(run.result for run in found if run.search == OWN)
         settings = {"max_epochs": MAX_EPOCHS}
@@ -82,16 +82,6 @@ def run_demo(out: Path, seed: int) -> dict[str, Any]:
         "runs": [run._replace(result=None)._asdict() for run in found],
         "files": [str(picture), str(report)],
     }
-
-
-@contextmanager
-def _written(out: Path) -> Iterator[None]:
-    """Raise an error that names the folder if nothing can be written to it."""
-    try:
-        yield
-    except OSError as error:
-        msg = f"no file can be written to {out} ({error.strerror}): choose another"
-        raise InvalidParameterError(msg) from error
 
 
 def run_all(seeds: Sequence[int]) -> list[DemoRun]:
