@@ -14,6 +14,9 @@ from risingsearch.cli import options
 from risingsearch.cli.printing import print_json
 from risingsearch.errors import InvalidParameterError, unknown_name
 
+Calls = dict[str, tuple[str, dict[str, Any]]]
+OptionsOfBoth = tuple[Calls | None, list[int] | None, int, int, int | None]
+"""Policies by the names of rows, budgets, runs, seed and threads."""
 DESCRIPTION = """\
 Compare policies on paper.
 
@@ -154,7 +157,7 @@ def _in_environment(arguments: argparse.Namespace) -> dict[str, Any]:
     with _of_option("--param"):
         parameters = read_parameters(arguments.param)
     return environment_report(
-        arguments.target, *_options_of_both(arguments), parameters=parameters
+        arguments.target, *_options_of_both(arguments), parameters
     )
 
 
@@ -173,7 +176,7 @@ def _on_recorded_curves(arguments: argparse.Namespace) -> dict[str, Any]:
     )
 
 
-def _options_of_both(arguments: argparse.Namespace) -> tuple[Any, ...]:
+def _options_of_both(arguments: argparse.Namespace) -> OptionsOfBoth:
     """Return the policies with their parameters, and how they are compared."""
     from risingsearch.simulation.calls import read_calls
 
