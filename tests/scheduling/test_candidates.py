@@ -37,19 +37,6 @@ def test_categories_are_as_far_apart_as_the_ends_of_a_number():
     assert distances[0].tolist() == pytest.approx([0, 1, 1, 0, 1, 1])
 
 
-def test_flags_are_categories_and_lists_can_be_told_apart():
-    assert (
-        encode([{"on": True}, {"on": False}] * 2).tolist()
-        == [
-            [ROOT, 0.0],
-            [0.0, ROOT],
-        ]
-        * 2
-    )
-    layers = [{"layers": [8, 8]}, {"layers": [16]}] * 2
-    assert encode(layers).shape == (4, 2)
-
-
 def test_a_conditional_parameter_says_where_it_is():
     found = encode([{"momentum": 0.1}, {"momentum": 0.9}, {}])
     np.testing.assert_allclose(found, [[0.0, ROOT], [1.0, ROOT], [0.5, 0.0]])
@@ -60,10 +47,6 @@ def test_what_does_not_vary_or_is_never_the_same_is_left_out():
     assert encode([{"model": object()} for _ in range(5)]) is None
     assert encode([{}, {}]) is None
     assert encode([{"name": f"run {k}", "rate": k} for k in range(4)]).shape == (4, 1)
-
-
-def test_an_integer_that_no_float_can_hold_is_a_category():
-    assert encode([{"n": 10**400}, {"n": 1}] * 2).shape == (4, 2)
 
 
 ABSENT = object()
@@ -110,7 +93,7 @@ def is_number(value):
     return number and math.isfinite(value)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(100))
 def test_features_are_those_of_a_straightforward_encoding(seed):
     rng = random.Random(seed)
     pools = rng.sample(POOLS, 4)

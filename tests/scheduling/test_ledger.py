@@ -46,27 +46,12 @@ class Account:
 # ------------------------------------------------------------------------------- epochs
 
 
-def test_reserved_epochs_are_gone_until_they_come_back() -> None:
-    account = Account(10)
-    job = account.reserve(n_epochs=6)
-    assert account.ledger.affordable().tolist() == [4, 4, 4]
-    account.settle(job, n_scores=2)
-    assert (account.ledger.spent, account.ledger.reserved) == (2, 0)
-    assert account.ledger.affordable().tolist() == [8, 8, 8]
-
-
 def test_the_horizon_in_epochs_is_the_budget() -> None:
     account = Account(10)
     account.reserve(n_epochs=6)
     assert account.ledger.horizon(6).tolist() == [10.0, 10.0, 10.0]
     account.ledger.extend(5)
     assert account.ledger.horizon(6).tolist() == [15.0, 15.0, 15.0]
-
-
-def test_a_failure_is_charged_all_its_epochs() -> None:
-    account = Account(10)
-    account.fail(account.reserve(n_epochs=4), n_scores=1)
-    assert account.ledger.spent == 4
 
 
 # ----------------------------------------------------------- epochs with their own cost
@@ -190,18 +175,6 @@ def test_jobs_in_flight_are_expected_to_cost_the_average_known_by_now() -> None:
     account.settle(first, cost=10.0)
     assert account.ledger.reserved == 90.0
     assert account.ledger.affordable().tolist() == [0, 0, 0, 0]
-
-
-@pytest.mark.parametrize(("cost", "spent"), [(0.5, 4.5), (None, 24.0)])
-def test_a_failure_is_paid_for_and_changes_no_expectation(
-    cost: float | None, spent: float
-) -> None:
-    account = Account(Budget(seconds=100), n_arms=2)
-    account.train(0, 4.0)
-    account.fail(account.reserve(1, n_epochs=5), cost)
-    assert account.ledger.spent == spent  # by default the expected cost
-    assert account.ledger.reserved == 0.0
-    assert account.ledger.cost_per_epoch().tolist() == [4.0, 4.0]
 
 
 def test_a_job_without_an_epoch_changes_no_expectation() -> None:

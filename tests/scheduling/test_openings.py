@@ -35,16 +35,16 @@ def with_openings(draw: st.DrawFn) -> dict[str, Any]:
     return drawn
 
 
-@pytest.mark.parametrize("policy", list(INFOS))
-@settings(max_examples=10)
+@settings(max_examples=60)
 @given(
+    policy=st.sampled_from(list(INFOS)),
     drawn=with_openings(),
     events=st.lists(
         an_event(*ASKS, *RESULTS, "extend", "reload", "look"), min_size=15, max_size=60
     ),
 )
 def test_whatever_happens_arms_get_what_they_are_promised(
-    policy: str, live_params: Any, drawn: dict[str, Any], events: list[Event]
+    live_params: Any, policy: str, drawn: dict[str, Any], events: list[Event]
 ) -> None:
     drive = Drive(policy, drawn | {"policy_params": live_params(policy)})
     starts = []
@@ -133,15 +133,6 @@ def test_no_arm_is_opened_that_the_budget_cannot_judge() -> None:
     assert search.stop_reason == "the budget of 12 epochs is spent"
 
 
-def test_by_default_nothing_changes() -> None:
-    plain, given = (
-        Scheduler(n_arms=20, budget=40, max_epochs=8, seed=0, **knobs)
-        for knobs in ({}, {"min_epochs": 1, "enqueue": []})
-    )
-    assert finish(plain) == finish(given)
-    assert plain.state_dict() == given.state_dict()
-
-
 def test_the_default_policy_plans_its_looks_for_the_grace_period() -> None:
     chosen = choose_policy("auto", 300, 30, min_epochs=6)
     assert chosen.parameters["shortest_look"] == 6
@@ -190,11 +181,6 @@ def test_a_proposer_comes_after_what_is_enqueued() -> None:
     assert opened(search) == [2, 1, 5, 4, 3, 0]
 
 
-def test_several_workers_begin_with_what_is_enqueued() -> None:
-    search = Scheduler(n_arms=9, budget=40, n_jobs=4, enqueue=[8, 7], min_epochs=3)
-    assert [ask(search).arm for _ in range(3)] == [8, 7, 0]
-
-
 def test_what_is_enqueued_cannot_be_changed_later() -> None:
     made = {"n_arms": 6, "budget": 12}
     state = Scheduler(**made, enqueue=[4], min_epochs=2).state_dict()
@@ -208,8 +194,6 @@ def test_what_is_enqueued_cannot_be_changed_later() -> None:
     ("given", "message"),
     [
         ({"min_epochs": 0}, "min_epochs must be a whole number of at least 1; got 0"),
-        ({"min_epochs": 2.0}, "min_epochs must be a whole number of at least 1; got"),
-        ({"min_epochs": "2"}, "min_epochs must be a whole number of at least 1; got"),
         ({"min_epochs": 6}, "min_epochs is at most max_epochs, which is 5; got 6"),
         (
             {"min_epochs": 4, "budget": 3},
@@ -222,8 +206,6 @@ def test_what_is_enqueued_cannot_be_changed_later() -> None:
         ),
         ({"enqueue": [6]}, "enqueue must name some of the 6 arms once; got [6]"),
         ({"enqueue": [1, 1]}, "enqueue must name some of the 6 arms once; got [1, 1]"),
-        ({"enqueue": ["a"]}, "enqueue must name some of the 6 arms once; got ['a']"),
-        ({"enqueue": 3.5}, "enqueue must name some of the 6 arms once; got 3.5"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(

@@ -48,10 +48,6 @@ def test_parameters_apply_to_the_policy_that_auto_stands_for():
         chosen(parameters={"gate": 0.9})
 
 
-def test_every_other_name_stands_for_itself():
-    assert choose_policy("asha", 270, 27).name == "asha"
-
-
 def test_a_budget_that_is_not_in_epochs_trains_all_arms_in_full():
     chosen = choose_policy("auto", Budget(seconds=60), 27, 10)
     assert (chosen.name, chosen.opens_all) == (TRUSTED, True)
@@ -71,21 +67,6 @@ def test_a_given_proposer_is_asked_with_a_named_policy_too():
     assert scheduler.ask().arm == 40
 
 
-def test_a_proposer_is_asked_with_parameters_of_the_policy_too():
-    scheduler = Scheduler(
-        "auto",
-        n_arms=1_000,
-        budget=200,
-        max_epochs=20,
-        policy_params={"trust": -1.0},
-        proposer=LastUnopened(),
-        seed=0,
-    )
-    while (job := scheduler.ask()) is not None:
-        scheduler.tell(job, [job.arm / 1_000] * job.n_epochs)
-    assert scheduler.best_arm == 999
-
-
 @pytest.mark.parametrize("policy", ["auto", *[p.name for p in list_policies()]])
 @pytest.mark.parametrize(("budget", "max_epochs"), [(270, 27), (100, None), (7, 3)])
 def test_every_policy_has_a_rule_that_can_spend_the_budget(policy, budget, max_epochs):
@@ -102,12 +83,6 @@ def test_the_rule_of_the_default():
     assert recommended_candidates("auto", Budget(epochs=270), 27, {}) == 270
 
 
-def test_none_where_it_cannot_be_known():
-    budget = Budget(seconds=60)
-    assert recommended_candidates("auto", budget, 27, None) is None
-    assert recommended_candidates(lambda *a: None, 9, 3, None) is None
-
-
 def test_checks_the_policy_and_its_parameters():
     with pytest.raises(UnknownNameError, match="did you mean 'asha'"):
         recommended_candidates("ascha", 9, 3, None)
@@ -115,9 +90,3 @@ def test_checks_the_policy_and_its_parameters():
         recommended_candidates("asha", 9, 3, {"etta": 3})
     with pytest.raises(InvalidParameterError, match="eta must be"):
         recommended_candidates("successive-halving", 9, 3, {"eta": 1})
-
-
-@pytest.mark.parametrize("budget", [0, 1.5, None])
-def test_checks_the_budget(budget):
-    with pytest.raises(InvalidParameterError, match="budget must be a whole"):
-        recommended_candidates("auto", budget, None, None)

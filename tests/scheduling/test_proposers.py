@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy import stats
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.candidates import Features, encode, encoded
@@ -12,8 +11,6 @@ from risingsearch.scheduling.proposers import (
     Kernel,
     Opened,
     Seen,
-    doubts,
-    normal_scores,
 )
 
 
@@ -35,18 +32,6 @@ def test_what_looks_like_the_best_is_proposed():
     ]
     assert set(proposed) <= set(unopened.tolist())
     assert np.abs(features[proposed, 0] - 0.3).mean() < 0.06
-
-
-def test_a_proposal_follows_from_what_is_known_and_the_seed():
-    features = np.random.default_rng(1).uniform(size=(300, 2))
-    known, unopened = opened(features, 40), np.arange(250, 300)
-    first, again = (
-        GaussianProcessProposer(features).propose(
-            known, unopened, np.random.default_rng(5)
-        )
-        for _ in range(2)
-    )
-    assert first == again
 
 
 class Counted(Features):
@@ -96,20 +81,6 @@ def test_equal_and_infinite_ends_are_no_trouble():
             known, np.array([499]), np.random.default_rng(0)
         )
         assert arm == 499
-
-
-def test_scores_are_normal_quantiles_of_shared_ranks():
-    z = normal_scores(np.array([3.0, 1.0, 2.0, 2.0]))
-    expected = stats.norm.ppf((stats.rankdata([3, 1, 2, 2]) - 0.5) / 4)
-    expected = (expected - expected.mean()) / expected.std()
-    np.testing.assert_allclose(z, expected)
-
-
-def test_a_finished_arm_is_beyond_doubt():
-    known = Opened(
-        np.arange(3), np.array([1, 5, 5]), np.zeros(3), np.array([0, 0, 1], bool), 10
-    )
-    np.testing.assert_allclose(doubts(known), [[0.9, 0.9], [0.1, 0.5], [0.0, 0.0]])
 
 
 def test_predictions_are_those_of_a_gaussian_process():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from scheduler_runs import (
     ask,
     finish,
     pulls,
-    rising,
     scripted,
 )
 
@@ -24,7 +22,7 @@ from risingsearch.errors import (
     PolicyError,
     UnknownNameError,
 )
-from risingsearch.policies import POLICIES, CureUCB
+from risingsearch.policies import CureUCB
 from risingsearch.scheduling.scheduler import Scheduler
 
 # --------------------------------------------------------------------------------- jobs
@@ -79,11 +77,6 @@ def test_the_papers_policies_decide_after_every_epoch(policy: str) -> None:
     assert {job.n_epochs for job in finish(scheduler)} == {1}
 
 
-def test_a_job_gets_at_least_one_epoch() -> None:
-    scheduler = Scheduler(scripted(length=0), n_arms=2, budget=3)
-    assert [job.n_epochs for job in finish(scheduler)] == [1, 1, 1]
-
-
 def test_no_arm_goes_beyond_its_max_epochs() -> None:
     scheduler = Scheduler(
         "cure-ucb", n_arms=3, budget=100, max_epochs=7, epochs_per_job=4
@@ -109,25 +102,6 @@ def test_more_arms_than_the_budget_can_try() -> None:
 def test_arms_are_opened_in_the_given_order() -> None:
     scheduler = Scheduler("round-robin", n_arms=4, budget=6, opening_order=[2, 0, 3, 1])
     assert pulls(finish(scheduler)) == [2, 0, 3, 1, 2, 0]
-
-
-@pytest.mark.parametrize("policy", INFOS)
-def test_an_opening_order_only_renames_the_arms(policy: str, live_params: Any) -> None:
-    order = [3, 0, 4, 1, 2]
-    plain = Scheduler(policy, 5, 40, 12, seed=3, policy_params=live_params(policy))
-    renamed = Scheduler(
-        policy,
-        5,
-        40,
-        12,
-        seed=3,
-        opening_order=order,
-        policy_params=live_params(policy),
-    )
-    there = finish(plain)
-    here = finish(renamed, lambda arm, epoch: rising(order.index(arm), epoch))
-    assert [job.arm for job in here] == [order[job.arm] for job in there]
-    assert renamed.best_arm == order[plain.best_arm or 0]
 
 
 @pytest.mark.parametrize("name", [n for n, info in INFOS.items() if info.needs])
@@ -182,13 +156,6 @@ def test_a_policy_may_be_given_in_any_form(policy: Any) -> None:
     assert finish(scheduler) == finish(Scheduler("cure-ucb", 4, 30, 12))
     registered = policy in ("cure-ucb", CureUCB, CureUCB.create)
     assert scheduler.policy_name == ("cure-ucb" if registered else "CureUCB")
-
-
-def test_a_registered_factory_is_treated_as_its_name() -> None:
-    with pytest.raises(InvalidParameterError, match="budget must be in epochs"):
-        Scheduler(POLICIES["be"], 3, Budget(seconds=3), max_epochs=3)
-    with pytest.raises(UnknownNameError, match="did you mean 'sigma'"):
-        Scheduler(CureUCB, 3, 9, policy_params={"sigma_": 1})
 
 
 def test_auto_stands_for_the_default_for_tuning() -> None:
@@ -268,7 +235,6 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
         ({"n_arms": None}, "give both n_arms and budget; got n_arms=None and budget=9"),
         ({"budget": None}, "give both n_arms and budget; got n_arms=3 and budget=None"),
         ({"n_arms": 0}, "n_arms must be a whole number of at least 1; got 0"),
-        ({"n_arms": 2.0}, "n_arms must be a whole number of at least 1; got 2.0"),
         ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
         ({"budget": 9.5}, "budget must be a whole number of at least 1; got 9.5"),
         ({"budget": Budget(seconds=9)}, "a budget in seconds needs max_epochs: how "),
@@ -278,28 +244,17 @@ def test_a_part_of_an_index_cannot_be_called_like_a_column() -> None:
             "epochs_per_job must be a whole number of at least 1; got 0",
         ),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1; got 0"),
-        ({"n_jobs": -1}, "n_jobs must be a whole number of at least 1; got -1"),
         ({"max_failures": -1}, "max_failures must be a whole number of at least 0; "),
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
-        ({"seed": "lucky"}, "seed must be a whole number of at least 0; got 'lucky'"),
         (
             {"direction": "up"},
             "direction must be one of 'maximize', 'minimize'; got 'up'",
         ),
         ({"deterministic": "yes"}, "deterministic must be True or False; got 'yes'"),
         ({"error_score": "raise"}, "error_score must be a finite number; got 'raise'"),
-        ({"error_score": math.nan}, "error_score must be a finite number; got nan"),
         (
             {"opening_order": [0, 1]},
             "opening_order must name each of the 3 arms once; got [0, 1]",
-        ),
-        ({"opening_order": [0, 1, 1]}, "opening_order must name each of the 3 arms "),
-        ({"opening_order": [0, 1, 2.5]}, "opening_order must name each of the 3 arms "),
-        ({"opening_order": "012"}, "opening_order must name each of the 3 arms once; "),
-        ({"opening_order": 3}, "opening_order must name each of the 3 arms once; got "),
-        (
-            {"policy": None},
-            "policy must be a registered name, a factory or a policy; got None",
         ),
         ({"policy": 5}, "policy must be a registered name, a factory or a policy; got"),
         (
@@ -320,20 +275,11 @@ def test_an_argument_outside_its_range_is_refused(
     assert str(raised.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("policy", "closest"),
-    [("cure", "cure-ucb"), ("hyper-band", "hyperband"), ("ashaa", "asha")],
-)
-def test_an_unknown_policy_is_answered_with_the_closest(
-    policy: str, closest: str
-) -> None:
+def test_an_unknown_name_is_answered_with_the_closest() -> None:
     with pytest.raises(UnknownNameError) as raised:
-        Scheduler(policy, 3, 9)
-    message = f"unknown policy {policy!r}; did you mean {closest!r}? Known: "
+        Scheduler("hyper-band", 3, 9)
+    message = "unknown policy 'hyper-band'; did you mean 'hyperband'? Known: "
     assert str(raised.value).startswith(message)
-
-
-def test_an_unknown_parameter_is_answered_with_the_closest() -> None:
     with pytest.raises(UnknownNameError) as raised:
         Scheduler("cure-ucb", 3, 9, policy_params={"epsilon": 0.1})
     assert "'epsilon'; did you mean 'eps'? Known: " in str(raised.value)

@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -14,15 +13,11 @@ import numpy as np
 import pytest
 from scheduler_runs import INFOS, ask, saved
 
-from risingsearch.arms import Job
-from risingsearch.budget import Budget
 from risingsearch.checks import LARGEST_SCORE
-from risingsearch.errors import InvalidParameterError, JobError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.scheduler import Scheduler
 
 HUGE = 10**5000  # more digits than Python turns into text
-NESTED: list[Any] = []
-NESTED.append(NESTED)
 
 
 def kind(value: object) -> str:
@@ -44,39 +39,15 @@ def refused(call: Callable[[], object]) -> str:
     "scores",
     [
         "1",
-        "",
         b"1",
-        b"",
-        bytearray(b"1"),
-        memoryview(b"1"),
         True,
-        np.True_,
         1j,
-        np.complex128(1.0),
-        np.array(0.5),
         np.array([[0.5]]),
-        {0.5},
         {0.5: 1},
-        {0.5: 1}.keys(),
-        frozenset(),
-        {},
         [[0.5]],
         [None],
-        ["0.5"],
-        [b"1"],
-        [False],
-        NESTED,
-        object(),
-        10**400,
-        -(10**400),
         HUGE,
-        [HUGE],
-        Fraction(HUGE),
-        1e151,
-        -1.7e308,
         np.float64(1e200),
-        Decimal("1e300"),
-        Decimal("sNaN"),
     ],
     ids=kind,
 )
@@ -96,19 +67,13 @@ def test_what_is_no_score_changes_nothing(scores: Any, deterministic: str) -> No
     [
         (1, 1.0),
         (Fraction(1, 4), 0.25),
-        (Decimal("0.25"), 0.25),
-        (np.float16(0.5), 0.5),
         (np.float32(0.5), 0.5),
-        (np.int8(3), 3.0),
         (np.uint64(3), 3.0),
         ([5e-324], 5e-324),
         ((0.5,), 0.5),
         (np.array([0.5]), 0.5),
         (iter([0.5]), 0.5),
-        ((score for score in [0.5]), 0.5),
-        (LARGEST_SCORE, LARGEST_SCORE),
         (-LARGEST_SCORE, -LARGEST_SCORE),
-        (int(LARGEST_SCORE), LARGEST_SCORE),
     ],
 )
 def test_every_kind_of_number_is_a_score(scores: Any, taken: float) -> None:
@@ -117,33 +82,6 @@ def test_every_kind_of_number_is_a_score(scores: Any, taken: float) -> None:
     [row] = scheduler.history
     assert row["score"] == taken
     assert type(row["score"]) is float
-
-
-@pytest.mark.parametrize(
-    "job", [HUGE, NESTED, Job(HUGE, 0, 1, 0), Job(0, 0, 1, HUGE)], ids=kind
-)
-def test_what_is_no_job_is_shown_as_far_as_it_can(job: Any) -> None:
-    scheduler = Scheduler("cure-ucb", 3, 9, seed=0)
-    ask(scheduler)
-    with pytest.raises(JobError, match="tell and fail take"):
-        scheduler.tell(job, 0.5)
-
-
-@pytest.mark.parametrize("arm", [HUGE, -HUGE], ids=["large", "negative"])
-def test_arms_are_numbers_that_fit(arm: int) -> None:
-    scheduler = Scheduler("cure-ucb", 3, 9, seed=0)
-    for call in (scheduler.start, scheduler.end):
-        refused(lambda call=call: call(arm))
-    refused(lambda: scheduler.start(0, arm))
-    refused(lambda: scheduler.extend(arm))
-
-
-def test_scores_without_end_are_too_many() -> None:
-    scheduler = Scheduler("cure-ucb", 3, 9, seed=0)
-    job = ask(scheduler)
-    with pytest.raises(JobError, match="has 1 epochs; got more scores"):
-        scheduler.tell(job, itertools.repeat(0.5))
-    assert scheduler.in_flight == (job,)
 
 
 def test_the_message_says_how_large_a_score_may_be() -> None:
@@ -155,23 +93,7 @@ def test_the_message_says_how_large_a_score_may_be() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "cost", ["1", b"1", True, 1j, -1.0, 1e300, math.nan, 10**400, HUGE], ids=kind
-)
-def test_what_is_no_cost_changes_nothing(cost: Any) -> None:
-    scheduler = Scheduler("cure-ucb", 3, Budget(cost=9.0), 5, seed=0)
-    job = ask(scheduler)
-    before = saved(scheduler)
-    assert "cost must be a finite number" in refused(
-        lambda: scheduler.tell(job, 0.5, cost)
-    )
-    refused(lambda: scheduler.fail(job, "late", (), cost))
-    assert saved(scheduler) == before
-
-
-@pytest.mark.parametrize(
-    "value", [HUGE, -HUGE, b"1", "1", 1.5, 1j, True, NESTED], ids=kind
-)
+@pytest.mark.parametrize("value", [HUGE, "1", 1.5, True], ids=kind)
 @pytest.mark.parametrize(
     "name",
     ["n_arms", "budget", "max_epochs", "epochs_per_job", "n_jobs", "max_failures"],
@@ -184,23 +106,17 @@ def test_sizes_are_whole_numbers_that_fit(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *itertools.product(
-            ["error_score"], [HUGE, 10**400, -1e308, 2e150, "1", b"1", True, 1j]
-        ),
-        *itertools.product(["seed"], [HUGE, -1, 2**128, 0.5, True]),
-        *itertools.product(["direction"], [HUGE, NESTED, np.ones(2)]),
-        *itertools.product(["opening_order"], [HUGE, [0, 1, HUGE], NESTED]),
-        *itertools.product(["policy_params"], [HUGE, NESTED]),
+        *itertools.product(["error_score"], [HUGE, 2e150, True, math.nan]),
+        *itertools.product(["seed"], [2**128, 0.5, "lucky"]),
+        *itertools.product(["opening_order"], [[0, 1, 1], [0, 1, 2.5], 3]),
+        ("direction", np.ones(2)),
+        ("policy_params", HUGE),
     ],
     ids=kind,
 )
 def test_other_arguments_are_refused_in_one_sentence(name: str, value: Any) -> None:
     arguments = {"n_arms": 3, "budget": 9, "max_epochs": 5, name.lower(): value}
     assert name in refused(lambda: Scheduler("cure-ucb", **arguments))
-
-
-def test_a_seed_has_as_many_bits_as_numpy_draws() -> None:
-    Scheduler("random", 3, 9, seed=2**128 - 1).ask()
 
 
 LARGEST = (LARGEST_SCORE, -LARGEST_SCORE)

@@ -94,14 +94,6 @@ def test_fewer_scores_than_epochs_end_the_arm_and_return_the_rest() -> None:
     assert [call[1] for call in calls if call[0] == "update"] == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_no_score_at_all_ends_an_arm_that_costs_nothing() -> None:
-    scheduler = Scheduler("round-robin", n_arms=2, budget=4)
-    job = ask(scheduler)
-    scheduler.tell(job, [])
-    assert (scheduler.spent, scheduler.status(0)) == (0, "finished")
-    assert pulls(finish(scheduler)) == [1, 1, 1, 1]
-
-
 # --------------------------------------------------------------------- seconds and cost
 
 
@@ -151,12 +143,6 @@ def test_a_job_is_cut_to_what_it_can_pay() -> None:
     assert [job.n_epochs for job in run_by_cost(scheduler, [1.5])] == [4, 2]
     assert scheduler.spent == 9.0
     assert scheduler.stop_reason == "the budget of 10 cost is spent"
-
-
-def test_where_the_cost_is_known_the_budget_is_not_overrun() -> None:
-    scheduler = Scheduler("round-robin", 3, Budget(seconds=50), max_epochs=40, seed=0)
-    run_by_cost(scheduler, [1.0, 3.0, 7.0])
-    assert 49.0 < scheduler.spent <= 50.0
 
 
 def test_a_failed_job_costs_what_it_took_or_what_was_expected() -> None:

@@ -1,17 +1,14 @@
-"""Decision by decision: CURE-UCB against its formula, and recorded curves."""
+"""Decision by decision: CURE-UCB against its formula."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scheduler_runs import (
-    INFOS,
     finish,
     pulls,
 )
@@ -113,45 +110,3 @@ def test_the_scheduler_plays_cure_ucb(policy_params: dict[str, float]) -> None:
     scheduler = Scheduler("cure-ucb", n_arms=4, budget=80, policy_params=policy_params)
     eps, sigma = policy_params.get("eps", 0.25), policy_params.get("sigma")
     assert play(scheduler, table) == cure_pulls(table, [80], eps, sigma, 80)
-
-
-# -------------------------------------------------------------------------- real curves
-
-
-DATA = os.environ.get("RISINGSEARCH_DATA")
-TASKS = [
-    sorted(Path(DATA or "", "hpo_curves", family).glob("*.npz"))[0]
-    for family in (("taskset", "deepobs") if DATA else ())
-]
-
-if TASKS:
-
-    def normalised_regret(path: Path, policy: str, seed: int) -> float:
-        """Search a recorded task with its configurations in random order."""
-        with np.load(path) as task:
-            valid, length = task["valid"].astype(float), task["length"]
-        order = np.random.default_rng(seed).permutation(len(valid))
-        valid, length = valid[order], length[order]
-        max_epochs = int(length.max())
-        budget = 5 * max_epochs
-        scheduler = Scheduler(policy, len(valid), budget, max_epochs, seed=seed)
-        while (job := scheduler.ask()) is not None:
-            end = min(job.from_epoch + job.n_epochs, int(length[job.arm]))
-            scheduler.tell(job, valid[job.arm, job.from_epoch : end])
-        assert scheduler.done
-        assert scheduler.spent <= budget
-        if INFOS[scheduler.policy_name].adaptive:
-            assert scheduler.spent == budget
-        best = np.nanmax(valid, axis=1)
-        assert scheduler.best_score <= best.max()
-        regret = (best.max() - scheduler.best_score) / (best.max() - np.median(best))
-        return float(min(1.0, regret))
-
-    @pytest.mark.parametrize("path", TASKS, ids=lambda path: path.parent.name)
-    def test_the_default_beats_random_search_on_recorded_tasks(path: Path) -> None:
-        regret = {
-            policy: np.mean([normalised_regret(path, policy, s) for s in range(10)])
-            for policy in ("auto", "random-search", "asha", "successive-halving")
-        }
-        assert regret["auto"] < regret["random-search"]
-        assert regret["auto"] < 0.5

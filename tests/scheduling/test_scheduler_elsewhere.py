@@ -50,18 +50,6 @@ def test_why_takes_no_job_that_is_over():
         over.why(job)
 
 
-@pytest.mark.parametrize("policy", ["random", "epsilon-greedy"])
-def test_peeking_draws_nothing(policy):
-    looked, blind = scheduler(policy=policy), scheduler(policy=policy)
-    for _ in range(6):
-        first, second = looked.ask(), blind.ask()
-        looked.peek()
-        train(looked, first)
-        looked.peek()
-        train(blind, second)
-        assert first == second
-
-
 def test_following_another_scheduler_leads_to_the_same_decisions():
     leader, follower = scheduler(), scheduler()
     while (job := leader.ask()) is not None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from scheduler_runs import (
-    INFOS,
     ask,
     finish,
     pulls,
@@ -53,25 +50,6 @@ def test_an_extended_search_equals_one_with_the_larger_budget(
     ]
 
 
-@pytest.mark.parametrize("policy", INFOS)
-@pytest.mark.parametrize("max_epochs", [None, 12])
-def test_an_extension_retrains_nothing(
-    policy: str, live_params: Any, max_epochs: int | None
-) -> None:
-    scheduler = Scheduler(
-        policy, 5, 20, max_epochs, seed=0, policy_params=live_params(policy)
-    )
-    jobs = finish(scheduler)
-    for _ in range(2):
-        scheduler.extend(9)
-        jobs += finish(scheduler)
-    assert [job.id for job in jobs] == list(range(len(jobs)))
-    trained = [
-        (job.arm, job.from_epoch + k) for job in jobs for k in range(job.n_epochs)
-    ]
-    assert len(trained) == len(set(trained)) == scheduler.spent
-
-
 def test_a_search_can_be_extended_while_jobs_are_in_flight() -> None:
     scheduler = Scheduler("cure-ucb", 3, budget=6)
     jobs = [ask(scheduler) for _ in range(3)]
@@ -101,15 +79,6 @@ def test_a_ready_made_policy_cannot_be_extended() -> None:
         "give its name or its factory to the Scheduler"
     )
     assert scheduler.budget == 10
-
-
-def test_a_factory_can_be_extended() -> None:
-    by_factory = Scheduler(CureUCB, 3, 20, policy_params={"sigma": 0.0})
-    by_name = Scheduler("cure-ucb", 3, 20, policy_params={"sigma": 0.0})
-    for scheduler in (by_factory, by_name):
-        finish(scheduler)
-        scheduler.extend(20)
-    assert finish(by_factory) == finish(by_name)
 
 
 def test_an_arm_that_ended_stays_ended_after_an_extension() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scheduler_runs import (
-    INFOS,
     ask,
     finish,
     pulls,
-    rising,
     saved,
     scripted,
 )
@@ -151,35 +148,6 @@ def test_a_missing_cost_changes_nothing() -> None:
 # ------------------------------------------------------------------ direction, failures
 
 
-@pytest.mark.parametrize("policy", INFOS)
-def test_minimising_is_maximising_the_negated_scores(
-    policy: str, live_params: Any
-) -> None:
-    params = live_params(policy)
-    up = Scheduler(
-        policy,
-        5,
-        40,
-        12,
-        seed=1,
-        policy_params=params,
-    )
-    down = Scheduler(
-        policy,
-        5,
-        40,
-        12,
-        seed=1,
-        direction="minimize",
-        policy_params=params,
-    )
-    assert finish(up) == finish(down, lambda arm, epoch: -rising(arm, epoch))
-    assert down.best_score == -up.best_score
-    assert (down.best_arm, down.best_epoch) == (up.best_arm, up.best_epoch)
-    for here, there in zip(down.explain(), up.explain(), strict=True):
-        assert here.index == there.index
-
-
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_score_that_is_not_finite_is_charged_and_retires_the_arm(
@@ -265,24 +233,6 @@ def test_scores_that_are_not_finite_count_as_failures_one_by_one() -> None:
     scheduler.fail(job, "crash", [math.nan])
     assert scheduler.explain()[0].failures == 4
     assert scheduler.status(0) == "failed"
-
-
-def test_a_search_goes_on_until_every_arm_has_failed() -> None:
-    scheduler = Scheduler("cure-ucb", n_arms=3, budget=20)
-    while (job := scheduler.ask()) is not None:
-        scheduler.fail(job, "crash")
-    assert scheduler.done
-    assert scheduler.spent == 3
-    assert scheduler.best_arm is None
-    assert scheduler.stop_reason == "no arm can train any more, 17 of 20 epochs left"
-
-
-@pytest.mark.parametrize("policy", INFOS)
-def test_any_finite_score_is_taken(policy: str, live_params: Any) -> None:
-    scheduler = Scheduler(policy, 4, 30, 10, seed=0, policy_params=live_params(policy))
-    finish(scheduler, lambda arm, epoch: (-1) ** (arm + epoch) * 1e150)
-    assert scheduler.best_score == 1e150
-    json.dumps(scheduler.state_dict(), allow_nan=False)
 
 
 def test_a_declared_range_caps_the_projection() -> None:

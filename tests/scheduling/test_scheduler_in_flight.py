@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from scheduler_runs import (
-    INFOS,
-    Scripted,
     ask,
-    pulls,
-    rising,
     run_shuffled,
     saved,
     scores_of,
     scripted,
 )
 
-from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import WAIT, make_policy
+from risingsearch.policies import WAIT
 from risingsearch.scheduling.scheduler import Scheduler
 
 
@@ -70,71 +64,6 @@ def test_if_deterministic_decision_k_sees_exactly_the_results_up_to_k_minus_n_jo
     assert calls == expected
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 4])
-@pytest.mark.parametrize("policy", ["cure-ucb", "round-robin"])
-def test_in_ask_order_the_run_equals_one_driven_by_hand(
-    policy: str, n_jobs: int
-) -> None:
-    n_arms, budget, max_epochs = 5, 40, 12
-    by_hand: Any = make_policy(policy, n_arms, budget, max_epochs)
-    rng = np.random.default_rng(7)
-    arms: list[int] = []
-    told = [0] * n_arms
-
-    def take_in(k: int) -> None:
-        arm = arms[k]
-        told[arm] += 1
-        by_hand.pulls_left[arm] -= 1
-        by_hand.update(k + 1, arm, rising(arm, told[arm]), rng)
-
-    for k in range(budget):
-        if k >= n_jobs:
-            take_in(k - n_jobs)
-        busy = arms[max(0, k + 1 - n_jobs) :]
-        for arm in range(n_arms):
-            by_hand.available[arm] = arm not in busy and told[arm] < max_epochs
-        arms.append(by_hand.select(k + 1, rng))
-
-    scheduler = Scheduler(
-        policy, n_arms, budget, max_epochs, deterministic=True, n_jobs=n_jobs, seed=7
-    )
-    assert pulls(run_shuffled(scheduler, seed=0)) == arms
-
-
-@pytest.mark.parametrize("policy", INFOS)
-@pytest.mark.parametrize("n_jobs", [2, 5])
-def test_in_ask_order_it_does_not_matter_what_finishes_first(
-    policy: str, live_params: Any, n_jobs: int
-) -> None:
-    def run(seed: int | None) -> tuple[list[Job], dict[str, Any]]:
-        scheduler = Scheduler(
-            policy,
-            6,
-            50,
-            15,
-            seed=2,
-            deterministic=True,
-            n_jobs=n_jobs,
-            policy_params=live_params(policy),
-        )
-        return run_shuffled(scheduler, seed), scheduler.state_dict()
-
-    assert run(None) == run(0) == run(1)
-
-
-@pytest.mark.parametrize("policy", INFOS)
-def test_in_completion_order_the_same_tells_give_the_same_run(
-    policy: str, live_params: Any
-) -> None:
-    def run() -> tuple[list[Job], dict[str, Any]]:
-        scheduler = Scheduler(
-            policy, 6, 50, 15, seed=2, n_jobs=3, policy_params=live_params(policy)
-        )
-        return run_shuffled(scheduler, seed=0), scheduler.state_dict()
-
-    assert run() == run()
-
-
 def test_in_completion_order_a_result_counts_at_once() -> None:
     calls: list[tuple[Any, ...]] = []
     scheduler = Scheduler(
@@ -161,22 +90,6 @@ def test_a_policy_is_asked_once_per_result() -> None:
     for _ in range(3):
         assert scheduler.ask() is None
     assert calls == [("select", 1), ("select", 2)]
-
-
-def test_an_ask_in_vain_draws_nothing() -> None:
-    class Hesitant(Scripted):
-        def select(self, t: int, rng: np.random.Generator) -> int:
-            rng.random()
-            return super().select(t, rng)
-
-    def build(*sizes: Any) -> Hesitant:
-        return Hesitant(*scripted(say={2: WAIT})(*sizes))
-
-    scheduler = Scheduler(build, n_arms=9, budget=9, seed=0)
-    ask(scheduler)
-    before = scheduler.state_dict()["rng"]
-    assert scheduler.ask() is None
-    assert scheduler.state_dict()["rng"] == before
 
 
 def test_a_settled_copy_has_results_that_no_decision_may_see_yet() -> None:

@@ -54,14 +54,6 @@ class TestProposals:
         )
         assert [job.arm for job in self.play(scheduler)] == order
 
-    def test_lower_scores_are_higher_ends_when_minimizing(self):
-        proposer = Last()
-        scheduler = Scheduler(
-            "round-robin", 3, 3, direction="minimize", proposer=proposer
-        )
-        self.play(scheduler)
-        assert proposer.asked[2][0].ends.tolist() == pytest.approx([0.9, 0.8])
-
     def test_only_unopened_arms_can_be_proposed(self):
         class Wrong:
             def propose(self, opened, unopened, rng):

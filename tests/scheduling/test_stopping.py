@@ -102,7 +102,7 @@ def test_a_larger_budget_begins_the_count_anew() -> None:
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_decisions_that_were_made_are_repeated_under_any_rules(
     deterministic: bool, seed: int
 ) -> None:
@@ -133,8 +133,6 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
     ("given", "message"),
     [
         ({"patience": 0}, "patience must be a whole number of at least 1; got 0"),
-        ({"patience": 1.5}, "patience must be a whole number of at least 1; got 1.5"),
-        ({"target_score": "0.9"}, "target_score must be a finite number; got '0.9'"),
         ({"target_score": math.nan}, "target_score must be a finite number; got nan"),
         ({"target_score": 1e200}, "target_score must be at most 1e+150 in magnitude"),
     ],
