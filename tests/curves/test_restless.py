@@ -134,17 +134,6 @@ class TestPresence:
         assert set(played[30:]) == {0}
         assert rewards[-1] == 0.5
 
-    def test_the_best_sum_counts_only_arms_that_are_there(self):
-        rounds = np.array([10, 20, 30, 40])
-        best = np.array([7.0, 16.0, 25.0, 30.0])
-        np.testing.assert_allclose(self.arms().optimal(rounds), best)
-
-    def test_rounds_without_any_arm_pass(self, same_either_way):
-        arms = DriftingMeans.create([[0.5]], arrivals=[4], departures=[7], noise=0.0)
-        played, _, total = same_either_way(arms, 10)
-        assert played.tolist() == [-1, -1, -1, 0, 0, 0, -1, -1, -1, -1]
-        assert total == arms.optimal(np.array([10]))[0] == 1.5
-
 
 class TestBestSums:
     @pytest.mark.parametrize("seed", range(4))

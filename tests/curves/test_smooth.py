@@ -33,13 +33,6 @@ class TestSinusoid:
         assert short.phase == long.phase
         assert short.frequency == pytest.approx(100 * long.frequency)
 
-    def test_the_best_sum_is_in_closed_form(self):
-        arms = sinusoid(np.random.default_rng(2), 20_000)
-        t = np.arange(1, 20_001)
-        means = arms.amplitude * (1.0 - np.sin(arms.frequency * t + arms.phase))
-        best = np.maximum(means, arms.amplitude).sum()
-        assert arms.optimal(np.array([20_000]))[0] == pytest.approx(best)
-
     @pytest.mark.parametrize(
         ("options", "message"),
         [
@@ -80,16 +73,6 @@ class TestCounterfactual:
             rates, _ = click_rates(log, item, seconds, 30.0, 30.0)
             means = [arms.mean(item, 1, t) for t in range(1, 501)]
             np.testing.assert_array_equal(means, rates)
-
-    def test_the_best_sum_is_that_of_the_click_rates(self):
-        log = make_click_log(0, n_items=4, n_entries=4_000, seconds=600)
-        arms = click_counterfactual(RNG, 500, log=log, window=60.0)
-        means = np.array(
-            [[arms.mean(i, 1, t) for t in range(1, 501)] for i in range(4)]
-        )
-        rounds = np.array([10, 500])
-        best = np.cumsum(means.max(axis=0))[rounds - 1]
-        np.testing.assert_allclose(arms.optimal(rounds), best)
 
     def test_an_article_is_there_while_it_is_shown(self):
         arms = click_counterfactual(RNG, 80, log=small_log(), window=4.0)
