@@ -144,12 +144,12 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class EpochFacts:
-    """What callbacks are told of an epoch, on every face of a search.
+    """Facts of an epoch for callbacks, the same on every face of a search.
 
     Parameters
     ----------
     search : str
-        Which search: the same whenever it goes on.
+        Which search: the same when it is resumed.
     number : int
         Epochs charged up to this one, over all arms.
     arm : int
@@ -207,12 +207,12 @@ class EpochFacts:
 
 @dataclass(frozen=True, slots=True)
 class SearchFacts:
-    """What callbacks are told of a search when it begins, goes on or ends.
+    """Facts of a search for callbacks, when it begins, resumes or ends.
 
     Parameters
     ----------
     search : str
-        Which search: the same whenever it goes on.
+        Which search: the same when it is resumed.
     policy : str
         Name of the policy.
     metric : str
@@ -230,10 +230,10 @@ class SearchFacts:
     best_params : dict
         The parameters of the best arm; empty before the first finite score.
     stop_reason : str, optional
-        Why there is nothing left to train; None where the search can go on.
+        Why there is nothing left to train; None if the search can continue.
     earlier : sequence of EpochFacts
         When a search begins: the epochs of this search so far, in the order told. Not
-        empty where it goes on. Empty at its end.
+        empty if it is resumed. Empty at its end.
     save_best : callable, optional
         At the end: writes the best model into a folder, given as a ``Path``.
     """

@@ -65,21 +65,21 @@ class Tracker(Callback, ABC):
         if find_spec(self.package) is None:
             raise missing(self.package, extra=self.package)
 
-    def search_begins(self, search: SearchFacts) -> None:
+    def on_start(self, search: SearchFacts) -> None:
         """Log the epochs so far that the store does not have."""
         self.check()
         followed = _Followed(search, list(search.earlier))
         self._followed[search.search] = followed
         self._log(followed)
 
-    def epoch_ends(self, epoch: EpochFacts) -> None:
+    def on_epoch(self, epoch: EpochFacts) -> None:
         """Log an epoch."""
         followed = self._followed[epoch.search]
         followed.pending.append(epoch)
         if time.monotonic() > followed.failed_at + PAUSE:
             self._log(followed)
 
-    def search_ends(self, search: SearchFacts) -> None:
+    def on_end(self, search: SearchFacts) -> None:
         """Log the rest, and the end."""
         self._log(self._followed.pop(search.search), search)
 

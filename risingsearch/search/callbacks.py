@@ -1,4 +1,4 @@
-"""What callbacks are told: each epoch of a search, once, with the same facts."""
+"""Callbacks of a search: each epoch once, with the same facts on every face."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from risingsearch.scheduling.scheduler import Scheduler
 
 
 class Callback:
-    """Follows a search; subclass it, with the methods that you need.
+    """Follower of a search: subclass it, with the methods that you need.
 
     The same on every face: ``RisingSearch``, ``RisingSearchCV``, ``RisingSampler`` and
     ``RisingScheduler`` take ``callbacks=[...]``. All methods are called in the process
@@ -24,7 +24,7 @@ class Callback:
     --------
     >>> from risingsearch import Functions, RisingSearch
     >>> class Show(Callback):
-    ...     def epoch_ends(self, epoch):
+    ...     def on_epoch(self, epoch):
     ...         print(epoch.arm, epoch.epoch, epoch.score, epoch.budget_left)
     >>> def start(params, seed):
     ...     return params
@@ -46,18 +46,18 @@ class Callback:
     0.7
     """
 
-    def search_begins(self, search: SearchFacts) -> object:
-        """Hear that a search begins, or goes on."""
+    def on_start(self, search: SearchFacts) -> object:
+        """Begin or resume a search."""
 
-    def epoch_ends(self, epoch: EpochFacts) -> object:
-        """Hear of an epoch, once it is recorded: of each one, and once."""
+    def on_epoch(self, epoch: EpochFacts) -> object:
+        """Take the facts of an epoch, once it is recorded; called once for each."""
 
-    def search_ends(self, search: SearchFacts) -> object:
-        """Hear that a search has ended, for whatever reason; it may go on later."""
+    def on_end(self, search: SearchFacts) -> object:
+        """End a search, for any reason; it may be resumed later."""
 
 
 def checked_callbacks(callbacks: Iterable[Any], *, functions: bool) -> tuple[Any, ...]:
-    """Return the callbacks, or raise an InvalidParameterError for what is none.
+    """Return the callbacks; raise an InvalidParameterError if one is invalid.
 
     ``functions`` says whether plain functions are allowed.
     """
@@ -77,15 +77,15 @@ def checked_callbacks(callbacks: Iterable[Any], *, functions: bool) -> tuple[Any
 
 
 class CallbackList:
-    """Tells callbacks what a scheduler has recorded.
+    """The callbacks of a search, called with the epochs that its scheduler records.
 
     Parameters
     ----------
     callbacks : callable
-        Returns them; what is no ``Callback`` is passed over.
+        Returns them; those that are no ``Callback`` are left out.
     scheduler : callable
         Returns the scheduler; another one has recorded the same, perhaps in another
-        order, and goes on with it.
+        order, and continues with it.
     search : str
         Which search it is.
     metric : str
@@ -151,35 +151,35 @@ class CallbackList:
                 self.ends(save_best)
 
     def begins(self) -> None:
-        """Tell that the search begins or goes on, and all of its epochs so far."""
-        if not self._heard_by():
+        """Tell that the search begins or resumes, and all of its epochs so far."""
+        if not self._called():
             return
         self._begin()
         facts = self._facts(earlier=tuple(self._news(earlier=True)))
-        for callback in self._heard_by():
-            callback.search_begins(facts)
+        for callback in self._called():
+            callback.on_start(facts)
 
     def epochs(self) -> None:
         """Tell of the epochs that were recorded since."""
-        callbacks = self._heard_by()
+        callbacks = self._called()
         if not callbacks:
             return
         for epoch in list(self._news(earlier=False)):
             for callback in callbacks:
-                callback.epoch_ends(epoch)
+                callback.on_epoch(epoch)
 
     def ends(self, save_best: Callable[[Path], object] | None = None) -> None:
-        """Tell that the search has ended, to each of them whatever the others raise."""
-        heard_by = self._heard_by()
-        if not heard_by:
+        """Tell each of them that the search has ended, even if others raise."""
+        called = self._called()
+        if not called:
             return
         reason = self._scheduler().stop_reason
         facts = self._facts(stop_reason=reason, save_best=save_best)
         with ExitStack() as calls:
-            for callback in reversed(heard_by):
-                calls.callback(callback.search_ends, facts)
+            for callback in reversed(called):
+                calls.callback(callback.on_end, facts)
 
-    def _heard_by(self) -> list[Callback]:
+    def _called(self) -> list[Callback]:
         return [one for one in self._callbacks() if isinstance(one, Callback)]
 
     def _facts(self, **more: Any) -> SearchFacts:

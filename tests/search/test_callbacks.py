@@ -15,13 +15,13 @@ class Listener(Callback):
     def __init__(self):
         self.begun, self.epochs, self.ended = [], [], []
 
-    def search_begins(self, search):
+    def on_start(self, search):
         self.begun.append(search)
 
-    def epoch_ends(self, epoch):
+    def on_epoch(self, epoch):
         self.epochs.append(epoch)
 
-    def search_ends(self, search):
+    def on_end(self, search):
         self.ended.append(search)
 
 
@@ -129,7 +129,7 @@ def test_what_is_left_of_a_budget_in_seconds():
 
 def test_the_end_is_told_to_all_whatever_one_of_them_raises():
     class Failing(Callback):
-        def search_ends(self, search):
+        def on_end(self, search):
             raise RuntimeError("no more")
 
     listener = Listener()

@@ -9,13 +9,13 @@ class Listener(Callback):
     def __init__(self):
         self.begun, self.epochs, self.ended = [], [], []
 
-    def search_begins(self, search):
+    def on_start(self, search):
         self.begun.append(search)
 
-    def epoch_ends(self, epoch):
+    def on_epoch(self, epoch):
         self.epochs.append(epoch)
 
-    def search_ends(self, search):
+    def on_end(self, search):
         self.ended.append(search)
 
 

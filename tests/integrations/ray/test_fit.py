@@ -255,10 +255,10 @@ class Heard(Callback):
     def __init__(self):
         self.epochs, self.ended = [], []
 
-    def epoch_ends(self, epoch):
+    def on_epoch(self, epoch):
         self.epochs.append(epoch)
 
-    def search_ends(self, search):
+    def on_end(self, search):
         self.ended.append(search)
 
 

@@ -112,10 +112,10 @@ class Heard(Callback):
         self.folder = folder
         self.epochs, self.ended = [], []
 
-    def epoch_ends(self, epoch):
+    def on_epoch(self, epoch):
         self.epochs.append(epoch)
 
-    def search_ends(self, search):
+    def on_end(self, search):
         self.ended.append(search)
         if search.save_best is not None:
             search.save_best(self.folder)
