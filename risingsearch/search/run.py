@@ -42,6 +42,21 @@ from risingsearch.storage.run_directory import (
     understood,
 )
 
+PER_PROCESS = (
+    "self",
+    "trainable",
+    "executor",
+    "callbacks",
+    "progress",
+    "timeout",
+    "run_dir",
+    "max_checkpoint_bytes",
+    "checkpoints",
+    "metric",
+    "patience",
+    "target_score",
+)
+"""Arguments that are not compared when a search is resumed."""
 AS_TEXT = "as_text"
 """The only parameter of a candidate that is shown as text."""
 

@@ -25,7 +25,7 @@ from risingsearch.search.callbacks import Callback, CallbackList, checked_callba
 from risingsearch.search.loop import Loop
 from risingsearch.search.record import RunLog
 from risingsearch.search.results import SearchResult
-from risingsearch.search.run import Run, completed, key_of
+from risingsearch.search.run import PER_PROCESS, Run, completed, key_of
 from risingsearch.search.trainable import (
     Functions,
     Seeds,
@@ -45,25 +45,9 @@ from risingsearch.storage.run_directory import (
     understood,
 )
 
-PER_PROCESS = (
-    "self",
-    "trainable",
-    "executor",
-    "callbacks",
-    "progress",
-    "timeout",
-    "run_dir",
-    "max_checkpoint_bytes",
-    "checkpoints",
-    "metric",
-    "patience",
-    "target_score",
-)
-"""Arguments that are not compared when a search is resumed."""
-
 
 class RisingSearch:
-    """Give every epoch of a budget to the candidate that uses it best.
+    """Search that gives every epoch of a budget to the candidate that uses it best.
 
     Parameters
     ----------
@@ -92,15 +76,14 @@ class RisingSearch:
         ``client.get_executor()``. By default in this process, or in ``n_jobs`` worker
         processes. It is not shut down.
     n_jobs : int, optional
-        Jobs in flight at most; by default as many as the executor has workers, which on
-        Dask may change while the search runs. Needed for executors that do not say.
-        Without an executor, more than 1 starts so many worker processes, and replaces
-        those that die.
+        Jobs in flight at most; by default as many as the executor has workers. Needed
+        for executors that do not say. Without an executor, more than 1 starts so many
+        worker processes, and replaces those that die.
     deterministic : bool, default False
         Whether several jobs in flight give the same run in any order of completion;
         see ``Scheduler``.
     callbacks : sequence of Callback or callable
-        A ``Callback`` hears of every epoch, on all faces alike; a function is called as
+        A ``Callback`` gets every epoch; a function is called as
         ``callback(search, report)`` after every job.
     policy_params, epochs_per_job, direction, max_failures, epoch_costs
         See ``Scheduler``.
@@ -113,9 +96,8 @@ class RisingSearch:
         Open the candidates in random order; False keeps theirs, but for what a
         ``prior`` has opened first.
     timeout : float, optional
-        Wall-clock seconds. Without a ``budget`` they are the budget, as
-        ``Budget(wall_seconds=timeout)``; with one, ``run`` ends after so many seconds
-        at the latest, and continues when it is called again.
+        Wall-clock seconds: the budget if no other is given; else ``run`` ends after so
+        many seconds at the latest, and continues when it is called again.
     progress : bool, default False
         Show one live line on a terminal or a bar in a notebook; elsewhere, such as in a
         log file, print a line every tenth of the budget or every minute.
@@ -426,7 +408,7 @@ class RisingSearch:
     def held(self) -> AbstractContextManager[None]:
         """Keep other processes out of ``run_dir`` until the end of a ``with`` block.
 
-        ``run`` and ``extend`` do so themselves; this is for what is done around them.
+        ``run`` and ``extend`` do so themselves; this is for steps around them.
         """
         return self._record.held()
 
@@ -435,8 +417,7 @@ class RisingSearch:
     ) -> AbstractContextManager[None]:
         """Tell callbacks that the search ends when a ``with`` block does.
 
-        ``run`` does so itself; this is for what belongs to the search and is done after
-        it, and for a model of one's own.
+        ``run`` does so itself; this is for steps after it, such as a refit.
 
         Parameters
         ----------
@@ -507,11 +488,8 @@ class RisingSearch:
         int
             Arms that have failed.
         """
-        failed = [
-            arm
-            for arm, status in enumerate(self.scheduler.statuses())
-            if status == "failed"
-        ]
+        statuses = self.scheduler.statuses()
+        failed = [arm for arm, status in enumerate(statuses) if status == "failed"]
         self._loop.to_retry = failed
         return len(failed)
 

@@ -15,7 +15,8 @@ from kept_search import Rising, a_search, crashed
 from risingsearch.cli.main import main
 from risingsearch.errors import InvalidParameterError, JournalError
 from risingsearch.policies import UCB1
-from risingsearch.search.search import PER_PROCESS, RisingSearch
+from risingsearch.search.run import PER_PROCESS
+from risingsearch.search.search import RisingSearch
 from risingsearch.storage.checkpoints import Folder, Key, Store
 from risingsearch.storage.journal import Journal, create, read
 from risingsearch.storage.run_directory import (
