@@ -66,7 +66,7 @@ class LiveRun:
         self._status: RunStatus | None = None
         self._problem: str | None = None
         self._page: str | None = None
-        self._mark = self._reader.mark()
+        self._mark = self._reader.version()
         self._looked = self._next = 0.0
         self._look()
 
@@ -74,7 +74,7 @@ class LiveRun:
         """Return a text that changes with the page."""
         if time.monotonic() >= self._next:
             try:
-                mark = self._reader.mark()
+                mark = self._reader.version()
                 if mark != self._mark or self._problem is not None:
                     self._look()
                     self._mark = mark

@@ -80,8 +80,8 @@ def _follow(reader: RunReader, console: Console) -> None:
     with Live(console=console, auto_refresh=False) as live:
         while True:
             now = time.monotonic()
-            if screen is None or (mark != reader.mark() and now >= due):
-                mark = reader.mark()
+            if screen is None or (mark != reader.version() and now >= due):
+                mark = reader.version()
                 screen = Screen(reader.path, read_status(reader))
                 due = time.monotonic() + REST * (time.monotonic() - now)
             live.update(screen, refresh=True)

@@ -29,7 +29,7 @@ SHOWN, OBJECT = "$shown", "$object"
 _LONGEST = 300  # characters of a setting in a message
 
 
-class Arguments:
+class SearchArguments:
     """The arguments that every process of a search has to be given alike.
 
     They go by their names in ``RisingSearch``; most are passed on to ``Scheduler``,

@@ -33,7 +33,7 @@ RECENT = 50
 
 
 class Training(NamedTuple):
-    """What trains now, and why."""
+    """A job in training, and the reason why it was started."""
 
     arm: int
     epoch: int  # the first one of the job
@@ -54,8 +54,8 @@ class RunStatus(NamedTuple):
     seconds_left: float  # at the recent pace; NaN if unknown
 
 
-class Mark(NamedTuple):
-    """Value that changes whenever there is something new in a directory."""
+class RunVersion(NamedTuple):
+    """Version of a run directory: it differs as soon as anything is added."""
 
     journal: tuple[int, int, int] | None  # file, bytes, time; None: not there yet
     is_running: bool
@@ -100,14 +100,14 @@ class RunReader:
             msg = f"{self.path} {what}: name the run directory of one"
             raise InvalidParameterError(msg)
 
-    def mark(self) -> Mark:
-        """Return what changes as soon as there is news; that takes next to no time."""
+    def version(self) -> RunVersion:
+        """Return a value that changes with the directory; the journal is not read."""
         try:
             facts = os.stat(self.path / JOURNAL)
         except (FileNotFoundError, NotADirectoryError):
-            return Mark(None, False)
+            return RunVersion(None, False)
         written = facts.st_ino, facts.st_size, facts.st_mtime_ns
-        return Mark(written, is_held(self.path))
+        return RunVersion(written, is_held(self.path))
 
     def read(self) -> RunStatus | None:
         """Return the status of the search, None before anything is written.
@@ -117,7 +117,9 @@ class RunReader:
         RisingSearchError
             As ``RisingSearch.saved_result``, if the directory is damaged or gone.
         """
-        is_running = self.mark().is_running  # before the journal: its end is then known
+        is_running = (
+            self.version().is_running
+        )  # before the journal: its end is then known
         if self._replayed is None and _has_just_begun(self.path):
             return None
         self._replayed = replayed = self._read()
@@ -168,9 +170,9 @@ def _has_just_begun(path: Path) -> bool:
 
 
 def _seconds_per(scheduler: Scheduler, events: Sequence[Event]) -> float:
-    """Return the time by the clock that one unit of the budget has taken of late.
+    """Return the recent wall-clock seconds per unit of the budget.
 
-    NaN where nobody has measured it.
+    NaN if they were not measured.
     """
     told = (event for event in reversed(events) if event["event"] in RESULTS)
     last = list(islice(told, RECENT + 1))
@@ -182,7 +184,7 @@ def _seconds_per(scheduler: Scheduler, events: Sequence[Event]) -> float:
 
 
 def _spent(scheduler: Scheduler, event: Event) -> float:
-    """Return what a job has taken of the budget."""
+    """Return the part of the budget that a job was charged."""
     if scheduler.unit != "epochs":
         return float(event.get("cost", event["elapsed"]) or 0.0)
     n_epochs, costs = len(event["scores"]), scheduler.epoch_costs
@@ -193,7 +195,7 @@ def _spent(scheduler: Scheduler, event: Event) -> float:
 
 
 def _clock(event: Event) -> float:
-    """Return when a job came back, NaN where nobody has measured it."""
+    """Return when a job came back, NaN if that was not measured."""
     clock = event.get("clock", event.get("now"))
     return math.nan if clock is None else float(clock)
 

@@ -19,7 +19,7 @@ from risingsearch.errors import (
 from risingsearch.policies import Policy
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.search.arguments import (
-    Arguments,
+    SearchArguments,
 )
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
@@ -225,7 +225,7 @@ class RisingSearch:
         """Put the parts together; ``run`` is the search that continues, if any."""
         workers = completed(given, run)
         saved = {name: given[name] for name in _saved_names(prior=True)}
-        arguments = Arguments(**saved)
+        arguments = SearchArguments(**saved)
         self.trainable = checked_trainable(given["trainable"])
         self.candidates = arguments.candidates
         self.callbacks = checked_callbacks(given["callbacks"], functions=True)

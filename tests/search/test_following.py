@@ -108,9 +108,9 @@ def test_a_run_that_has_stopped_trains_nothing(tmp_path):
 def test_nothing_is_written_yet(tmp_path):
     reader = RunReader(tmp_path)
     assert reader.read() is None
-    before = reader.mark()
+    before = reader.version()
     search = a_search(tmp_path)
-    assert reader.mark() != before
+    assert reader.version() != before
     assert reader.read().result.best_arm is None
     search.run()
     assert reader.read().result.n_epochs == 24
@@ -138,7 +138,7 @@ def test_looking_changes_nothing(tmp_path):
     search.run()
     before = {path: path.stat() for path in tmp_path.rglob("*")}
     reader = RunReader(tmp_path)
-    reader.mark(), reader.read(), reader.read()
+    reader.version(), reader.read(), reader.read()
     now = {path: path.stat() for path in tmp_path.rglob("*")}
     assert {path: (one.st_size, one.st_mtime_ns) for path, one in before.items()} == {
         path: (one.st_size, one.st_mtime_ns) for path, one in now.items()
