@@ -63,23 +63,6 @@ def test_a_file_may_only_get_longer(tmp_path):
         list(file.new_lines())
 
 
-def test_what_was_added_at_once_is_read_in_pieces(tmp_path, monkeypatch):
-    path = tmp_path / "told.jsonl"
-    path.write_text("of earlier epochs\n")
-    file = ReportFile(tmp_path, "told.jsonl")
-    with path.open("a") as added:
-        added.writelines(f"{i}\n" for i in range(100_000))
-    pread, n_bytes = os.pread, []
-
-    def counted(descriptor, size, at):
-        n_bytes.append(size)
-        return pread(descriptor, size, at)
-
-    monkeypatch.setattr(os, "pread", counted)
-    assert texts(file.new_lines()) == [f"{i}\n" for i in range(100_000)]
-    assert set(n_bytes) == {lines.AT_ONCE}
-
-
 @pytest.mark.parametrize("kind", ["named pipe", "folder", "symbolic link"])
 def test_something_else_in_the_place_of_the_file(tmp_path, kind):
     file = ReportFile(tmp_path, "told")

@@ -152,12 +152,6 @@ def test_a_line_without_an_end_is_no_report(reported, monkeypatch):
     assert log.getvalue().startswith("x" * 2500 + '{"loss": 7}\n')
 
 
-def test_a_signal_without_a_name(reported):
-    program = "import os; os.kill(os.getpid(), 40)"
-    with pytest.raises(ScriptError, match="ended with signal 40"):
-        list(reported(program))
-
-
 def test_what_a_script_that_ended_well_leaves_in_its_own_session_ends(
     reported, tmp_path
 ):
