@@ -90,6 +90,7 @@ def run_sweep(
     trainable = _trainable(sweep, placement, run_dir, cwd)
     cleaner = _CheckpointCleaner(trainable)
     followers = trackers(sweep.tracker.options(cwd)) if sweep.tracker else []
+    callbacks = [*_own_callbacks(sweep, trainable, cleaner), *followers]
     if begun is None:
         with RunDirectory(run_dir).held():  # readers see that a search begins
             identity.save(run_dir, sweep, cwd, placement.gpus)
@@ -99,12 +100,7 @@ def run_sweep(
         trainable,
         executor=executor,
         n_jobs=_n_jobs(run_dir, n_workers),
-        callbacks=[
-            *([trainable] if isinstance(trainable, AfterSlurm) else []),
-            cleaner,
-            *([ResumeCheck()] if sweep.resume else []),
-            *followers,
-        ],
+        callbacks=callbacks,
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
         fingerprint=now if begun is None else begun,
@@ -132,6 +128,17 @@ def run_sweep(
         check_resumed(result)
     arms = with_room_made(result.arms, trainable.folder)
     return replace(result, arms=arms), _best_folder(result, trainable)
+
+
+def _own_callbacks(
+    sweep: Sweep, trainable: CommandTrainable, cleaner: _CheckpointCleaner
+) -> list[Any]:
+    """Return what a sweep does after each job, in this order."""
+    return [
+        *([trainable] if isinstance(trainable, AfterSlurm) else []),
+        cleaner,
+        *([ResumeCheck()] if sweep.resume else []),
+    ]
 
 
 def _seeded(sweep: Sweep, begun: identity.Identity | None) -> Sweep:
