@@ -46,25 +46,6 @@ def test_what_did_well_earlier_is_opened_first(objective, make_study, direction)
     assert sum(trust.values()) > 0.5
 
 
-def test_a_prior_that_misleads_is_dropped_within_a_few_arms(objective, make_study):
-    prior = [earlier(best=1.0), earlier(best=1.0, name="June")]
-    study = make_study(budget=100, prior=prior)
-    study.optimize(objective)
-    assert len(by_prior(study)) <= 3
-    assert max(study.sampler.prior_trust(study).values()) < 0.1
-
-
-def test_without_a_prior_nothing_changes(objective, make_study):
-    def opened(**options):
-        study = make_study(budget=40, **options)
-        study.optimize(objective)
-        assert by_prior(study) == []
-        assert study.sampler.prior_trust(study) == {}
-        return [result.params for result in rising.arm_results(study)]
-
-    assert opened(prior=None) == opened()
-
-
 def test_an_earlier_study_is_a_prior(objective, make_study, tmp_path):
     storage = f"sqlite:///{tmp_path}/studies.db"
     stored = {"storage": storage, "study_name": "before"}
@@ -191,21 +172,6 @@ def test_every_kind_of_parameter_is_suggested(make_study, suggest):
     assert sum(result.epochs for result in rising.arm_results(study)) <= 60
 
 
-@pytest.mark.parametrize(
-    "base",
-    [
-        lambda: optuna.samplers.RandomSampler(seed=0),
-        lambda: optuna.samplers.TPESampler(multivariate=True, group=True, seed=0),
-        lambda: optuna.samplers.QMCSampler(seed=0),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-def test_any_base_opens_the_other_arms(objective, make_study, base):
-    study = make_study(budget=60, prior=earlier(), base=base())
-    study.optimize(objective)
-    assert 0 < len(by_prior(study)) < len(rising.arm_results(study))
-
-
 def test_threads_share_the_sampler(objective, make_study):
     study = make_study(budget=100, prior=earlier())
     study.optimize(objective, n_jobs=3)
@@ -263,19 +229,6 @@ def decided(objective, make_study, prior):
 def test_earlier_curves_count(objective, make_study):
     with_late = decided(objective, make_study, late())
     assert with_late != decided(objective, make_study, earlier())
-
-
-def test_the_curves_of_a_search_that_is_skipped_count_for_nothing(
-    objective, make_study
-):
-    foreign = EarlierSearch(
-        "foreign", [{"z": one["x"]} for one in late().params], late().curves
-    )
-    with pytest.warns(RuntimeWarning, match="an earlier search is skipped"):
-        skipping = decided(
-            objective, make_study, Prior([foreign, earlier()], skip_unusable=True)
-        )
-    assert skipping == decided(objective, make_study, earlier())
 
 
 def test_a_trial_that_is_asked_for_is_failed_where_a_prior_is_refused(make_study):

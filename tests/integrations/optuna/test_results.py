@@ -2,7 +2,6 @@ import optuna
 import pytest
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import SearchFailedError
 
 
 @pytest.fixture
@@ -112,15 +111,6 @@ def test_arms_are_a_table(searched):
         "opened_by_prior",
         "params_x",
     }
-
-
-def test_before_anything_was_trained_there_is_nothing(make_study):
-    study = make_study()
-    assert rising.arms(study).empty
-    rising.finalize(study)
-    assert not study.trials
-    with pytest.raises(SearchFailedError, match="no arm has a finite score yet"):
-        rising.best_arm(study)
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")

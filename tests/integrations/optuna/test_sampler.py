@@ -11,7 +11,7 @@ import sklearn.model_selection
 from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.errors import InvalidParameterError
 
 N_EPOCHS = "rising:n_epochs"
 
@@ -30,25 +30,6 @@ def test_the_budget_is_spent_to_the_last_epoch(objective, make_study):
     study.optimize(objective)
     assert objective.trained.total() == 100
     assert set(objective.trained.values()) == {1}
-
-
-@pytest.mark.parametrize("params", [{"eps": 0.25}, {"trust": 0.85}])
-def test_giving_a_default_of_auto_changes_nothing(objective, make_study, params):
-    def opened(**options):
-        study = make_study(budget=60, seed=0, **options)
-        study.optimize(objective)
-        return [trial.user_attrs["rising:arm"] for trial in slices(study)]
-
-    assert opened(policy_params=params) == opened()
-
-
-def test_the_policy_that_runs_is_the_one_that_says_how_many_arms(objective, make_study):
-    share = {"opening_share": 0.05}
-    study = make_study(budget=200, policy_params=share)
-    study.optimize(objective)
-    named = make_study(budget=200, policy="trusted-damped-slope", policy_params=share)
-    named.optimize(objective)
-    assert len(rising.arm_results(study)) == len(rising.arm_results(named)) == 10
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
@@ -217,15 +198,6 @@ def test_a_study_stops_when_nothing_better_is_found_and_can_go_on(
     study.sampler = rising.RisingSampler(60, 20, seed=1)
     study.optimize(objective)
     assert objective.trained.total() == 60
-
-
-def test_a_study_stops_at_its_target(objective, make_study):
-    study = make_study(budget=60)
-    study.optimize(objective)
-    best = rising.best_arm(study).best_score
-    again = make_study(budget=60, target_score=best)
-    again.optimize(objective)
-    assert rising.best_arm(again).best_score == best
 
 
 def test_enqueued_trials_beyond_the_budget_train_nothing(objective, make_study):
@@ -554,11 +526,6 @@ def test_another_pruner_is_warned_of(objective, make_study):
 def test_what_is_wrong_is_said_at_once(given, message):
     with pytest.raises(InvalidParameterError, match=message):
         rising.RisingSampler(**{"budget": 10, "max_epochs": 5} | given)
-
-
-def test_an_unknown_policy_is_named():
-    with pytest.raises(UnknownNameError, match="cure-ucb"):
-        rising.RisingSampler(10, 5, policy="cure")
 
 
 def test_optunas_tutorial_runs_with_sampler_and_pruner_changed():

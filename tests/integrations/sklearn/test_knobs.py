@@ -7,7 +7,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import SGDClassifier
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn import RisingSearchCV
 
 X, y = load_iris(return_X_y=True)
@@ -31,15 +30,6 @@ def test_known_configurations_are_opened_first():
     assert opened.min() >= 3
 
 
-def test_one_that_is_a_candidate_is_not_counted_twice():
-    configurations = [{"alpha": 0.1**k} for k in range(1, 7)]
-    grid = RisingSearchCV(
-        SGDClassifier(), configurations, budget=12, enqueue=configurations[4:], cv=0.25
-    ).fit(X, y)
-    assert grid.n_candidates_ == 6
-    assert list(dict.fromkeys(grid.history_["arm"]))[:2] == [4, 5]
-
-
 def test_a_search_ends_early_and_goes_on():
     fitted = search(patience=4).fit(X, y)
     assert fitted.n_epochs_ < 40
@@ -49,19 +39,6 @@ def test_a_search_ends_early_and_goes_on():
     )
     longer = fitted.set_params(patience=None).continue_search(5)
     assert longer.n_epochs_ == 45
-
-
-def test_a_search_goes_on_by_other_rules(tmp_path):
-    search(patience=4, run_dir=tmp_path).fit(X, y)
-    again = search(run_dir=tmp_path).fit(X, y)
-    assert len(again.history_) == 40
-
-
-def test_a_search_ends_at_its_target():
-    fitted = search(target_score=0.5).fit(X, y)
-    assert fitted.best_score_ >= 0.5
-    assert fitted.stop_reason_.startswith("the target_score of 0.5 is reached, ")
-    assert fitted.n_epochs_ < 40
 
 
 def test_a_failed_configuration_is_tried_again():
@@ -96,20 +73,3 @@ def test_clones_keep_the_knobs():
         for name, value in clone(search(**knobs)).get_params(deep=False).items()
         if name in knobs
     } == knobs
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"enqueue": [{"alhpa": 1}]}, InvalidParameterError, "names 'alhpa', which no"),
-        ({"enqueue": KNOWN}, InvalidParameterError, "enqueue is a list of"),
-        ({"min_epochs": 11}, InvalidParameterError, "at most max_epochs, which is 10"),
-        ({"min_epochs": 0}, InvalidParameterError, "min_epochs must be a whole number"),
-        ({"patience": 0}, InvalidParameterError, "patience must be a whole number"),
-        ({"target_score": np.nan}, InvalidParameterError, "target_score must be a fin"),
-        ({"max_failures": -1}, InvalidParameterError, "max_failures must be a whole"),
-    ],
-)
-def test_what_cannot_be_is_refused(options, error, message):
-    with pytest.raises(error, match=message):
-        search(**options).fit(X, y)

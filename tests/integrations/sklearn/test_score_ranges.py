@@ -19,11 +19,10 @@ from sklearn.metrics import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from risingsearch import RisingSearchCV, list_policies
+from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn import search_run
 from risingsearch.integrations.sklearn.score_ranges import RANGES, range_of
-from risingsearch.policies import policy_info
 
 X, Y = make_classification(60, 6, flip_y=0.3, random_state=0)
 X_REAL, Y_REAL = make_regression(60, 6, noise=20, random_state=0)
@@ -106,15 +105,6 @@ def test_of_several_metrics_the_one_that_schedules():
     assert declared(search) == (-1.0, 1.0)
     search = rising(SGDClassifier(), scoring=scoring, refit="own").fit(X, Y)
     assert declared(search) is None
-
-
-@pytest.mark.parametrize("policy", [p.name for p in list_policies()])
-def test_every_policy_accepts_accuracy(policy, live_params):
-    params = live_params(policy)
-    params.pop("reward_range", None)
-    search = rising(SGDClassifier(), policy=policy, policy_params=params).fit(X, Y)
-    known = policy_info(policy).parameters
-    assert declared(search) == ((0.0, 1.0) if "reward_range" in known else None)
 
 
 @pytest.mark.parametrize("policy", ["auto", "trusted-damped-slope"])

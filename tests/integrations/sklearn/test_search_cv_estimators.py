@@ -33,11 +33,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from xgboost import XGBRegressor
 
-from risingsearch import RisingSearchCV, make_policy
+from risingsearch import RisingSearchCV
 from risingsearch.errors import (
     InvalidParameterError,
     NotTrainableError,
-    UnknownNameError,
 )
 
 SPACE = {"alpha": [1e-6, 1e-4, 1e-2, 1.0]}
@@ -270,14 +269,3 @@ class TestResults:
             assert "4 of 4 arms opened, 20 epochs used" in html
         with config_context(display="text"):
             assert "text/html" not in fitted._repr_mimebundle_()
-
-
-class TestPolicy:
-    def test_unknown_name(self):
-        with pytest.raises(UnknownNameError, match="did you mean 'cure-ucb'"):
-            rising(SGDClassifier(), SPACE, policy="cure-ubc").fit(X, Y)
-
-    def test_ready_made(self):
-        policy = make_policy("round-robin", n_arms=4, horizon=20, max_pulls=8)
-        search = rising(SGDClassifier(), SPACE, policy=policy).fit(X, Y)
-        assert search.cv_results_["epochs"].tolist() == [5, 5, 5, 5]

@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -33,9 +32,7 @@ from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.sklearn import RisingSearchCV, folds
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
 from risingsearch.integrations.sklearn.transformers import (
-    Prepared,
     RowCache,
-    size_of,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -241,28 +238,6 @@ def test_a_callable_is_given_the_pipeline_and_the_rows_as_they_are():
 
 
 class TestBound:
-    def test_the_least_recently_used_go_first(self):
-        rows, made = np.zeros((100, 10)), []
-        cache = RowCache(3 * rows.nbytes)
-        for key in "abacabc":
-            cache.get(key, lambda key=key: made.append(key) or Prepared((), rows))
-            assert cache.size <= 3 * rows.nbytes
-        assert made == ["a", "b", "c", "b", "c"]
-
-    def test_a_failure_is_not_kept(self):
-        cache = RowCache()
-        with pytest.raises(ZeroDivisionError):
-            cache.get("a", lambda: 1 / 0)
-        assert cache.get("a", lambda: Prepared((), X)).rows is X
-
-    @pytest.mark.parametrize(
-        "rows",
-        [X, np.asfortranarray(X), FRAME[NUMBERS], csr_array(X + 0.1), X.tolist()],
-        ids=["C order", "Fortran order", "pandas", "sparse", "list"],
-    )
-    def test_the_size_of_rows_in_any_container(self, rows):
-        assert X.nbytes <= size_of(rows) < 2 * X.nbytes
-
     def test_changes_no_score(self, counts, monkeypatch):
         grid = ALPHAS | FACTORS
         whole = rising(probing(), grid).fit(X, Y)
