@@ -117,7 +117,7 @@ class Scheduler(SchedulerView):
     -----
     Failures and scores that are not finite follow one rule: the epochs are charged, the
     policy is told ``error_score`` for each of them, the arm is retried or retired as
-    ``max_failures`` says, and the search goes on.
+    ``max_failures`` says, and the search continues.
 
     Examples
     --------
@@ -406,14 +406,14 @@ class Scheduler(SchedulerView):
             rest of its reservation returns to the budget.
         cost : float, optional
             What the job has cost, in the unit of the budget; needed under one that is
-            not in epochs. Under one by the clock, the time of its training, by default
+            not in epochs. In wall-clock time, that of its training; by default
             all the time since ``ask`` returned it.
         ended : bool, default True
             What fewer scores mean: False says that the job was cut short and the arm
             can go on.
         now : float, optional
-            Time since the search began, by the clock and in the unit of the budget;
-            needed under one by the clock, and refused under any other.
+            Wall-clock time since the search began, in the unit of the budget;
+            needed under one in wall-clock time, and refused under any other.
 
         Raises
         ------
@@ -473,7 +473,7 @@ class Scheduler(SchedulerView):
         )
 
     def end(self, arm: int) -> None:
-        """Record that an arm has ended by itself, whatever epochs it had left.
+        """Record that an arm has ended by itself, however many epochs it had left.
 
         Parameters
         ----------
@@ -574,7 +574,7 @@ class Scheduler(SchedulerView):
         Raises
         ------
         InvalidParameterError
-            If that is no time, or the budget is not one by the clock.
+            If that is no time, or the budget is not in wall-clock time.
 
         Examples
         --------
@@ -590,7 +590,7 @@ class Scheduler(SchedulerView):
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the search is done, in words; None while it is not."""
+        """Why the search is done, as a sentence; None while it is not."""
         try:
             if not self.done:
                 return None
