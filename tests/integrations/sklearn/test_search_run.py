@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from risingsearch import Budget, RisingSearch, RisingSearchCV
 from risingsearch.integrations.sklearn import folds, preparation
-from risingsearch.search import trainable, wall_clock
+from risingsearch.search import loop, trainable
 
 X = np.ones((100, 1))
 Y = np.arange(100) % 2
@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (wall_clock, trainable, folds):
+    for module in (loop, trainable, folds):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(Timed, "clock", clock)
     return clock
