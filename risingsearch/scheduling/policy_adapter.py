@@ -67,6 +67,7 @@ class PolicyAdapter:
             _check_unit(info, budget)
         self.policy: Any = None
         self._live: Any = None  # chooses as the policy does
+        self._error: PolicyError | None = None  # after which it is asked nothing
 
     def build(self, horizon: int) -> None:
         """Make the policy anew, before its first round."""
@@ -80,6 +81,7 @@ class PolicyAdapter:
             raise InvalidParameterError(msg) from error
         self.policy, self._live = self._checked(policy), live(policy)
         self.name = self.name or type(policy).__name__
+        self._error = None
 
     def _made(self, horizon: int) -> Any:
         n_arms = len(self._arm_at)
@@ -111,6 +113,8 @@ class PolicyAdapter:
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""
+        if self._error is not None:
+            raise self._error
         available = self.policy.available
         place = self._call("select", self._live.select, t, rng)
         if place == WAIT:
@@ -158,7 +162,11 @@ class PolicyAdapter:
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Tell the reward of a pull decided at round ``t``."""
         place = int(self._place_of[arm])
-        self._call("update", self._live.update, t, place, reward, rng)
+        try:
+            self._call("update", self._live.update, t, place, reward, rng)
+        except PolicyError as error:
+            self._error = error
+            raise
 
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""

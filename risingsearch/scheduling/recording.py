@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from risingsearch.errors import PolicyError
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.decisions import Draws
 from risingsearch.scheduling.jobs import Decision, Jobs, Result
@@ -24,7 +25,10 @@ class Recorder:
     _draws: Draws
 
     def record(self, result: Result, why: Decision, horizon: int) -> None:
-        """Record a result: its cost, its arm, its epochs one by one."""
+        """Record a result: its cost, its arm, its epochs one by one.
+
+        All of it is recorded, even if the policy raises an error.
+        """
         job, scores, failed = result.job, result.scores, result.failure is not None
         records, charged = self._records, result.charged
         self._budget.settle(result)
@@ -36,6 +40,7 @@ class Recorder:
             "reason": why.reason,
             **why.parts,
         }
+        error: PolicyError | None = None
         for k in range(charged):
             trained = k < len(scores)
             if failed and k >= min(len(scores), charged - 1):
@@ -48,11 +53,16 @@ class Recorder:
                 facts,
                 trained=trained,
             )
-            if provisional and not records.has_provisional_rewards:
-                self.replan(horizon)
-            else:
-                n_before = len(records.history) - 1
-                self._tell_policy(n_before, why.round + k, job.arm, reward)
+            try:
+                if provisional and not records.has_provisional_rewards:
+                    self.replan(horizon)
+                elif error is None:
+                    n_before = len(records.history) - 1
+                    self._tell_policy(n_before, why.round + k, job.arm, reward)
+            except PolicyError as raised:
+                error = raised
+        if error is not None:
+            raise error
 
     def replan(self, horizon: int) -> None:
         """Build the policy anew and tell it all rewards so far."""

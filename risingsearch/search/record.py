@@ -15,6 +15,7 @@ from risingsearch.budget import Budget
 from risingsearch.checks import is_number
 from risingsearch.errors import (
     EarlierFailureError,
+    PolicyError,
     RunDirError,
     SearchFailedError,
     StateError,
@@ -240,10 +241,17 @@ class RunLog:
         """Tell the scheduler the outcome of a job, unless it was told already."""
         if keep_live or self.directory is None:
             self.retained.keep_live(job.arm, outcome.resume_from)
+        try:
+            if job in self.scheduler.in_flight:
+                self._tell(job, outcome)
+        except PolicyError:  # the scheduler has recorded the result all the same
+            self._enter(job, outcome)
+            raise
+        self._enter(job, outcome)
+
+    def _tell(self, job: Job, outcome: Outcome) -> None:
         report, cost, now = outcome.report, outcome.cost, outcome.now
-        if job not in self.scheduler.in_flight:
-            pass
-        elif report.failure is None:
+        if report.failure is None:
             self.scheduler.tell(job, report.scores, cost, ended=outcome.ended, now=now)
         else:
             self.scheduler.fail(
@@ -254,7 +262,6 @@ class RunLog:
                 now=now,
                 attempts=outcome.attempts,
             )
-        self._enter(job, outcome)
 
     def _enter(self, job: Job, outcome: Outcome) -> None:
         self._stopped = None

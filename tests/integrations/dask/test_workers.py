@@ -228,7 +228,7 @@ class TestWhatTravels:
 class TestWorkersThatDie:
     @pytest.fixture
     def cluster(self, learners):
-        """Return a cluster for each test: what dies in one is not missed by the next."""
+        """Return a cluster for each test: none misses what another has killed."""
         with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
             yield cluster
 
