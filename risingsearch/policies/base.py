@@ -67,6 +67,7 @@ Optional methods, with the defaults that the functions below give:
 ``projection(self, arm) -> float``
     Where the arm is expected to end once it has given all its pulls, for a
     proposer of configurations (the best reward so far). Never compiled.
+
 The source is written to be compiled as well as interpreted: so that both give the
 same bits, policies use ``math`` and products only, no powers, no ``np.sum``, no
 allocation; randomness comes from the generator passed in, through ``random`` and the

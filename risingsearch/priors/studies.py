@@ -23,7 +23,7 @@ from risingsearch.priors.earlier import (
     known_direction,
 )
 
-# As integrations.optuna.trial_attributes has them.
+# As integrations.optuna.trials has them.
 ARM = "rising:arm"
 N_EPOCHS = "rising:n_epochs"
 FINAL = "rising:final"

@@ -20,7 +20,16 @@ A search is a list of events, each named by its ``event``:
 ``resized``
     So many jobs (``n_jobs``) may be in flight from here on.
 
-Other events do not change a scheduler.
+Other events do not change a scheduler:
+
+``died``
+    The process ended in which these ``jobs`` trained: an attempt of each, which counts
+    towards ``max_failures``. ``started`` says with ``here`` that the job trains in the
+    process that searches.
+``released``
+    The jobs in flight were interrupted, which is no attempt.
+``stopped``
+    The search has ended early, for this ``reason``.
 """
 
 from __future__ import annotations

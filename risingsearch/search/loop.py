@@ -406,7 +406,7 @@ class Loop:
     def _settle(
         self, future: concurrent.futures.Future[Outcome], progress: ProgressLine
     ) -> Report | None:
-        """RunLog what a job brought back; until then it counts as in flight.
+        """Record the outcome of a job; until then it counts as in flight.
 
         None comes back if its worker has died: then it is tried again.
         """

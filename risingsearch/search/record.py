@@ -52,7 +52,8 @@ EVENTS_SHARE = 25
 class RunLog:
     """The log of a search: its scheduler, the reports and the retained checkpoints.
 
-    With a directory, all of it is on disk before the scheduler is told.
+    With a directory, no result reaches the scheduler before it is on disk; a decision
+    that is lost with the process is made again.
     """
 
     def __init__(
@@ -204,7 +205,7 @@ class RunLog:
             self._is_writing = False
 
     def save(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
-        """RunLog what a job brought back, once it is safe.
+        """Record the outcome of a job, once it is safe.
 
         ``keep_live`` keeps its state in memory even if there is a checkpoint on disk.
         """

@@ -72,7 +72,7 @@ class RetainedCheckpoints:
             self.store.save(key, state)
 
     def record(self, job: Job, outcome: Outcome) -> None:
-        """RunLog which checkpoints of a job are in the store."""
+        """Note which checkpoints of a job are in the store."""
         if outcome.checkpoint is not None:
             self._record_last(_last(job, outcome))
         if outcome.snapshot is not None:
@@ -81,7 +81,7 @@ class RetainedCheckpoints:
             self._bests[Key(job.arm, epoch)] = reward
 
     def record_stored(self, epochs: Mapping[int, int]) -> None:
-        """RunLog what an earlier process has stored, given the epochs told by arm."""
+        """Note the checkpoints of an earlier process, given the epochs told by arm."""
         self._perhaps_unneeded.update(self.store.keys())
         for key in sorted(self.store.keys()):
             if key.epoch <= epochs.get(key.arm, 0):  # else its job was never told

@@ -12,8 +12,9 @@
 
 All of them, and the directory if it is made here, are for their owner alone.
 
-A job's checkpoint is written first, then its line in the journal, and then the
-scheduler is told: the scheduler knows nothing that is not on disk.
+A job's checkpoint is written first, then its result in the journal, and then the
+scheduler is told: no result reaches the scheduler before it is on disk. A decision that
+is lost with the process is made again.
 """
 
 from __future__ import annotations
