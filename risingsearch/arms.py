@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 def sign_of(direction: str) -> float:
-    """Return what scores are multiplied with so that higher is better.
+    """Return the factor for scores that makes higher better: 1.0 or -1.0.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a job brought back.
+    """Outcome of a job.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Arm:
     failures : int
         Failed jobs and non-finite scores.
     reason : str
-        Why the arm is where it is, in words.
+        Why the arm has its status, as text.
     index : dict of str to float
         The named parts of the policy's index, from ``explain``.
     trust_in_prior : dict of str to float

@@ -83,7 +83,7 @@ def is_number(value: object) -> bool:
 
 
 def as_float(value: Any) -> float | None:
-    """Return a number as a float; None for what is none, or beyond all floats.
+    """Return a number as a float; None if it is no number or exceeds all floats.
 
     Examples
     --------

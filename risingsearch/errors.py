@@ -1,4 +1,4 @@
-"""What can go wrong, as types: every error raised at the public boundary is one."""
+"""Exception types: every error raised at the public boundary is one of them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CheckpointError(RunDirError):
 
 
 class ObjectStoreError(RunDirError):
-    """An object store cannot be reached, or lacks what a search needs to go on."""
+    """An object store cannot be reached, or lacks data that a search needs."""
 
 
 class StorageError(RisingSearchError):
@@ -87,9 +87,10 @@ class NotTrainableError(RisingSearchError, TypeError):
 
 
 class SetupError(RisingSearchError):
-    """What every arm needs is missing: the search stops, no arm is to blame.
+    """Something that all arms need is missing: the search stops, no arm is to blame.
 
-    A trainable raises it. With a ``run_dir`` the search goes on, once that is mended.
+    A trainable raises it. With a ``run_dir`` the search can be resumed once that is
+    mended.
     """
 
 

@@ -309,7 +309,7 @@ class StudyReplica:
         self._arm[index] = arm
 
     def _release(self, number: int) -> None:
-        """Return what a trial has reserved, and the index of an arm not opened."""
+        """Release a trial's reserved epochs, and the index of an arm not opened."""
         opened = self._open.get(number)
         if opened is None:
             return

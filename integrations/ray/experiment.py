@@ -370,7 +370,7 @@ def lift_limit(search_alg: Any) -> int | None:
         if isinstance(searcher, ConcurrencyLimiter):
             limits.append(searcher.max_concurrent)
             searcher.max_concurrent = sys.maxsize
-            searcher.searcher.set_max_concurrency(sys.maxsize)  # of its own, if any
+            searcher.searcher.set_max_concurrency(sys.maxsize)  # the inner limit
         searcher = getattr(searcher, "searcher", None)
     return min(limits, default=None)
 

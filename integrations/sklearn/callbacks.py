@@ -32,7 +32,7 @@ class FitTasks:
         self._end(self._epochs)
 
     def refit(self, train: Callable[[], Any]) -> Any:
-        """Run the refit as a task of its own."""
+        """Run the refit as a separate task."""
         if self._root is None:
             return train()
         task = self._begin(self._root, "refit-with-best-params")

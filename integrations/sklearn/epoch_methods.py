@@ -1,7 +1,7 @@
 """In which way a scikit-learn style estimator can be trained by epochs.
 
 An epoch is ``steps_per_epoch`` passes, trees or boosting rounds, whichever of these
-the estimator can add to what it has learnt before:
+the estimator can add to its earlier training:
 
 ===============  ==================================================================
 ``partial_fit``  a pass over the training rows: SGD, MLP, naive Bayes, MiniBatchKMeans
@@ -13,7 +13,7 @@ the estimator can add to what it has learnt before:
 ``pipeline``     the last step of a ``Pipeline``; its transformers are fitted once
 ===============  ==================================================================
 
-What can be done is decided by what an instance offers, not by its class, so other
+The method is chosen by the attributes of an instance, not by its class, so other
 libraries' estimators and a user's own work the same way.
 """
 
@@ -221,7 +221,7 @@ def continuation(estimator: Any) -> str:
 def _obstacles(
     estimator: Any, kind: Kind, params: dict[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """Iterate over parameters that forbid training by epochs, and what to do."""
+    """Iterate over parameters that forbid training by epochs, with their remedies."""
     for parameter in _STOPPING[kind]:
         if params.get(parameter) not in (None, False, "auto"):
             yield parameter, "the search decides when to stop, turn it off"

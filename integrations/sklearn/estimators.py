@@ -33,7 +33,7 @@ from risingsearch.integrations.sklearn.transformers import RowCache, Transformer
 
 
 def class_labels(estimator: Any, y: Any) -> Any:
-    """Return what the estimator's ``partial_fit`` takes as ``classes``.
+    """Return the ``classes`` that the estimator's ``partial_fit`` takes.
 
     Call it with all of ``y`` before the data are split: a fold may lack a class. The
     labels are sorted; there is one array for each output of a
@@ -57,7 +57,7 @@ def class_labels(estimator: Any, y: Any) -> Any:
 class EpochTrainer:
     """Trains one estimator on one set of rows, an epoch at a time.
 
-    It can be pickled after any epoch, and goes on as if it had not been. Every epoch
+    It can be pickled after any epoch, and continues as if it had not been. Every epoch
     must be given the same rows.
 
     The estimator now belongs to the trainer, so pass a clone, configured and unfitted:
@@ -112,12 +112,12 @@ class EpochTrainer:
         return model, self.transformers.transform(X, part, cache)
 
     def forget_rows(self) -> None:
-        """Drop what the transformers made of the rows, unless a cache keeps it."""
+        """Drop the transformed rows, unless a cache keeps them."""
         self.transformers.forget_rows()
 
 
 class _Stepper(ABC):
-    """One way of training, and what it must remember between epochs."""
+    """One way of training, and its state between epochs."""
 
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
         self.estimator = estimator
@@ -169,7 +169,7 @@ class _Boosting(_Stepper):
 
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         # With one and the same seed lightgbm would draw the same columns for ever, and
-        # xgboost go on with generator numbers that other boosters have used up.
+        # xgboost continue with generator numbers that other boosters have used up.
         seed = self.random_state
         if seed is None or isinstance(seed, Integral):
             seed = (int(seed or 0) + self.trained) % 2**31

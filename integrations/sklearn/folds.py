@@ -239,7 +239,7 @@ def configured(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def seed_where_none(estimator: Any, seed: int) -> None:
-    """Give every parameter ``random_state`` that is None a seed of its own."""
+    """Give each parameter ``random_state`` that is None a different seed."""
     names = _unseeded(estimator)
     seeds = np.random.SeedSequence(seed).generate_state(len(names))
     if names:

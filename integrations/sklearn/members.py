@@ -2,8 +2,8 @@
 
 A target that is transformed, and members that vote, change nothing in how a member is
 trained: the same rows, all of them, in every fit. So the whole is fitted once an epoch
-with members that go on where they were. Members that are trained on parts of the rows,
-as in stacking and calibration, cannot go on: each fit is of several new ones.
+with members that continue from their last fit. Members that are trained on parts of the
+rows, as in stacking and calibration, cannot continue: each fit is of several new ones.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What an epoch is where nothing can be trained further: more of a resource, anew.
+"""Epochs of estimators that cannot be trained further: anew on more of a resource.
 
 The last epoch has all of it, the training rows of a fold or the value of a parameter,
-and every epoch before half of the next one's. An epoch costs what it has of it, in a
-unit of which the last one costs ``max_epochs``.
+and every epoch before half of the next one's. The cost of an epoch is in proportion
+to its amount of it, and that of the last one is ``max_epochs``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FEWEST_ROWS = 30
 
 
 class Resource:
-    """How much of something every epoch has, and what it costs."""
+    """Amount of a resource in every epoch, and the cost of the epoch."""
 
     name: str
     totals: list[int]  # how much of it every epoch has, in all folds together
@@ -39,7 +39,7 @@ class Resource:
 
     @property
     def costs(self) -> list[float]:
-        """What every epoch costs, in epochs: the last one ``max_epochs``."""
+        """Cost of every epoch, in epochs: the last one has ``max_epochs``."""
         return [self.max_epochs * total / self.totals[-1] for total in self.totals]
 
     def total(self, epoch: int) -> int:
@@ -185,7 +185,7 @@ def nested_order(strata: Any, random: np.random.Generator) -> Any:
 def resource_of(
     name: Any, estimator: Any, X: Any, y: Any, splits: Sequence[Any], **given: Any
 ) -> Resource | None:
-    """Return what ``resource``, ``max_epochs`` and a ``seed`` stand for."""
+    """Return the resource for ``resource``, ``max_epochs`` and a ``seed``."""
     if name is None:
         return None
     seed, max_epochs = given["seed"], given["max_epochs"]
@@ -221,7 +221,7 @@ class Retrainer:
     def train(
         self, X: Any, y: Any = None, cache: Any = None, /, **fit_params: Any
     ) -> None:
-        """Train anew, with what the next epoch sets."""
+        """Train anew, with the parameters of the next epoch."""
         settings = self._settings[self.epochs]
         self.estimator = clone(self.estimator).set_params(**settings)
         targets = () if y is None else (y,)

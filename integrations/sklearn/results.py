@@ -1,4 +1,4 @@
-"""Results of a fitted search: ``cv_results_`` and warnings of what has failed."""
+"""Results of a fitted search: ``cv_results_`` and warnings about failures."""
 
 from __future__ import annotations
 

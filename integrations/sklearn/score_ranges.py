@@ -51,7 +51,7 @@ def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
     """Return between which ends the score that schedules lies; None if unknown.
 
     Known are scikit-learn's named scorers, and the own ``score`` of classifiers and
-    regressors that take it from scikit-learn. What a user wrote is not guessed at.
+    regressors that take it from scikit-learn. That of a user's own score is unknown.
 
     Examples
     --------

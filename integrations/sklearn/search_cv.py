@@ -108,8 +108,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     resource : "n_samples" or str, optional
         What epochs have more and more of, for estimators that cannot be trained
         further: training rows, or the value of an integer parameter, such as
-        "clf__max_iter". Epoch ``k`` of ``max_epochs`` trains anew on half of what the
-        next one has, the last on all. An epoch is charged in proportion, the last as
+        "clf__max_iter". Epoch ``k`` of ``max_epochs`` trains anew on half of the amount
+        of the next one, the last on all. An epoch is charged in proportion, the last as
         ``max_epochs``: so a budget of ``10 * max_epochs`` pays for ten full trainings.
     run_dir : path, optional
         Directory that keeps the search: after a crash the same call of ``fit`` resumes
@@ -526,8 +526,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return state | {"executor": None}
 
     def __sklearn_clone__(self) -> RisingSearchCV:
-        # An executor cannot be copied, nor an earlier search without what it has found,
-        # and what a copy of a callback hears nobody would see; clones share them.
+        # An executor cannot be copied, nor an earlier search without its results, and
+        # events of a copied callback would not reach the user; clones share them.
         bare = copy(self)
         bare.prior = bare.callbacks = None
         twin: RisingSearchCV = super(RisingSearchCV, bare).__sklearn_clone__()

@@ -1,6 +1,6 @@
 """Spaces of Optuna and ConfigSpace, as scikit-learn's sampler draws from them.
 
-Nothing is imported for it: whoever gives a space of a library has imported it.
+Nothing is imported for it: the caller who gives a library's space has imported it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WHOLE = "a whole configuration"
 def as_sampled(space: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a space with lists and with distributions that have ``rvs``.
 
-    What is drawn from it is made a configuration by ``as_configurations``.
+    Draws from it become configurations in ``as_configurations``.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def as_sampled(space: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def as_configurations(drawn: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what was drawn as configurations, those of a ``ConfigurationSpace`` once.
+    """Convert draws to configurations, those of a ``ConfigurationSpace`` once each.
 
     Its parameters that are not active in a configuration are not in it.
     """

@@ -199,7 +199,7 @@ def fitted_transformer(
 ) -> tuple[Any, Any]:
     """Fitted clone of a transformer, and the rows that it returns while it is fitted.
 
-    It is what the ``memory`` of a pipeline remembers.
+    The ``memory`` of a pipeline caches this function.
     """
     transformer = clone(transformer, safe=False)
     X = _own(X)

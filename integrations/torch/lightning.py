@@ -121,7 +121,7 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
         Arguments of ``Trainer``: ``accelerator``, ``precision``,
         ``accumulate_grad_batches``, ``callbacks``, ... Every epoch has copies of the
         callbacks, whose ``state_dict`` is kept. By default it logs
-        nothing, writes no checkpoints of its own and shows no progress.
+        nothing, writes no Lightning checkpoints and shows no progress.
 
     Raises
     ------

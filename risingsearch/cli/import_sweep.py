@@ -27,10 +27,10 @@ KEYS = {
     "log_uniform_values": {"min", "max"},
     "normal": {"mu", "sigma"},
 }
-"""The distributions that a sweep can say, and what each takes."""
+"""The distributions of a sweep, and the keys that each takes."""
 DEFAULTS = {"q": 1, "mu": 0.0, "sigma": 1.0}
 USUAL = ["${env}", "${interpreter}", "${program}", "${args}"]
-"""What W&B runs if a sweep has no command."""
+"""Command that W&B runs if a sweep has none."""
 FORMS = {
     "${args}": ["--{flag}={field}"],
     "${args_no_equals}": ["--{flag}", "{field}"],

@@ -1,4 +1,4 @@
-"""What commands share: options, values as they take them, words as they show them."""
+"""Shared parts of the commands: options, parsing of values, texts for display."""
 
 from __future__ import annotations
 

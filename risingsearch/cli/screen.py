@@ -35,7 +35,7 @@ STYLES = {"running": "bold cyan", "failed": "red", "paused": "dim", "finished": 
 
 
 class Glyphs(NamedTuple):
-    """What drawings are made of: eight levels, and the sign of a lost epoch."""
+    """Characters of drawings: eight levels, and the sign of a lost epoch."""
 
     levels: str
     lost: str

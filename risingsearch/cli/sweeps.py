@@ -133,7 +133,7 @@ def _plan(arguments: argparse.Namespace) -> None:
 
 
 def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
-    """Return what share of the time the starts of jobs took, if the sweep has begun."""
+    """Return the share of time that job starts took, if the sweep has begun."""
     from risingsearch.search.progress import Starts
     from risingsearch.storage.journal import read
     from risingsearch.storage.run_directory import JOURNAL, holds_search

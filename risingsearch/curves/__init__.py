@@ -1,4 +1,4 @@
-"""What a pull pays: every environment by its name.
+"""Environments, which give the reward of each pull: all of them by name.
 
 >>> import numpy as np
 >>> arms = make_environment("two-arm", horizon=30_000)
@@ -47,7 +47,7 @@ __all__ = [
 
 
 class EnvironmentInfo(NamedTuple):
-    """What there is to know about an environment before using it.
+    """Description of an environment: its parameters and its properties.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def make_environment(
 
 
 def list_environments() -> list[EnvironmentInfo]:
-    """Return what there is to know about every environment, in the order of names.
+    """Return a description of every environment, in the order of names.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class LinearThenFlat(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """What ``optimal`` is: the sum of the best single arm."""
+        """Kind of optimum in ``optimal``: the sum of the best single arm."""
         return "best-arm"
 
     def mean(self, arm: int, n: int, t: int) -> float:

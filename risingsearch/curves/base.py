@@ -92,7 +92,7 @@ _Generator = TypeVar("_Generator", bound=Callable[..., Any])
 
 
 class Environment(Protocol):
-    """What every environment offers; see the module's first lines for the rules."""
+    """Interface of environments; see the module's first lines for the rules."""
 
     @property
     def n_arms(self) -> int:
@@ -100,7 +100,7 @@ class Environment(Protocol):
 
     @property
     def reference(self) -> str:
-        """What ``optimal`` is, by its name."""
+        """Name of the kind of optimum that ``optimal`` returns."""
 
     def mean(self, arm: int, n: int, t: int) -> float:
         """Return the mean reward of an arm's ``n``-th pull, at round ``t``."""

@@ -1,4 +1,4 @@
-"""What separates a reward from its mean: nothing, Gaussian, Bernoulli, heavy tails."""
+"""Noise of rewards around their mean: none, Gaussian, Bernoulli, heavy tails."""
 
 from __future__ import annotations
 

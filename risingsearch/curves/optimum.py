@@ -1,4 +1,4 @@
-"""What the best policy would have collected, exactly.
+"""Exact sums of rewards that the best policy would have collected.
 
 For rested arms every function takes the curves as a table of means, NaN after the last
 pull of an arm, and returns the best sum of means per number of rounds; ``upper_sums``

@@ -273,7 +273,7 @@ class Sinusoid(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """What ``optimal`` is: the sum of the best means of every round."""
+        """Kind of optimum in ``optimal``: the sum of every round's best mean."""
         return "dynamic"
 
     def fresh(self) -> Sinusoid:
@@ -354,7 +354,7 @@ def following(rounds: NDArray[np.int64], k: int) -> int:
 
 
 def between(left: float, right: float, part: float) -> float:
-    """Return what lies that part of the way from left to right."""
+    """Return the point that lies this part of the way from left to right."""
     return float(left + part * (right - left))
 
 

@@ -116,8 +116,8 @@ def concave(
     arctan(k n), each divided by its value at :math:`T_0`, with equal probability for
     every arm; :math:`k` is log-uniform over the one decade next to the bound that the
     paper's rule gives: three quarters of the growth after :math:`T_0 / 5` pulls. Beyond
-    :math:`T_0` the formulas go on. The noise is not stated either. The same seed gives
-    the same arms for every horizon, in a table of as many columns.
+    :math:`T_0` the formulas continue. The noise is not stated either. The same seed
+    gives the same arms for every horizon, in a table of as many columns.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 
 class Projection(NamedTuple):
-    """What an arm was expected to gain when it was last chosen."""
+    """Gain that was expected of an arm when it was last chosen."""
 
     epoch: int  # of the arm, by then
     round: int

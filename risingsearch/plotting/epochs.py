@@ -1,4 +1,4 @@
-"""What the figures of one search share: the columns of a history, colours, axes."""
+"""Shared parts of a search's figures: the columns of a history, colours, axes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABEL_LENGTH = 32  # characters of an arm's name
 
 
 class Ink(NamedTuple):
-    """What is drawn beside the leaders, on light ground or on dark."""
+    """Colours of everything beside the leaders, on light ground or on dark."""
 
     failed: str
     guide: str
@@ -31,7 +31,7 @@ class Ink(NamedTuple):
 
     @classmethod
     def on(cls, ax: Axes) -> Ink:
-        """Return what can be seen on the ground of these axes."""
+        """Return the colours that can be seen on the ground of these axes."""
         from matplotlib.colors import to_rgb
 
         red, green, blue = to_rgb(ax.get_facecolor())

@@ -199,7 +199,7 @@ def _failures(lost: Sequence[Lost]) -> str:
 def _data(
     result: Result, digest: Digest, most: int, importances: Importances
 ) -> dict[str, Any]:
-    """Return what the page draws: columns, because they are short."""
+    """Return the data of the page: as columns, because they are short."""
     arms, others = result.arms, list(digest.others())
     progress = digest.spending.progress()
     return {

@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 class Importance(NamedTuple):
-    """What prediction loses without a parameter, and from where to where."""
+    """Importance of a parameter: loss of prediction without it, with an interval."""
 
     name: str
     share: float  # of the variance; about 0, on either side, where it does not matter

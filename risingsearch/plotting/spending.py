@@ -1,4 +1,4 @@
-"""What a search has spent, what that bought, and what full training would have cost."""
+"""Costs of a search, the scores they bought, and the cost of full training."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cost(NamedTuple):
 
 
 class Spending:
-    """What the epochs told have taken, and what they bought; it grows with them."""
+    """Costs of the epochs told and the scores they bought; it grows with them."""
 
     def __init__(self, direction: str) -> None:
         self.seconds: dict[int, list[float]] = {}
@@ -70,7 +70,7 @@ class Spending:
 
 
 def spending_of(result: Any) -> Spending:
-    """Return what all epochs of a search have taken and bought.
+    """Return the costs of all epochs of a search and the scores they bought.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def spending_of(result: Any) -> Spending:
 
 
 def costs(result: Any, spending: Spending, most: int) -> list[Cost]:
-    """Return what was spent, and what training every arm in full would have cost.
+    """Return the cost of a search, and that of training every arm in full.
 
     An arm trains at most ``most`` epochs, and fewer if it has ended by itself; each as
     long as its own epochs have taken, one never opened as long as those of the others

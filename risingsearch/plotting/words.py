@@ -28,7 +28,7 @@ def as_text(value: Any) -> str:
 
 
 def shown_metric(metric: str) -> str:
-    """Return what a score is called, on one line."""
+    """Return the name of a score, on one line."""
     return on_one_line(metric, LONGEST_NAME)
 
 

@@ -121,7 +121,7 @@ RANGE, MODELS = NEEDS = ("reward_range", "models")
 
 
 class PolicyInfo(NamedTuple):
-    """What there is to know about a policy before using it.
+    """Description of a policy: its parameters, its paper and its properties.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def make_policy(
 
 
 def list_policies() -> list[PolicyInfo]:
-    """Return what there is to know about every policy, in the order of their names.
+    """Return a description of every policy, in the order of their names.
 
     Examples
     --------
@@ -369,7 +369,7 @@ def list_policies() -> list[PolicyInfo]:
 
 
 def policy_info(name: str) -> PolicyInfo:
-    """Return what there is to know about the policy of this registered name."""
+    """Return the description of the policy of this registered name."""
     entry = _ENTRIES[name]
     return PolicyInfo(
         name=name,

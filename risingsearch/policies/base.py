@@ -96,7 +96,7 @@ CALLER_ARRAYS = ("available", "pulls_left", "horizon")
 
 
 class Policy(Protocol):
-    """What every policy offers; see the module's first lines for the rules."""
+    """Interface of policies; see the module's first lines for the rules."""
 
     @property
     def available(self) -> Bools:

@@ -1,4 +1,4 @@
-"""What each earlier search says of the candidates of a new one, and how reliably."""
+"""Predictions of earlier searches for the candidates of a new one; their agreement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FEWEST = 4
 
 
 class Predictions(NamedTuple):
-    """What earlier searches say of the candidates of a new one."""
+    """Predictions of earlier searches for the candidates of a new one."""
 
     names: tuple[str, ...]  # of the searches
     scores: NDArray[np.float64]  # (n_searches, n_candidates), mean 0, deviation 1
@@ -98,7 +98,7 @@ class _Model(NamedTuple):
 
 
 def predictions(candidates: Params, searches: Sequence[EarlierSearch]) -> Predictions:
-    """Return what each search says of every candidate.
+    """Return the predictions of each search for every candidate.
 
     A Gaussian process per search models the ranks of its runs over the parameters that
     it shares with the candidates. The agreement of a search is the mean correlation of
@@ -124,7 +124,7 @@ def predictions(candidates: Params, searches: Sequence[EarlierSearch]) -> Predic
 
 
 class Learnt:
-    """What was learnt from earlier searches, for candidates and for others like them.
+    """Models of earlier searches, for candidates and for others like them.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Learnt:
     Attributes
     ----------
     said : Predictions
-        What they say of every candidate; see ``predictions``.
+        Their predictions for every candidate; see ``predictions``.
     """
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
@@ -161,7 +161,7 @@ class Learnt:
         )
 
     def said_with(self, others: Params) -> Predictions:
-        """Return what is said of the candidates, and after them of others."""
+        """Return the predictions for the candidates, and after them for others."""
         if not others:
             return self.said
         columns = self._matching.columns(others)

@@ -114,19 +114,19 @@ class PriorProposer:
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
     ) -> int | None:
-        """Return what this search's own scores make worth opening."""
+        """Return the arm that this search's own scores propose."""
         return None if self.own is None else self.own.propose(opened, unopened, rng)
 
     def propose_beforehand(
         self, opened: Opened, unopened: NDArray[np.int64]
     ) -> int | None:
-        """Return what is most promising, None where another arm is due."""
+        """Return the most promising arm if one from the prior is due, else None."""
         if not is_due(len(opened.arms) + len(opened.without_score)):
             return None
         return self.most_promising(opened, unopened)
 
     def most_promising(self, opened: Opened, unopened: NDArray[np.int64]) -> int | None:
-        """Return what earlier searches say most of, None while they are not trusted."""
+        """Return the most promising arm by earlier searches; None if trust is low."""
         trust = self.trust(opened.arms, opened.ends)
         if trust.together < FEWEST_TRUST:
             return None
@@ -135,7 +135,7 @@ class PriorProposer:
         return int(unopened[np.argmax(trust.expected[unopened] * unlike)])
 
     def policy_params(self) -> dict[str, float]:
-        """Return what the earlier curves say of this search's."""
+        """Return the policy's parameters as learnt from the earlier curves."""
         return dict(self.said.policy_params)
 
     def trusted(self, opened: Opened) -> dict[str, float]:

@@ -70,7 +70,7 @@ class Found:
     def usable(
         self, check: Callable[[EarlierSearch], EarlierSearch], *, skip: bool = False
     ) -> Found:
-        """Return what ``check`` returns for the searches.
+        """Return the searches as ``check`` returns them.
 
         Of a folder, and of several studies with ``skip``, those for which it raises a
         PriorError are skipped, with a warning that names them; if no search is left,

@@ -18,7 +18,7 @@ from risingsearch.scheduling.policy_choice import budgeted_epochs
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(SearchOptions):
-    """What a ``Scheduler`` is given besides its proposer; see there.
+    """Arguments of a ``Scheduler`` except its proposer; see there.
 
     Raises
     ------
@@ -88,18 +88,18 @@ class Arguments(SearchOptions):
             raise InvalidParameterError(msg)
 
     def _cost_of_first(self, n_epochs: int) -> float:
-        """Return what the first epochs of an arm are charged, in epochs."""
+        """Return the charge of the first epochs of an arm, in epochs."""
         if not self.epoch_costs:
             return n_epochs
         return round(math.fsum(self.epoch_costs[:n_epochs]), 9)  # 1 where it is 1.0...2
 
     @property
     def openings(self) -> Openings:
-        """What an arm gets when it is opened, and which come first."""
+        """Arms that train first, and the epochs of an arm when it is opened."""
         return Openings(self.min_epochs, tuple(self.enqueue))
 
     def identity(self) -> dict[str, Any]:
-        """Return what has to be the same where a saved state is loaded, as JSON."""
+        """Return as JSON the arguments that must be the same to load a saved state."""
         params = self.policy_params or {}
         given = {"min_epochs": self.min_epochs, "enqueue": self.enqueue}
         if self.epoch_costs:

@@ -122,7 +122,7 @@ class ArmRecords:
         """Count the epochs without a new best score from here on."""
         self.counted_from = len(self.history)
 
-    # ----------------------------------------------------------------- what is known
+    # ----------------------------------------------------------------------- queries
 
     @property
     def n_without_news(self) -> int:

@@ -18,16 +18,16 @@ from risingsearch.scheduling.policy_adapter import PolicyAdapter
 from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
 
 OPENED_BEFOREHAND = "opened by prior"
-"""Why an arm started that was opened for what was known before the search."""
+"""Reason why an arm started that was opened by knowledge from before the search."""
 
 
 class Choice(NamedTuple):
-    """What starts next."""
+    """The job that starts next."""
 
     arm: int
     n_epochs: int
     selected: int  # by the policy; another arm may have been proposed for it
-    beforehand: bool = False  # proposed for what was known before the search
+    beforehand: bool = False  # proposed from knowledge older than the search
 
 
 class Draws:
@@ -119,7 +119,7 @@ class Decider:
         return self._openings.owed(self._records, self._budget.affordable())
 
     def choose(self) -> Choice | None:
-        """Return what starts next."""
+        """Return the job that starts next."""
         selected = self.select()
         if self._chosen is None and selected is not None:
             arm, beforehand = self._proposed(selected)
@@ -139,7 +139,7 @@ class Decider:
         return self._start(arm, given, why)
 
     def start_chosen(self, choice: Choice) -> Job:
-        """Start what was chosen."""
+        """Start the chosen job."""
         return self._start(choice.arm, choice.n_epochs, self.why(choice))
 
     def repeat(self, job: Job, why: Decision) -> Job:
@@ -206,7 +206,7 @@ class Decider:
     def _proposed(self, arm: int) -> tuple[int, bool]:
         """Return the arm to train where the policy has chosen this one.
 
-        And whether that is for what was known before the search.
+        And whether that is for knowledge from before the search.
         """
         proposer = self.proposer
         is_given = self._records.charged[arm] or arm in self._openings.enqueued
@@ -235,7 +235,7 @@ class Decider:
         return int(proposed)
 
     def opened(self) -> Opened:
-        """Return what a proposer is told of the arms that were opened."""
+        """Return the opened arms as a proposer sees them."""
         records = self._records
         arms = np.flatnonzero(records.charged > 0)
         finished = ~records.live()[arms]

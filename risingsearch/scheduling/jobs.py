@@ -27,7 +27,7 @@ class Decision(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a job brought back."""
+    """Result of a job: its scores and its cost."""
 
     job: Job
     scores: tuple[float, ...]
@@ -114,7 +114,7 @@ class Jobs:
             yield (self.in_flight[job_id] if told is None else told.job).arm, why
 
     def checked(self, job: Job) -> Job:
-        """Return the job if it is in flight, or raise what is wrong."""
+        """Return the job if it is in flight, else raise an error."""
         if not isinstance(job, Job) or type(job.id) is not int:
             msg = f"tell and fail take a Job from ask; got {shown(job)}"
             raise JobError(msg)
@@ -161,7 +161,7 @@ class Jobs:
 
 
 def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:
-    """Return the scores of a job, one per epoch, or raise what is wrong."""
+    """Return the scores of a job, one per epoch; raise an error if they are invalid."""
     given: tuple[Any, ...]
     try:
         given = tuple(islice(scores, job.n_epochs + 1))  # type: ignore[arg-type]

@@ -113,7 +113,7 @@ class Ledger:
             return float(n_epochs)
         return float(self._until[from_epoch + n_epochs] - self._until[from_epoch])
 
-    # ------------------------------------------------------------------ what is left
+    # -------------------------------------------------------------- remaining amount
 
     def affordable(self) -> NDArray[np.int64]:
         """Return how many epochs of each arm the rest of the budget pays for."""

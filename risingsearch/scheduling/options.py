@@ -82,7 +82,7 @@ class SearchOptions:
         self._set(seed=checked_seed(self.seed))
 
     def _set(self, **values: Any) -> None:
-        """Replace what was given by what it was checked and converted to."""
+        """Replace the given values by checked and converted ones."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 

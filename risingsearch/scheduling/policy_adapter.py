@@ -195,7 +195,7 @@ class PolicyAdapter:
         self._place_of[:] = np.argsort(self._arm_at)
 
     def _call(self, name: str, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a method, and blame the policy for what it raises."""
+        """Call a method; raise its exceptions as ``PolicyError``."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 return method(*arguments)

@@ -29,7 +29,7 @@ class PolicyChoice(NamedTuple):
     opens_all: bool = False  # of the arms that there are, so none need be proposed
 
     def informed(self, learnt: Mapping[str, Any]) -> PolicyChoice:
-        """Return the choice with what was learnt of its parameters and is not given."""
+        """Return the choice, with learnt values for parameters that are not given."""
         known = policy_info(self.name).parameters
         taken = {name: learnt[name] for name in learnt if name in known}
         return self._replace(parameters=taken | self.parameters)
@@ -121,7 +121,7 @@ def horizon_and_limit(
 
 
 def checked_params(given: Any) -> dict[str, Any]:
-    """Return a policy's parameters as a dict of their own, or raise what is wrong."""
+    """Return a copy of a policy's parameters; raise an error if they are invalid."""
     if not isinstance(given, Mapping | None):
         msg = f"policy_params must be a dict of parameters; got {shown(given)}"
         raise InvalidParameterError(msg)

@@ -1,4 +1,4 @@
-"""Which configuration an arm gets that a policy opens: proposed from what is known.
+"""Proposers: choose the configuration of an arm that a policy opens.
 
 A policy decides *when* to open an arm. By default the next configuration of a random
 order is taken; a proposer looks at the configurations and at where the opened ones are
@@ -19,7 +19,7 @@ from risingsearch.scheduling.candidates import Features
 
 
 class Opened(NamedTuple):
-    """What is known about the arms that were opened; higher ends are better."""
+    """The arms opened so far, with their scores; higher ends are better."""
 
     arms: NDArray[np.int64]  # (n_opened,)
     epochs: NDArray[np.int64]  # (n_opened,)
@@ -31,7 +31,7 @@ class Opened(NamedTuple):
 
 
 class Proposer(Protocol):
-    """What every proposer offers."""
+    """Interface of proposers."""
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
@@ -50,7 +50,7 @@ class InformedProposer(Proposer, Protocol):
     def propose_beforehand(
         self, opened: Opened, unopened: NDArray[np.int64]
     ) -> int | None:
-        """Return the arm to open for what was known beforehand, None if that is none.
+        """Return the arm to open by earlier knowledge, None if it names no arm.
 
         Asked for every arm that is opened, and before the policy is asked whether it
         wants a proposal.
@@ -138,7 +138,7 @@ FITTED_ON = 100
 
 
 def checked_features(features: ArrayLike) -> NDArray[np.float64]:
-    """Return the features as a table of finite numbers, or raise what is wrong."""
+    """Return the features as a table of finite numbers; raise if they are not."""
     table = np.asarray(features, dtype=float)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
         msg = (
@@ -150,7 +150,7 @@ def checked_features(features: ArrayLike) -> NDArray[np.float64]:
 
 
 class Seen(NamedTuple):
-    """What a Gaussian process is fitted to."""
+    """Observations that a Gaussian process is fitted to."""
 
     features: NDArray[np.float64]  # (n, n_features)
     scores: NDArray[np.float64]  # (n,), standardised
@@ -189,14 +189,14 @@ class Kernel(NamedTuple):
         return covariance
 
     def observed(self, seen: Seen) -> NDArray[np.float64]:
-        """Return the covariance of what was observed."""
+        """Return the covariance of the observations."""
         covariance = self.between(seen.features, seen.features)
         diagonal = np.diag_indices(len(covariance))
         covariance[diagonal] += LEAST_NOISE + seen.doubts @ self.noise
         return covariance
 
     def factor(self, seen: Seen) -> NDArray[np.float64]:
-        """Return the Cholesky factor of the covariance of what was observed."""
+        """Return the Cholesky factor of the covariance of the observations."""
         return np.asarray(np.linalg.cholesky(self.observed(seen)), dtype=float)
 
     def log_likelihood(self, seen: Seen) -> float:
@@ -236,7 +236,7 @@ def typical_inverse_length(n_features: int) -> float:
 
 
 def normal_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what normal quantiles the ranks of the values are, standardised."""
+    """Return the normal quantiles of the ranks of the values, standardised."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - 0.5 * (counts + 1))[inverse]
     quantile = NormalDist().inv_cdf

@@ -8,7 +8,7 @@ A search is a list of events, each named by its ``event``:
     decisions; ``given`` says that a caller decided it, not the policy. A job that is
     tried again is started again.
 ``result``, ``failed``
-    A ``job`` came back with its ``scores``; what it ``cost``, in the unit of the
+    A ``job`` came back with its ``scores``; its ``cost``, in the unit of the
     budget, or else the seconds that it took (``elapsed``), if known; that the arm has
     ``ended``, or the text of its ``failure``, and for how many ``attempts`` it stands.
 ``ended``

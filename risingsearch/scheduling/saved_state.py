@@ -1,4 +1,4 @@
-"""A scheduler as JSON values, to go on later as if never interrupted.
+"""A scheduler as JSON values, to resume later as if never interrupted.
 
 The keys are those of the first release that saved schedulers; they are part of files on
 users' disks and stay as they are.
@@ -18,7 +18,7 @@ from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 STATE_VERSION = 2
 EARLIER = "earlier_searches"
-"""What a proposer learns from: by name, what tells them apart; states may lack it."""
+"""Key: the searches a proposer learns from, by name; states may lack it."""
 
 
 @dataclass

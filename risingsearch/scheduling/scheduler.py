@@ -37,8 +37,8 @@ from risingsearch.scheduling.view import SchedulerView
 class Scheduler(SchedulerView):
     """Decide which arm gets the next epochs, within a budget.
 
-    A budget in epochs is exact; one in time or any cost can be overrun by what the jobs
-    in flight cost above what was expected.
+    A budget in epochs is exact; one in time or any cost can be overrun if jobs
+    in flight cost more than expected.
 
     Pure bookkeeping around a policy: no model, no disk, no clock. ``ask`` hands out
     jobs, ``tell`` and ``fail`` take back what came of them, with any number in flight.
@@ -54,7 +54,7 @@ class Scheduler(SchedulerView):
         Arms that may be opened, at least 1; more than the budget can try is fine.
     budget : int or Budget
         Epochs in all, at least 1; or ``Budget(hours=...)``, ``Budget(cost=...)``: then
-        the horizon of an arm is what is left, divided by the arm's own measured cost
+        the horizon of an arm is the rest of it, divided by the arm's own measured cost
         per epoch. With ``Budget(wall_hours=...)`` that is the time left, times
         ``n_jobs`` (by default, as many as have been in flight at once). A time may be
         text, such as "8h"; see ``RisingSearch``.
@@ -72,7 +72,7 @@ class Scheduler(SchedulerView):
     seed : int, optional
         Seed of all draws, at least 0.
     deterministic : bool, default False
-        Whether several jobs in flight give the same run whatever finishes first:
+        Whether several jobs in flight give the same run in any order of finishing:
         decision ``k`` sees exactly the results of decisions ``1 .. k - n_jobs`` (and of
         the next ones, one by one, if nothing can start without them). By default
         results are recorded in the order told, so no worker waits for a slower one.
@@ -94,7 +94,7 @@ class Scheduler(SchedulerView):
         With ``policy="auto"`` it is asked where there are more
         arms than the budget opens.
     epoch_costs : sequence of float, optional
-        What the epochs of an arm cost one after the other, where they are not alike:
+        Costs of the epochs of an arm one after the other, if they are not alike:
         one number above 0 for each of ``max_epochs``. A budget in epochs is charged
         them, and never exceeded; under another an epoch is expected to cost in
         proportion.
@@ -180,7 +180,7 @@ class Scheduler(SchedulerView):
             self._compose(policy, dict(given.policy_params or {}))
 
     def _compose_named(self, policy: str) -> None:
-        """Put the parts together for what the name of a policy stands for."""
+        """Put the parts together for the policy that a name stands for."""
         given, proposer = self._arguments, self._given_proposer
         chosen = choose_policy(
             policy,
@@ -202,7 +202,7 @@ class Scheduler(SchedulerView):
     def _compose(
         self, policy: str | Callable[..., Policy] | Policy, params: dict[str, Any]
     ) -> None:
-        """Put the parts together: what is recorded, decided, told and saved."""
+        """Put the parts together: records, decisions, jobs and saved state."""
         given = self._arguments
         horizon, limit = horizon_and_limit(given.budget, given.max_epochs, given.n_arms)
         self._jobs = Jobs()
@@ -240,8 +240,8 @@ class Scheduler(SchedulerView):
         -------
         Job or None
             None when nothing can start now: all workers or arms are busy, the policy
-            waits for a result, or the search is ``done`` once what is in flight is
-            back.
+            waits for a result, or the search is ``done`` once all jobs in flight
+            are back.
 
         Raises
         ------
@@ -344,8 +344,8 @@ class Scheduler(SchedulerView):
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Give an arm epochs that were decided elsewhere, and reserve them.
 
-        For a search that several schedulers follow: each records what the others have
-        decided. An arm that a failure has retired comes back, the failure forgiven.
+        For a search that several schedulers follow: each records the decisions of
+        the others. An arm that a failure has retired comes back, the failure forgiven.
 
         Parameters
         ----------
@@ -395,7 +395,7 @@ class Scheduler(SchedulerView):
         ended: bool = True,
         now: float | None = None,
     ) -> None:
-        """Record what a job brought back.
+        """Record the result of a job.
 
         Parameters
         ----------
@@ -405,12 +405,12 @@ class Scheduler(SchedulerView):
             One score per epoch. Fewer than asked for: the arm ended by itself, and the
             rest of its reservation returns to the budget.
         cost : float, optional
-            What the job has cost, in the unit of the budget; needed under one that is
+            Cost of the job, in the unit of the budget; needed under one that is
             not in epochs. In wall-clock time, that of its training; by default
             all the time since ``ask`` returned it.
         ended : bool, default True
             What fewer scores mean: False says that the job was cut short and the arm
-            can go on.
+            can continue.
         now : float, optional
             Wall-clock time since the search began, in the unit of the budget;
             needed under one in wall-clock time, and refused under any other.
@@ -454,7 +454,7 @@ class Scheduler(SchedulerView):
         scores : sequence of float
             Scores of the epochs before the failure.
         cost : float, optional
-            What the job has cost; by default what was expected.
+            Cost of the job; by default the expected cost.
         now : float, optional
             As in ``tell``; without it, the clock stays where it is.
         attempts : int, default 1
@@ -503,7 +503,7 @@ class Scheduler(SchedulerView):
         """Return the scheduler as if everything told so far was recorded.
 
         If ``deterministic``, a result is recorded only once a decision may see it. This
-        is a copy with all of them, to look at; itself if there is none.
+        is a copy with all of them, for reading; itself if all are recorded.
         """
         if not self._jobs.has_told:
             return self
@@ -521,7 +521,7 @@ class Scheduler(SchedulerView):
         Parameters
         ----------
         budget : int, str or Budget
-            What is added: epochs to epochs, hours or seconds to either, and so on.
+            Amount to add: epochs to epochs, hours or seconds to either, and so on.
 
         Raises
         ------
@@ -594,7 +594,7 @@ class Scheduler(SchedulerView):
         try:
             if not self.done:
                 return None
-        except PolicyError:  # ``ask`` raises it: what was found can be shown
+        except PolicyError:  # ``ask`` raises it: the results can be shown
             return None
         left = self.budget - self.spent
         if self._decider.waits:
@@ -611,7 +611,7 @@ class Scheduler(SchedulerView):
     # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values, to go on later as if never interrupted."""
+        """Return everything as JSON values, to resume later as if never interrupted."""
         state = self._saved.to_json(self._identity())
         if self.n_jobs != self._arguments.n_jobs:
             state["n_jobs"] = self.n_jobs  # by ``resize``
@@ -691,7 +691,7 @@ class Scheduler(SchedulerView):
         return self._decider.select() if self._may_decide else None
 
     def _decide(self) -> Choice | None:
-        """Return what starts next; None if nothing can start now."""
+        """Return the job that starts next; None if nothing can start now."""
         return None if self._selected() is None else self._decider.choose()
 
     def _policy_waits(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a scheduler knows, for those who only read."""
+"""Read-only view of a scheduler."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SchedulerView(ABC):
 
     @property
     def spent(self) -> float:
-        """What has been charged so far, in the unit of the budget."""
+        """Amount charged so far, in the unit of the budget."""
         return self._budget.spent
 
     @property
@@ -110,7 +110,7 @@ class SchedulerView(ABC):
 
     @property
     def sign(self) -> float:
-        """What scores are multiplied with so that higher is better: 1.0 or -1.0."""
+        """Factor for scores that makes higher better: 1.0 or -1.0."""
         return self._records.sign
 
     def expected_end(self, arm: int) -> float:
@@ -125,15 +125,15 @@ class SchedulerView(ABC):
         -------
         float
             The best score of an arm that has finished; else where the policy projects
-            it, if that is better. The worst score of all where it has none of its own;
-            NaN while there is none at all.
+            it, if that is better. The worst score of all if it has none yet; NaN
+            while no arm has one.
         """
         if not math.isfinite(self._records.worst_reward):
             return math.nan
         return float(self.sign * self._decider.ends(np.array([arm]))[0])
 
     def opened(self) -> Opened:
-        """Return what a proposer is told of the arms that were opened."""
+        """Return the opened arms as a proposer sees them."""
         return self._decider.opened()
 
     @property
@@ -147,9 +147,9 @@ class SchedulerView(ABC):
         Returns
         -------
         dict
-            By the name of the search, from 0 (it ranks what is seen here no better than
-            chance) to 1; all together are the correlation that is expected of what they
-            say. Empty without a proposer that knows earlier searches.
+            By the name of the search, from 0 (it ranks the arms here no better than
+            chance) to 1; all together are the expected correlation of their
+            predictions. Empty without a proposer that knows earlier searches.
         """
         proposer = self._decider.proposer
         if not isinstance(proposer, InformedProposer):
@@ -158,7 +158,7 @@ class SchedulerView(ABC):
 
     @abstractmethod
     def _policy_waits(self) -> bool:
-        """Return whether the policy waits for what is in training."""
+        """Return whether the policy waits for jobs in training."""
 
     def explain(self) -> list[Arm]:
         """Return where every arm stands, why, and the parts of its index.

@@ -22,13 +22,13 @@ from risingsearch.scripts.trainable import (
 from risingsearch.storage.files import sync_folder, sync_tree
 
 PROGRESS, FILES = "progress.json", "files"
-"""In a state, which is a tar file: what is known of the arm, and its directory."""
+"""In a state, which is a tar file: the progress of the arm, and its directory."""
 
 
 class ArchivedTrainable(CommandTrainable):
-    """A command whose arms can be gone on with where their folders are not.
+    """A command whose arms can be continued where their folders are missing.
 
-    The directories on disk are copies of what is in the states. One that this process
+    The directories on disk are copies of those in the states. One that this process
     has neither saved nor loaded may be of another time, and is replaced.
     """
 
@@ -56,7 +56,7 @@ class ArchivedTrainable(CommandTrainable):
         self._same.add((run.arm, run.epoch))
 
     def load(self, path: str) -> ScriptRun:
-        """Return what ``save`` wrote, and have its directory on disk."""
+        """Return the run that ``save`` wrote, and restore its directory on disk."""
         try:
             with tarfile.open(path) as archive:
                 progress = archive.extractfile(PROGRESS)

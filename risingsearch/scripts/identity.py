@@ -1,6 +1,6 @@
 """Which keys of a sweep are fixed for its run, and which may change.
 
-What defines the search is compared with what the journal says it was begun with. How
+The definition of the search is compared with that in the journal. How
 and where the scripts run may change from one ``run`` to the next; ``resume`` finds the
 last ones in a file. The values of ``environment`` may be secrets, such as the key of a
 service: they are in that file alone, which is private to its user. The journal, which
@@ -41,7 +41,7 @@ MAY_CHANGE = {
     "tracker",
     "checkpoints",
 }
-"""Keys of a sweep that do not define what is searched; neither does the folder."""
+"""Keys of a sweep that do not define the search; neither does the folder."""
 GPUS = "gpus"
 """In that file: which each worker has had last, where they are given any."""
 ONLY_AT_FIRST = {"prior"}
@@ -127,7 +127,7 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
 
 
 def _missing(sweep: Sweep, run_dir: Path) -> str:
-    """Return what the budget of the run lacks; N if nothing, or in another unit."""
+    """Return the amount missing in the run's budget; N if none, or in another unit."""
     wanted, has = sweep.budget, RisingSearch.saved_result(run_dir).budget
     has = has and has.in_unit(wanted.unit)
     more = 0.0 if has is None else wanted.amount - has.amount

@@ -76,7 +76,7 @@ class Lines:
 class ReportFile:
     """Lines that are added to a file while a script runs; it may appear later.
 
-    What the file holds before the script starts is of its earlier epochs.
+    Lines in the file before the script starts are of its earlier epochs.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -107,7 +107,7 @@ class ReportFile:
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes] | None]:
-        """Yield the file; None if there is none yet."""
+        """Yield the file; None if it does not exist yet."""
         try:
             file = open_regular_file(self._folder / self._name)
         except FileNotFoundError:
@@ -149,7 +149,7 @@ class JsonLines:
 
     @property
     def missed(self) -> str:
-        """What a script without a report has not printed."""
+        """The kind of line that was expected, for a script without a report."""
         msg = f"no line of JSON with an epoch and {self.metric!r}"
         seen = ", ".join(self._seen)
         return f"{msg}; the keys seen were {seen}" if seen else msg
@@ -189,7 +189,7 @@ class PlainLines:
 
     @property
     def missed(self) -> str:
-        """What a script without a report has not printed."""
+        """The kind of line that was expected, for a script without a report."""
         return f"no line in which {self._pattern.pattern!r} finds a number"
 
 
@@ -213,7 +213,7 @@ def _number(text: str | None, line: Line) -> float:
 
 
 def _json_report(line: Line, metric: str) -> dict[str, Any] | None:
-    """Return the object in a line, None if there is none that can be meant."""
+    """Return the JSON object in a line, None if it cannot be a report."""
     text = line.text.strip()
     if not text.startswith("{") or not line.begins:
         return None

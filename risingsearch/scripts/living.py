@@ -1,9 +1,9 @@
 """Scripts that cannot resume: one process per arm, which lives from epoch to epoch.
 
 Between two jobs of its arm a process is stopped by a signal. It could also be left to
-wait until what it prints is read, but a pipe holds some thousand lines, and a script
-would train that many epochs ahead. What it has printed beyond its job is read, and
-counted, in the next one.
+wait until its output is read, but a pipe holds some thousand lines, and a script
+would train that many epochs ahead. Output beyond its job is read, and counted, in the
+next one.
 """
 
 from __future__ import annotations

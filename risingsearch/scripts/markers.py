@@ -74,7 +74,7 @@ class Marker:
 
 
 def end_left_over(home: Path) -> None:
-    """End what a killed sweep has left running of an arm, and remove its marker.
+    """End processes of an arm that a killed sweep left running; remove its marker.
 
     Only processes with the token are ended. A file that no sweep has
     written is a ``SetupError``.

@@ -1,4 +1,4 @@
-"""What a running script reports, line by line, as it prints or in a file."""
+"""Reports of a running script, line by line, from its output or from a file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def reports(
 
 
 class _Output:
-    """What a script prints, until it has ended and its last line has been read.
+    """Output of a script, until it has ended and its last line has been read.
 
     It is read no faster than it is used: a script that prints more waits meanwhile.
     """
@@ -123,7 +123,7 @@ def _ending(returncode: int) -> str:
 class Pace:
     """Notes when the epochs of a running script are reported.
 
-    An epoch lasts as long as the reports are apart, and what is left of the script's
+    An epoch lasts as long as the reports are apart, and the rest of the script's
     time is its start. One report alone does not tell them apart, nor do reports that
     come together because the script has kept them back.
 

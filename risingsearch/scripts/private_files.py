@@ -1,6 +1,6 @@
 """JSON files of a run directory that only its owner reads, whole or not at all.
 
-They hold what the last ``run`` was given and may differ the next time. A file that is
+They hold the arguments of the last ``run`` and may differ the next time. A file that is
 lost is written anew by the next ``run`` with the sweep's file.
 """
 
@@ -29,7 +29,7 @@ def save(path: Path, values: Any) -> None:
 
 
 def load(path: Path, what: str) -> Any:
-    """Return what ``save`` wrote; a file that is anything else is a ``RunDirError``."""
+    """Return the value that ``save`` wrote; any other file is a ``RunDirError``."""
     try:
         return json.loads(read_digested(path))
     except OSError as error:

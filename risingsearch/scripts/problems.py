@@ -44,7 +44,7 @@ _WORDS = {
     "union_tag_not_found": "needs a type",
     "union_tag_invalid": "has the type {tag!r}, and must have one of {expected_tags}",
 }
-"""What an error is called here, by its type."""
+"""Messages for validation errors, by the type of the error."""
 
 
 def problems_of(

@@ -1,8 +1,7 @@
 """All processes that a job has started, wherever they have gone.
 
-A job has a token, a random word that stands in the environment of its script. What the
-script starts inherits it: children in sessions of their own, and those whose parents
-have ended.
+A job has a token, a random word that stands in the environment of its script. Its
+children inherit it, also those in other sessions and those whose parents have ended.
 """
 
 from __future__ import annotations

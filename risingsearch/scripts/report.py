@@ -1,4 +1,4 @@
-"""What a training script reports to the search that has started it."""
+"""Report scores from a training script to the search that has started it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def report(score: float, *, epoch: int, **metrics: float) -> None:
     Parameters
     ----------
     score : float
-        The validation score; NaN where there is none.
+        The validation score; NaN if it has none.
     epoch : int
         The epoch of the whole training, from 1: the first one after
         ``RISINGSEARCH_FROM_EPOCH`` is one more than that.

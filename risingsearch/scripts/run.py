@@ -71,7 +71,7 @@ def run_sweep(
     """Run a sweep to its end; one that was begun in ``run_dir`` continues.
 
     The scripts run in ``cwd``, by default the current folder. ``more`` is added to the
-    budget first, and ``retry_failed`` tries what has failed again. Nothing is
+    budget first, and ``retry_failed`` tries failed arms again. Nothing is
     unpickled, but the directory says what runs, and where: one that another user owns,
     or that everybody may write to, is refused. ``trackers`` makes those that the sweep
     names. Returned are the result and the checkpoint directory of the best arm.
@@ -133,7 +133,7 @@ def run_sweep(
 def _own_callbacks(
     sweep: Sweep, trainable: CommandTrainable, cleaner: _CheckpointCleaner
 ) -> list[Any]:
-    """Return what a sweep does after each job, in this order."""
+    """Return the callbacks of a sweep, in the order in which they are called."""
     return [
         *([trainable] if isinstance(trainable, AfterSlurm) else []),
         cleaner,

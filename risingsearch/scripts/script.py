@@ -82,7 +82,7 @@ class Script:
     def pause(self) -> None:
         """Stop the command and its children, except those in sessions of their own.
 
-        What they hold, such as memory and a GPU's, stays theirs.
+        They keep their resources, such as memory and a GPU's.
         """
         self._signal_group(signal.SIGSTOP)
 
@@ -128,7 +128,7 @@ class Script:
                     os.killpg(self._process.pid, number)
 
     def _end_group(self) -> None:
-        """Kill what is in the command's group without its token, and reap it."""
+        """Kill processes in the command's group without its token, and reap it."""
         if self._status():  # the number is still its own
             with suppress(ProcessLookupError, PermissionError):  # all are zombies
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -29,7 +29,7 @@ class Strict(BaseModel):
 
 
 class PlainMetric(Strict):
-    """A score that a pattern finds in what a script prints."""
+    """A score that a pattern finds in the output of a script."""
 
     regex: str
 

@@ -86,7 +86,7 @@ def _read_budget(value: Any) -> Budget:
 
 
 class Sweep(Strict):
-    """A search over a training script: what the keys of its file are.
+    """A search over a training script: the keys of its file.
 
     ``docs/command-line.md`` says what each of them means.
     """
@@ -248,11 +248,11 @@ class Sweep(Strict):
         for problem in self._conflicts():
             raise ValueError(problem)
         if self.checkpoints is not None:
-            checked_url(self.checkpoints)  # here, where what was given is not shown
+            checked_url(self.checkpoints)  # here, where the given value is not shown
         return self
 
     def _conflicts(self) -> Iterator[str]:
-        """Yield what is wrong with keys that do not go together."""
+        """Yield an error message for each group of keys that do not go together."""
         if self.launcher.slurm is not None:
             yield from self._conflicts_in_slurm(self.launcher.slurm)
         yield from self._conflicts_of_workers()
@@ -366,7 +366,7 @@ class Sweep(Strict):
 
     @property
     def sbatch_arguments(self) -> list[str]:
-        """What every job is asked for, where there are jobs."""
+        """Arguments of sbatch for every job; none without Slurm."""
         slurm = self.launcher.slurm
         gpus = None if self.gpus is None else int(self.gpus)
         return [] if slurm is None else slurm.arguments(gpus)
@@ -402,7 +402,7 @@ class Sweep(Strict):
 
     @property
     def candidate_space(self) -> Space:
-        """What configurations are drawn from."""
+        """Space that configurations are drawn from."""
         if self.space is not None:
             return ImportedSpace(self.space)
         return ParameterSpace(self.parameters)
@@ -420,7 +420,7 @@ class Sweep(Strict):
 
     @property
     def metric_name(self) -> str:
-        """What the score is called: its key, or the pattern that finds it."""
+        """Name of the score: its key, or the pattern that finds it."""
         return self.metric if isinstance(self.metric, str) else self.metric.regex
 
     @property

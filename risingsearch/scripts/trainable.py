@@ -62,7 +62,7 @@ Launched = tuple[Script, Iterator[dict[str, Any]]]
 
 
 class Attempt(NamedTuple):
-    """What a script has reported, epoch by epoch, and the folder that it has left."""
+    """Reports of a script, epoch by epoch, and the folder that it has left."""
 
     results: list[dict[str, Any]]
     work: Path
@@ -85,8 +85,8 @@ class CommandTrainable:
     In its arguments ``{name}`` stands for a parameter or one of ``FIELDS``, ``{{`` and
     ``}}`` for braces; an argument that names a parameter which the arm does not have is
     left out. Of ``slots``,
-    variables such as a GPU, each process gets one. ``cost`` is the key of what an epoch
-    has cost, where it has to say so; ``gpus`` are those of a slot. The markers of what
+    variables such as a GPU, each process gets one. ``cost`` is the key of an epoch's
+    cost, if it must be reported; ``gpus`` are those of a slot. The markers of what
     runs are in the folders of the arms, or in ``markers``.
     """
 
@@ -191,7 +191,7 @@ class CommandTrainable:
             return Attempt(results, work, startup)
 
     def _kept(self, run: ScriptRun, begin: int, attempt: Attempt) -> StartedEpochs:
-        """Keep what an attempt has left as the arm's checkpoint; return its epochs."""
+        """Keep the folder of an attempt as the arm's checkpoint; return its epochs."""
         results = attempt.results[run.epoch - begin :]  # else they are known already
         if results:
             home = self.home(run.arm)
@@ -390,7 +390,7 @@ class CommandTrainable:
 
 
 def _taken_cost(key: str, record: dict[str, Any]) -> float:
-    """Take what an epoch has cost out of its report, or raise a ScriptError."""
+    """Take the cost of an epoch out of its report, or raise a ScriptError."""
     if key not in record:
         msg = (
             f"the script reports no {key!r} with its score, which says what an epoch "

@@ -201,7 +201,7 @@ def compare(
 
 
 def _named(kind: str, given: Any) -> dict[str, tuple[Any, Any]]:
-    """Return what is given as pairs with parameters, by their names."""
+    """Return the given items as pairs with parameters, by their names."""
     if isinstance(given, str):
         given = [given]
     # A policy is a tuple too, but has names.

@@ -187,7 +187,7 @@ class Plan:
 
 
 class _Game:
-    """What all runs have in common, and a way to end those in progress."""
+    """Settings shared by all runs, and a way to end those in progress."""
 
     def __init__(
         self, checkpoints: NDArray[np.int64], horizon: int, trace: bool
@@ -335,7 +335,7 @@ def _check_environment(environment: Any) -> None:
 
 
 def name_of(given: Any) -> str:
-    """Return what a policy or an environment is called in results."""
+    """Return the name of a policy or an environment in results."""
     if isinstance(given, str):
         return given
     given = getattr(given, "func", given)  # of a partial

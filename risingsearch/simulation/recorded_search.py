@@ -48,7 +48,7 @@ MULTIPLES = (1, 2, 5, 10, 20)
 
 @dataclass(frozen=True, eq=False)
 class RecordedSearch:
-    """What searches with several policies and budgets would have found.
+    """Scores that searches with several policies and budgets would have found.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def _checked_budgets(budgets: Sequence[int] | None, table: CurveTable) -> list[i
 
 
 def _declared_range(name: str, table: CurveTable) -> dict[str, Any]:
-    """Return what a policy that needs rewards in a range is told about the curves."""
+    """Return the curves' ``reward_range`` for a policy that needs it to be declared."""
     low, high = float(np.nanmin(table.means)), float(np.nanmax(table.means))
     default = policy_info(resolve_policy(name)).parameters.get("reward_range")
     if default is None or default[0] <= low <= high <= default[1]:

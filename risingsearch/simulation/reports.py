@@ -1,4 +1,4 @@
-"""What ``risingsearch simulate`` finds out, as plain values and as lines of text."""
+"""Reports of ``risingsearch simulate``, as plain values and as lines of text."""
 
 from __future__ import annotations
 

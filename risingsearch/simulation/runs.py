@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
-    """What ``simulate`` found: one row per run.
+    """Result of ``simulate``: one row per run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What many runs say about a mean: its 95 % interval, and average ranks."""
+"""Statistics over many runs: 95 % interval of a mean, and average ranks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What survives a process: run directory, journal, checkpoints."""
+"""Persistent state of a search: run directory, journal, checkpoints."""

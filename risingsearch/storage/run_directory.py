@@ -63,12 +63,12 @@ class Saved(NamedTuple):
 
     @property
     def header(self) -> Event:
-        """What the search was begun with."""
+        """Header of the journal: the settings that the search was begun with."""
         return self.recorded.header
 
     @property
     def events(self) -> list[Event]:
-        """What has happened."""
+        """Events of the journal."""
         return self.recorded.events
 
 

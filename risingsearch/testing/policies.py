@@ -1,4 +1,4 @@
-"""What every policy must keep: one small check per rule."""
+"""Rules that every policy must keep: one small check per rule."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _check_constants(subject: _Subject) -> None:
 
 
 def _constants(policy: Any) -> dict[str, Any]:
-    """Return what a policy holds besides its arrays."""
+    """Return the values of a policy that are not arrays, as their ``repr``."""
     held = getattr(policy, "__dict__", {}) | policy._asdict()
     return {
         name: repr(value)
@@ -526,7 +526,7 @@ def _tree(function: FunctionType) -> ast.AST:
 
 
 def _global_value(function: FunctionType, node: ast.AST) -> Any:
-    """Return what a name, plain or dotted, stands for in a function; else None."""
+    """Return the global value of a name, plain or dotted, in a function; else None."""
     if isinstance(node, ast.Name):
         known = function.__globals__
         return known.get(node.id, getattr(builtins, node.id, None))
@@ -553,7 +553,7 @@ def _banned(function: FunctionType, methods: set[str]) -> Iterator[tuple[int, st
 
 
 def _banned_call(function: FunctionType, callee: ast.expr, methods: set[str]) -> str:
-    """Return what is wrong with calling this, or nothing."""
+    """Return why this must not be called, "" if it may be."""
     value = _global_value(function, callee)
     if value is pow:
         return _POWER

@@ -1,4 +1,4 @@
-"""What every trainable must keep: one small check per rule."""
+"""Rules that every trainable must keep: one small check per rule."""
 
 from __future__ import annotations
 

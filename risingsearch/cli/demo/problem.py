@@ -70,7 +70,7 @@ def load() -> Problem:
 
 
 class Log:
-    """What one search has trained and seen."""
+    """Log of one search: epochs trained, configurations tried, best scores."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

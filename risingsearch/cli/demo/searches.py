@@ -28,7 +28,7 @@ OPTUNA = "Optuna, TPE and median"
 
 
 class DemoRun(NamedTuple):
-    """What one search has come to."""
+    """Outcome of one search of the demo."""
 
     search: str
     seed: int

@@ -237,7 +237,7 @@ class OneArmedExploration(NamedTuple):
             self.stopped[0] |= self.gain[0] < -self.loss_budget
 
     def explain(self, arm: int) -> dict[str, float]:
-        """Return what arm 1 has gained in this epoch, and what it may lose."""
+        """Return the gain of arm 1 in this epoch, and the loss that it is allowed."""
         gain = self.gain[0] if arm == CHANGING_ARM else 0.0
         return {"epoch_total": gain, "loss_budget": self.loss_budget}
 

@@ -148,7 +148,7 @@ class Rexp3(NamedTuple):
 
 
 def shares(policy: Rexp3, begins: bool) -> tuple[float, float]:
-    """Return what every available arm has of the probability, and a weight of 1 more.
+    """Return the probability that each available arm has, and that per unit of weight.
 
     In a batch that begins, all weights are 1.
     """

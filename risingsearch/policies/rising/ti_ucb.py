@@ -151,7 +151,7 @@ def has_converged(policy: TIUCB, arm: int, n: int) -> bool:
 
 
 def line_at(policy: TIUCB, arm: int, first: int, last: int, n: int) -> float:
-    """Return what the line through rewards ``first`` to ``last`` says for pull ``n``.
+    """Return the value at pull ``n`` of the line through rewards ``first`` to ``last``.
 
     Least squares in closed form: the squares of ``m`` numbers in a row, taken from
     their mean, add up to ``m (m^2 - 1) / 12``.

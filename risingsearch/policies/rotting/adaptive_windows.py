@@ -100,7 +100,7 @@ class FEWA(NamedTuple):
         )
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return the first arm that has passed all filters of its own length."""
+        """Return the first arm that has passed all filters up to its longest window."""
         arm = least_pulled(self.available, self.pulls, 1)
         if arm != WAIT:
             return arm

@@ -109,7 +109,7 @@ class CTOSim(NamedTuple):
             self.forecast[arm] = self.models[n, model]
 
     def explain(self, arm: int) -> dict[str, float]:
-        """Return what the arm's model says of its next pull."""
+        """Return the forecast of the arm's model for its next pull."""
         return {"forecast": self.forecast[arm]}
 
 

@@ -187,7 +187,7 @@ class WSWA(NamedTuple):
         )
 
     def select(self, t: int, rng: np.random.Generator) -> int:
-        """Return what SWA would, knowing this epoch alone."""
+        """Return the arm that SWA would choose from this epoch alone."""
         if t >= 2 << self.epoch[0]:  # nothing is known in an epoch that begins
             return first_available(self.available)
         window = self.windows[self.epoch[0]]

@@ -107,7 +107,7 @@ class UCB1(NamedTuple):
 
 
 def extra_pulls(denominator: str) -> float:
-    """Return what ``denominator`` adds to the number of pulls, 0 or 1."""
+    """Return the number that ``denominator`` adds to the pulls, 0 or 1."""
     return float(checked_choice("denominator", denominator, ("n", "n+1")) == "n+1")
 
 

@@ -154,7 +154,7 @@ class _Trusted:
         return n_better, n_there
 
     def pooled_correlation(self) -> float:
-        """Return what an early score is worth, by all arms that were ranked."""
+        """Return the pooled correlation between scores on a rung and on the next."""
         policy = self._policy
         shape = len(policy.rung_pulls), len(policy.pulls)
         averages = policy.rung_average.reshape(shape)

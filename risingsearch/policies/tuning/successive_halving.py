@@ -25,8 +25,8 @@ class SuccessiveHalving(NamedTuple):
     With ``K`` arms there are ``ceil(log_eta K)`` rungs, and each gets the same share of
     the budget: on rung ``k`` each of the ``|S_k|`` arms left is pulled
     ``max(1, floor(T / (|S_k| n_rungs)))`` more times, then the best
-    ``ceil(|S_k| / eta)`` by their last reward go on. What the rounding leaves over
-    trains the winner; then the policy stops.
+    ``ceil(|S_k| / eta)`` by their last reward continue. The pulls that the rounding
+    leaves over train the winner; then the policy stops.
 
     The floor of one pull is ours: the published rule gives none where the budget is
     smaller than ``K n_rungs``. With ``max_pulls`` no rung asks for more than that.
@@ -50,7 +50,7 @@ class SuccessiveHalving(NamedTuple):
     horizon: Floats  # (n_arms,)
     pulls: Ints  # (n_arms,)
     target: Ints  # (n_rungs,), pulls in all by the end of a rung
-    keep: Ints  # (n_rungs,), arms that go on after it
+    keep: Ints  # (n_rungs,), arms that continue after it
     rung: Ints  # (1,)
     member: Bools  # (n_arms,), arms on the current rung
     score: Floats  # (n_arms,), last reward
@@ -147,7 +147,7 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
 
 
 def climb(policy: SuccessiveHalving) -> None:
-    """Leave the rungs whose results are in: the better arms go on."""
+    """Leave the rungs whose results are in: the better arms continue."""
     while policy.rung[0] < len(policy.target):
         arm, busy = next_below(
             policy.available,

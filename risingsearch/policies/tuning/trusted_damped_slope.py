@@ -45,7 +45,7 @@ class TrustedDampedSlope(NamedTuple):
     *Trust.* All arms together tell how much a score is worth: ``c`` is the correlation
     between the normal scores (ranks, as quantiles of the normal distribution) of the
     recent averages on a rung and on the next, over the arms that reached both, pooled
-    over the rungs by the number of arms less two. The better arms go on, so each is
+    over the rungs by the number of arms less two. The better arms continue, so each is
     corrected for that selection: ``r`` among the selected becomes
     :math:`r u / \sqrt{1 + r^2 (u^2 - 1)}`, with ``u`` the standard deviation of the
     scores of all over that of the selected (Thorndike's case 2). Four pairs of the
@@ -238,7 +238,7 @@ class TrustedDampedSlope(NamedTuple):
             self.step_correlation[0] = pooled_correlation(self)
 
     def slice_length(self, arm: int) -> int:
-        """Return what is missing of the arm's look, then a quarter of its pulls."""
+        """Return the pulls missing of the arm's look, then a quarter of its pulls."""
         n, look = self.pulls[arm], self.look[arm]
         if look == 0:
             return look_at_new(self, mean_horizon(self.horizon))

@@ -1,6 +1,6 @@
 """Files of the run directory by which a search and its Slurm jobs exchange slices.
 
-A batch is what is submitted at once, as one job or as an array of jobs. Its folder has
+A batch is one submission, either of one job or of an array of jobs. Its folder has
 the unique name of the job, so that a job is found again even if the number that Slurm
 gave it is lost. Each slice has a file there, in which its job notes how far it is, and
 leaves its outcome. A slice whose file is gone is over: a job that still starts for it
@@ -94,7 +94,7 @@ class SubmittedSlice(NamedTuple):
 
     @property
     def log(self) -> Path:
-        """File of what the job prints besides its script."""
+        """File of the job's output besides that of its script."""
         return self.folder / f"{self.number}.log"
 
     @property
@@ -129,7 +129,7 @@ class SubmittedSlice(NamedTuple):
 
     @property
     def outcome(self) -> SliceOutcome | None:
-        """Its outcome, None as long as there is none."""
+        """Its outcome, None until it has one."""
         found = self._content().get("outcome")
         return None if found is None else SliceOutcome(**found)
 

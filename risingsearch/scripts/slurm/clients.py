@@ -32,7 +32,7 @@ _MISLEADING = re.compile("SQUEUE_|SCANCEL_|SBATCH_(ARRAY_INX|WAIT)$")
 
 
 class NoAnswerError(Exception):
-    """The controller has not answered: what was asked may have happened, or not."""
+    """The controller has not answered: the request may have been executed, or not."""
 
 
 class Element(NamedTuple):

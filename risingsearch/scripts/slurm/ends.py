@@ -55,7 +55,7 @@ class JobEnd(NamedTuple):
     @property
     def is_of_the_machine(self) -> bool:
         """Whether the machine has ended it: the slice is submitted again."""
-        if self.state == "FAILED":  # so Slurm may call what it starts again
+        if self.state == "FAILED":  # so Slurm may call a job that it starts again
             return self.was_told
         return self.state == FORGOTTEN or self.state in OF_THE_MACHINE
 
@@ -71,7 +71,7 @@ class JobEnd(NamedTuple):
 
     @property
     def message(self) -> str:
-        """One sentence on what has happened."""
+        """One sentence that describes the end."""
         if self.state == FORGOTTEN:
             return "Slurm knows no job of it, and it has left no result"
         if self.state == HELD:

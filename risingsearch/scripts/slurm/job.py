@@ -45,7 +45,7 @@ def main(folder: Path, number: int) -> None:
     submitted.note_begin()
     facts, slices = read_batch(folder)
     outcome = outcome_of(facts, slices[number])
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what was trained is kept first
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # trained epochs are kept first
     submitted.leave(outcome)
 
 

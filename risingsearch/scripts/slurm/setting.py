@@ -1,4 +1,4 @@
-"""What a job of Slurm is asked for: keys of a sweep, as the arguments of sbatch."""
+"""Resources of a Slurm job: keys of a sweep, as the arguments of sbatch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWN = (
     "wait",
     "wrap",
 )
-"""Options of sbatch that the search gives itself, or that would undo what it does."""
+"""Options of sbatch that the search sets itself, or that would interfere with it."""
 _TIME = re.compile(r"\d+|\d+:\d\d|\d+:\d\d:\d\d|\d+-\d+(:\d\d){0,2}", re.ASCII)
 _MEMORY = re.compile(r"\d+[KMGT]?", re.ASCII)
 _GPUS = re.compile(r"(?:[^\s:,=]+:)?([1-9]\d*)", re.ASCII)
@@ -38,7 +38,7 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class SlurmSetting(Strict):
-    """What every job gets; what is left out is what the cluster gives by default."""
+    """Resources of every job; keys left out have the defaults of the cluster."""
 
     partition: Name | None = None
     account: Name | None = None
@@ -124,7 +124,7 @@ class SlurmSetting(Strict):
 
     @property
     def _named(self) -> dict[str, str | int | None]:
-        """What the keys ask for, by the names of sbatch's options."""
+        """Values of the keys, by the names of sbatch's options."""
         return {
             "partition": self.partition,
             "account": self.account,
