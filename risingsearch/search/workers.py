@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from abc import ABC, abstractmethod
 from concurrent.futures import (
     Executor,
@@ -14,6 +17,9 @@ from typing import Any
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.search.trainable import Outcome, Task, run_task
+
+POLL_SECONDS = 1.0
+"""Seconds between two looks of a worker process whether that of the search lives."""
 
 
 class Workers(ABC):
@@ -149,7 +155,9 @@ class OwnProcesses(Executor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run ``fn`` in one of the processes."""
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self._max_workers)
+            self._pool = ProcessPoolExecutor(
+                self._max_workers, initializer=_end_with_parent
+            )
         return self._pool.submit(fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -157,6 +165,21 @@ class OwnProcesses(Executor):
         if self._pool is not None:
             self._pool.shutdown(wait, cancel_futures=cancel_futures)
             self._pool = None
+
+
+def _end_with_parent() -> None:
+    """End this worker process soon after the process that started it, however it ends.
+
+    Forked workers hold each other's pipes open, so none of them is told.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def workers_of(

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -163,3 +165,23 @@ def test_threads_that_were_killed_with_an_arm_train_on(tmp_path, folder):
         result = a_search(folder, executor=threads).run()
         expected = whole(tmp_path, executor=threads)
     assert facts(result) == facts(expected)
+
+
+def test_no_worker_process_outlives_the_process_of_the_search():
+    program = (
+        "import os, time\n"
+        "from risingsearch import Functions, RisingSearch\n"
+        "def train(state):\n"
+        "    os.write(1, f'{os.getpid()}\\n'.encode())\n"
+        "    time.sleep(3600)\n"
+        "def start(params, seed):\n"
+        "    return 0\n"
+        "trainable = Functions(start, train)\n"
+        "candidates = [{'a': 1}, {'a': 2}]\n"
+        "RisingSearch(trainable, candidates, budget=2, n_jobs=2).run()\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as search:
+        assert search.stdout.readline() != search.stdout.readline()
+        search.kill()
+        assert search.stdout.read() == b""  # returns when no worker holds it open

@@ -1,4 +1,4 @@
-"""Ctrl-C at every line that a run executes: the search goes on as if it had not been.
+"""Ctrl-C at every line that a run executes: the search continues as without it.
 
 Each case interrupts one line, once, and runs on. Without workers every other line is
 interrupted half-way through the run, the others when they are reached. Without a
@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 class Tracer:
-    """Counts the lines of this thread, and raises where one runs for the nth time."""
+    """Counts the lines of this thread; interrupts one where it runs the nth time."""
 
     def __init__(self, line=None, nth=0):
         self.lines = Counter()
@@ -45,7 +45,7 @@ class Tracer:
             line = Line(frame.f_code.co_filename, frame.f_lineno)
             self.lines[line] += 1
             if line == self.line and self.lines[line] == self.nth:
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)
         return self
 
     def __enter__(self):
