@@ -52,21 +52,21 @@ def shown(outputs, kind):
     return [output.data[kind] for output in outputs if kind in output.get("data", {})]
 
 
-def curves(outputs):
-    """Return the HTML of every search or result that draws its curves."""
+def summaries(outputs):
+    """Return the HTML of every search or result that shows its best arms."""
     pages = shown(outputs, "text/html")
-    return [page for page in pages if '<svg class="rs-chart"' in page]
+    return [page for page in pages if '<div class="risingsearch">' in page]
 
 
 def printed(outputs, stream):
     return "".join(output.text for output in outputs if output.get("name") == stream)
 
 
-def test_the_tabular_notebook_shows_a_bar_curves_and_tables(run):
+def test_the_tabular_notebook_shows_a_bar_and_tables(run):
     outputs = run("tabular.ipynb")
     assert printed(outputs, "stderr") == ""
     assert len(shown(outputs, BAR)) == 2  # one for the fit, one for more budget
-    fitted, continued = curves(outputs)
+    fitted, continued = summaries(outputs)
     assert "Pipeline" in fitted
     assert "120 epochs used" in fitted
     assert "160 epochs used" in continued
@@ -77,7 +77,7 @@ def test_the_pytorch_notebook_is_interrupted_and_ends_with_the_best_model(run):
     outputs = run("pytorch.ipynb")
     assert printed(outputs, "stderr") == ""
     assert len(shown(outputs, BAR)) == 2  # before and after the interrupt
-    search, result = curves(outputs)
+    search, result = summaries(outputs)
     assert "30 epochs used of a budget of 60 epochs" in search
     assert "60 epochs used of a budget of 60 epochs" in result
     assert len(shown(outputs, "image/png")) == 1

@@ -327,7 +327,7 @@ class TestSetting:
         def train_epoch(run):
             run.seen = 0
 
-        with pytest.raises(AttributeError, match=r"no 'seen': .* return from build"):
+        with pytest.raises(AttributeError, match=r"no 'seen': .* let build return"):
             told(lambda: {"n": 0}, train_epoch, print)
 
     @pytest.mark.parametrize(
