@@ -178,7 +178,7 @@ class TestFacts:
         assert result.other_metrics == ["loss", "late"]
 
     def test_a_name_is_a_text(self):
-        with pytest.raises(InvalidParameterError, match="metric must be the name of the score"):
+        with pytest.raises(InvalidParameterError, match="metric must be the name"):
             a_search(RISING, metric=len)
 
 
