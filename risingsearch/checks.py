@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -241,3 +242,30 @@ def checked_arms(name: str, value: Any, n_arms: int) -> list[int]:
         msg = f"{name} must name some of the {n_arms} arms once; got {shown(value)}"
         raise InvalidParameterError(msg)
     return [int(arm) for arm in arms]
+
+
+def checked_array(
+    name: str, value: Any, dtype: type | None = float, ndmin: int = 0
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return a new array of numbers, or raise what is wrong."""
+    try:
+        return np.array(value, dtype=dtype, ndmin=ndmin, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        msg = f"{name} must be numbers in a regular table; got {shown(value)}"
+        raise InvalidParameterError(msg) from error
+
+
+def checked_path(name: str, value: Any) -> Path:
+    """Return a path, or raise what is wrong."""
+    try:
+        return Path(value)
+    except TypeError as error:
+        msg = f"{name} must be a path; got {shown(value)}"
+        raise InvalidParameterError(msg) from error
+
+
+def checked_generator(seed: Any) -> np.random.Generator:
+    """Return a generator: itself, a seeded one, or for None an unseeded one."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(checked_seed(seed))

@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.checks import checked_int
+from risingsearch.checks import checked_generator, checked_int
 from risingsearch.curves import raven, rising, rotting, shifting, smooth
-from risingsearch.curves.analytic import LinearThenFlat
 from risingsearch.curves.base import PAPERS, Environment
 from risingsearch.curves.clicks import ClickLog, click_log, make_click_log
 from risingsearch.curves.files import LoadedCurves, load_curves
-from risingsearch.curves.inputs import checked_generator
 from risingsearch.curves.noise import Noise, make_noise
-from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.rested import CurveTable, LinearThenFlat
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
 from risingsearch.errors import InvalidParameterError, unknown_name
 

@@ -23,11 +23,6 @@ Optional, with what stands in for them:
 
 ``pulls : (n_arms,) int64``
     Pulls each arm can give (no limit).
-``presence(self, t, available, pulls_left) -> int``
-    Arms that appear and vanish: bring the two arrays of the policy to round ``t``, and
-    return the round of the next change, or ``NEVER`` (never). Called at round 1, before
-    anything is pulled, and at every round it returned. To the policy an absent arm is
-    one that has ended: not available, no pulls left.
 ``fresh(self)``
     The environment with new mutable arrays, for concurrent runs (itself).
 
@@ -49,9 +44,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-NEVER = 2**62
-"""A round that never comes."""
 
 SHARED = {
     "rng": (

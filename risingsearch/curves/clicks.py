@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from risingsearch.checks import checked_float, checked_int
-from risingsearch.curves.inputs import checked_array, checked_generator
+from risingsearch.checks import (
+    checked_array,
+    checked_float,
+    checked_generator,
+    checked_int,
+)
 from risingsearch.errors import InvalidParameterError
 
 COLUMNS = ("timestamp", "item", "click")

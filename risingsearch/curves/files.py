@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import math
 import re
 import zipfile
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.curves.inputs import checked_path
+from risingsearch.checks import checked_path
 from risingsearch.errors import InvalidParameterError, RisingSearchError, missing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ARM_COLUMNS = ("arm", "config", "configuration", "model", "name", "run", "trial")
 EPOCH_COLUMNS = ("epoch", "iteration", "pull", "step")
 SCORE_COLUMNS = ("score", "valid", "value", "reward", "mean", "accuracy")
-UNNAMED = ("", "index", "unnamed: 0")
-EMPTY = ("", "na", "nan", "none", "null", "<na>")
 ARRAYS = ("valid", "means", "mean")
 
 LONG = "one row per arm and epoch"
@@ -29,6 +28,7 @@ BY_EPOCH = "one column per arm"
 BY_ARM = "one row per arm"
 
 _EPOCH = re.compile(r"(?:(?:epoch|iteration|pull|step)[ _-]?)?(\d+)")
+_UNNAMED = re.compile(r"index|unnamed: 0|")
 
 
 class LoadedCurves(NamedTuple):
@@ -58,14 +58,14 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
 
     Good for seeing what a policy would have made of your own past runs.
 
-    A table (``.csv``, or ``.parquet`` through pandas) can have three forms; its column
-    names, in any case, tell which one. With an arm column (arm, config, configuration,
-    model, name, run or trial) and an epoch column (epoch, iteration, pull or step) it
-    has *one row per arm and epoch*, and the score stands in the column score, valid,
-    value, reward, mean or accuracy, or in the only one left. With an arm column alone
-    it has *one row per arm*, and the other columns are epochs: 1, 2, 3 or epoch_1,
-    epoch_2, epoch_3. With an epoch column alone, or names alone, it has *one column per
-    arm*. A first column without a name goes by the others: it holds arms if they are
+    A table (``.csv`` or ``.parquet``) can have three forms; its column names, in any
+    case, tell which one. With an arm column (arm, config, configuration, model, name,
+    run or trial) and an epoch column (epoch, iteration, pull or step) it has *one row
+    per arm and epoch*, and the score stands in the column score, valid, value, reward,
+    mean or accuracy, or in the only one left. With an arm column alone it has *one row
+    per arm*, and the other columns are epochs: 1, 2, 3 or epoch_1, epoch_2, epoch_3.
+    With an epoch column alone, or names alone, it has *one column per arm*. A first
+    column without a name is interpreted by the others: it holds arms if they are
     epochs, and epochs if not. A CSV file may also be bare numbers, one row per arm.
 
     An ``.npz`` file holds an array ``valid``, ``means`` or ``mean`` of shape (n_arms,
@@ -86,7 +86,7 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     InvalidParameterError
         If the file is not there, or does not hold curves in one of these forms.
     MissingDependencyError
-        If a parquet file needs pandas or pyarrow.
+        If a table needs pandas, or a parquet file pyarrow.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
            [0.3, nan]])
     """
     path = checked_path("path", path)
-    readers = {".csv": _csv, ".npy": _npy, ".npz": _npz, ".parquet": _parquet}
+    readers = {".csv": _table, ".npy": _npy, ".npz": _npz, ".parquet": _table}
     if path.suffix.lower() not in readers:
         msg = f"curves come from {', '.join(readers)} files; got {path}"
         raise InvalidParameterError(msg)
@@ -111,35 +111,10 @@ def load_curves(path: str | PathLike[str]) -> LoadedCurves:
     except RisingSearchError as error:
         msg = f"{path}: {error}"
         raise type(error)(msg) from error
-    except (OSError, ValueError, csv.Error, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, TypeError, zipfile.BadZipFile) as error:
         msg = f"cannot read {path}: {error}"
         raise InvalidParameterError(msg) from error
     return curves
-
-
-def _csv(path: Path) -> LoadedCurves:
-    with path.open(newline="", encoding="utf-8-sig") as lines:
-        rows = [row for row in csv.reader(lines) if row]
-    if not rows:
-        msg = "the file is empty"
-        raise InvalidParameterError(msg)
-    if _bare(rows[0]):
-        rows.insert(0, [str(i + 1) for i in range(len(rows[0]))])
-    return _table([name.strip() for name in rows[0]], rows[1:])
-
-
-def _parquet(path: Path) -> LoadedCurves:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise missing("pandas", extra="sim") from error
-    try:
-        frame = pd.read_parquet(path)
-    except ImportError as error:
-        raise missing("pyarrow", extra="sim") from error
-    if not isinstance(frame.index, pd.RangeIndex):
-        frame = frame.reset_index()
-    return _table([str(name) for name in frame.columns], frame.to_numpy().tolist())
 
 
 def _npy(path: Path) -> LoadedCurves:
@@ -189,114 +164,100 @@ def _numbered(n_arms: int) -> tuple[str, ...]:
     return tuple(str(arm) for arm in range(n_arms))
 
 
-def _bare(row: Sequence[str]) -> bool:
+def _table(path: Path) -> LoadedCurves:
+    """Read a table in whichever of the three forms it has."""
+    frame = _frame(path)
+    columns = list(frame.columns)
+    arm, epoch = _find(columns, ARM_COLUMNS), _find(columns, EPOCH_COLUMNS)
+    if arm and epoch:
+        return _long(frame, arm, epoch)
+    if not arm and not epoch and _UNNAMED.fullmatch(columns[0].lower()):
+        arm, epoch = (columns[0], None) if _epochs(columns[1:]) else (None, columns[0])
+    if arm or (not epoch and _epochs(columns)):
+        form = BY_ARM
+        if arm:
+            frame = frame.set_index(arm)
+        numbers = _epochs(list(frame.columns))
+        if not numbers:
+            msg = (
+                "with one row per arm, every other column must be an epoch, 1 or "
+                f"epoch_1; got {', '.join(frame.columns)}"
+            )
+            raise InvalidParameterError(msg)
+        frame = frame.set_axis(numbers, axis=1)
+    else:
+        form = BY_EPOCH
+        frame = (frame.set_index(epoch) if epoch else frame).T
+    if frame.columns.hasnans or frame.columns.has_duplicates:
+        msg = "every epoch needs its own number"
+        raise InvalidParameterError(msg)
+    return _loaded(frame.sort_index(axis=1), form)
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    """Return a table with text as the names of its columns."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise missing("pandas", extra="sim") from error
+    if path.suffix.lower() == ".csv":
+        first = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].fillna("")
+        bare = _is_bare(first.tolist())
+        frame = pd.read_csv(path, header=None if bare else 0, index_col=False)
+        if bare:
+            frame.columns = frame.columns + 1
+    else:
+        try:
+            frame = pd.read_parquet(path)
+        except ImportError as error:
+            raise missing("pyarrow", extra="sim") from error
+        if not isinstance(frame.index, pd.RangeIndex):
+            frame = frame.reset_index()
+    return frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
+
+
+def _is_bare(row: list[str]) -> bool:
     """Return whether a first row holds scores; whole rising numbers are epochs."""
     try:
         numbers = [float(cell) for cell in row]
     except ValueError:
         return False
-    return not _all_epochs(row) or bool(np.any(np.diff(numbers) <= 0.0))
+    return not _epochs(row) or bool(np.any(np.diff(numbers) <= 0.0))
 
 
-def _table(header: list[str], rows: Sequence[Sequence[Any]]) -> LoadedCurves:
-    """Return the curves of a table, in whichever of the three forms it has."""
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(header):
-            msg = f"row {number} has {len(row)} cells and the header {len(header)}"
-            raise InvalidParameterError(msg)
-    arm, epoch = _find(header, ARM_COLUMNS), _find(header, EPOCH_COLUMNS)
-    if arm is not None and epoch is not None:
-        return _long(header, rows, arm, epoch)
-    if arm is None and epoch is None and header[0].lower() in UNNAMED:
-        arm, epoch = (0, None) if _all_epochs(header[1:]) else (None, 0)
-    others = [i for i in range(len(header)) if i not in (arm, epoch)]
-    if arm is not None or (epoch is None and _all_epochs(header)):
-        return _by_arm(header, rows, arm, others)
-    columns = [_numbers(header, rows, i) for i in others]
-    order = np.arange(len(rows))
-    if epoch is not None:
-        order = _order(_numbers(header, rows, epoch))
-    names = tuple(header[i] for i in others)
-    return LoadedCurves(np.array(columns)[:, order], names, BY_EPOCH)
-
-
-def _by_arm(
-    header: list[str], rows: Sequence[Sequence[Any]], arm: int | None, others: list[int]
-) -> LoadedCurves:
-    for i in others:
-        if not _all_epochs([header[i]]):
-            msg = (
-                f"with one row per arm, every other column must be an epoch, 1 or "
-                f"epoch_1; remove the column {header[i]!r}"
-            )
-            raise InvalidParameterError(msg)
-    epochs = [float(re.sub(r"\D", "", header[i])) for i in others]
-    columns = [_numbers(header, rows, i) for i in others]
-    means = np.array(columns)[_order(np.array(epochs))].T
-    names = _numbered(len(rows))
-    if arm is not None:
-        names = tuple(str(row[arm]) for row in rows)
-    return LoadedCurves(means, names, BY_ARM)
-
-
-def _long(
-    header: list[str], rows: Sequence[Sequence[Any]], arm: int, epoch: int
-) -> LoadedCurves:
-    score = _find(header, SCORE_COLUMNS)
-    others = [i for i in range(len(header)) if i not in (arm, epoch)]
+def _long(frame: pd.DataFrame, arm: str, epoch: str) -> LoadedCurves:
+    score = _find(list(frame.columns), SCORE_COLUMNS)
+    others = [name for name in frame.columns if name not in (arm, epoch)]
     if score is None:
         if len(others) != 1:
             msg = (
                 f"which column is the score? Name it {SCORE_COLUMNS[0]!r}; there are "
-                f"{', '.join(repr(header[i]) for i in others) or 'none'}"
+                f"{', '.join(map(repr, others)) or 'none'}"
             )
             raise InvalidParameterError(msg)
         score = others[0]
-    recorded: dict[str, dict[float, float]] = {}
-    epochs, scores = _numbers(header, rows, epoch), _numbers(header, rows, score)
-    for row, at, value in zip(rows, epochs.tolist(), scores.tolist(), strict=True):
-        curve = recorded.setdefault(str(row[arm]), {})
-        if at in curve:
-            msg = f"arm {str(row[arm])!r} has two scores at epoch {at:g}"
-            raise InvalidParameterError(msg)
-        curve[at] = value
-    grid = np.unique(epochs).tolist()
-    means = [[curve.get(at, math.nan) for at in grid] for curve in recorded.values()]
-    return LoadedCurves(np.array(means), tuple(recorded), LONG)
-
-
-def _find(header: list[str], names: Sequence[str]) -> int | None:
-    lower = [name.lower() for name in header]
-    return next((lower.index(name) for name in names if name in lower), None)
-
-
-def _all_epochs(names: Sequence[str]) -> bool:
-    return all(_EPOCH.fullmatch(name.strip().lower()) for name in names)
-
-
-def _order(epochs: NDArray[np.float64]) -> NDArray[np.int64]:
-    order = np.argsort(epochs, kind="stable")
-    if np.any(np.isnan(epochs)) or np.any(np.diff(epochs[order]) <= 0.0):
-        msg = "every epoch needs its own number"
+    twice = frame.duplicated([arm, epoch])
+    if twice.any():
+        name, at = frame.loc[twice, [arm, epoch]].iloc[0]
+        msg = f"arm {str(name)!r} has two scores at epoch {at}"
         raise InvalidParameterError(msg)
-    return order
+    wide = frame.pivot(index=arm, columns=epoch, values=score)
+    return _loaded(wide.loc[frame[arm].unique()], LONG)
 
 
-def _numbers(
-    header: list[str], rows: Sequence[Sequence[Any]], column: int
-) -> NDArray[np.float64]:
-    """Return a column as numbers, NaN where a cell is empty."""
-    numbers = np.full(len(rows), np.nan)
-    for i, row in enumerate(rows):
-        cell = row[column]
-        if cell is None or str(cell).strip().lower() in EMPTY:
-            continue
-        try:
-            numbers[i] = float(cell)
-        except (TypeError, ValueError):
-            msg = f"row {i + 1}, column {header[column]!r}: {cell!r} is not a number"
-            raise InvalidParameterError(msg) from None
-    return numbers
+def _loaded(frame: pd.DataFrame, form: str) -> LoadedCurves:
+    return LoadedCurves(frame.to_numpy(float), tuple(map(str, frame.index)), form)
+
+
+def _find(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    lower = {column.lower(): column for column in reversed(columns)}
+    return next((lower[name] for name in names if name in lower), None)
+
+
+def _epochs(names: Sequence[str]) -> list[int]:
+    """Return the epochs that the names stand for; none where one is no epoch."""
+    found = [_EPOCH.fullmatch(name.strip().lower()) for name in names]
+    return [int(match[1]) for match in found if match] if all(found) else []
 
 
 def _check(curves: LoadedCurves) -> None:

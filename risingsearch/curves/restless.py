@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from risingsearch.checks import checked_choice, checked_float
+from risingsearch.checks import checked_array, checked_choice, checked_float
 from risingsearch.curves import optimum
-from risingsearch.curves.base import NEVER
-from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
@@ -23,8 +21,8 @@ BLOCK = 512
 class DriftingMeans(NamedTuple):
     """Means and variances given at a few rounds, held or interpolated between them.
 
-    Good for arms that jump, drift or repeat themselves over any number of rounds, and
-    for arms that appear and vanish: memory grows with the knots, not with the rounds.
+    Good for arms that jump, drift or repeat themselves over any number of rounds:
+    memory grows with the knots, not with the rounds.
 
     Examples
     --------
@@ -40,13 +38,10 @@ class DriftingMeans(NamedTuple):
     variances: NDArray[np.float64]  # (n_knots, n_arms)
     rates: NDArray[np.float64]  # (n_knots,), part of the way to the next per round
     mixing: bool
-    arrivals: NDArray[np.int64]  # (n_arms,), first round
-    departures: NDArray[np.int64]  # (n_arms,), first round without the arm
     noise: Noise
     reference: str
     constant: float  # per round; of the static reference
     knot: NDArray[np.int64]  # (1,), the knot used last
-    withheld: NDArray[np.int64]  # (n_arms,), pulls left of the arms to come
 
     @classmethod
     def create(
@@ -56,8 +51,6 @@ class DriftingMeans(NamedTuple):
         *,
         deviations: ArrayLike = 1.0,
         between: str = "held",
-        arrivals: ArrayLike | None = None,
-        departures: ArrayLike | None = None,
         noise: Noise | str | float = 1.0,
         reference: str = "dynamic",
         constant: float | None = None,
@@ -78,14 +71,11 @@ default 1.0
             From a knot to the next, mean and variance stay; or change by the same
             amount every round; or a reward comes from the next knot's distribution with
             a probability that grows from 0 to 1 by the same amount every round.
-        arrivals, departures : array-like of shape (n_arms,), optional
-            First round with the arm, and first round without it; by default it is
-            always there.
         noise : Noise, str or float, default 1.0
             A noise model, its kind, or a factor on the deviations of Gaussian noise.
         reference : {"dynamic", "static"}, default "dynamic"
-            What regret is measured against: the best mean of every round, among the
-            arms that are there; or the same ``constant`` every round.
+            What regret is measured against: the best mean of every round, or the same
+            ``constant`` every round.
         constant : float, optional
             Of the static reference, in units of the reward; by default the best mean at
             round 1.
@@ -102,39 +92,28 @@ default 1.0
         rates = np.zeros(n_knots)
         if between != "held":
             rates[:-1] = 1.0 / np.diff(knots)
-        first = _checked_rounds("arrivals", arrivals, 1, n_arms)
-        last = _checked_rounds("departures", departures, NEVER, n_arms)
-        if np.any(last <= first):
-            msg = f"every arm must depart after it arrives; got {first} and {last}"
-            raise InvalidParameterError(msg)
         if constant is None:
-            there = first == 1
-            constant = float(table[there, 0].max()) if there.any() else 0.0
+            constant = float(table[:, 0].max())
         return cls(
             rounds=knots,
             means=np.ascontiguousarray(table.T),
             variances=_checked_variances(deviations, n_arms, n_knots),
             rates=rates,
             mixing=between == "mixture",
-            arrivals=first,
-            departures=last,
             noise=checked_noise(noise, float(table.min()), float(table.max())),
             reference=checked_choice("reference", reference, REFERENCES),
             constant=checked_float("constant", constant, -math.inf, open_low=False),
             knot=np.zeros(1, dtype=np.int64),
-            withheld=np.zeros(n_arms, dtype=np.int64),
         )
 
     @property
     def n_arms(self) -> int:
-        """Number of arms, whenever they are there."""
-        return len(self.arrivals)
+        """Number of arms."""
+        return self.means.shape[1]
 
     def fresh(self) -> DriftingMeans:
         """Return the environment at the start of the same tables."""
-        return self._replace(
-            knot=np.zeros_like(self.knot), withheld=np.zeros_like(self.withheld)
-        )
+        return self._replace(knot=np.zeros_like(self.knot))
 
     def mean(self, arm: int, n: int, t: int) -> float:
         """Return the mean of the arm at round ``t``."""
@@ -158,44 +137,17 @@ default 1.0
         variance = between(self.variances[k, arm], self.variances[after, arm], part)
         return noisy(self.noise, mean, math.sqrt(variance), rng)
 
-    def presence(
-        self, t: int, available: NDArray[np.bool_], pulls_left: NDArray[np.int64]
-    ) -> int:
-        """Let arms come and go; return the round of the next arrival or departure."""
-        change = NEVER
-        for arm in range(len(self.arrivals)):
-            if t < self.arrivals[arm]:
-                change = min(change, self.arrivals[arm])
-                if pulls_left[arm] > 0:
-                    self.withheld[arm] = pulls_left[arm]
-                    pulls_left[arm] = 0
-                    available[arm] = False
-            elif t < self.departures[arm]:
-                change = min(change, self.departures[arm])
-                if self.withheld[arm] > 0:
-                    pulls_left[arm] = self.withheld[arm]
-                    self.withheld[arm] = 0
-                    available[arm] = True
-            else:
-                pulls_left[arm] = 0
-                available[arm] = False
-        return change
-
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of the best means or of the constant, in closed form."""
         if self.reference == "static":
             return np.multiply(self.constant, rounds, dtype=np.float64)
-        bounds = np.unique(
-            np.concatenate([self.rounds, self.arrivals, self.departures, rounds + 1])
-        )
+        bounds = np.unique(np.concatenate([self.rounds, rounds + 1]))
         bounds = bounds[bounds <= rounds.max() + 1]
         first = bounds[:-1]
         k = np.searchsorted(self.rounds, first, side="right") - 1
         after = np.minimum(k + 1, len(self.rounds) - 1)
         slopes = self.rates[k, None] * (self.means[after] - self.means[k])
         starts = self.means[k] + slopes * (first - self.rounds[k])[:, None]
-        there = (self.arrivals <= first[:, None]) & (first[:, None] < self.departures)
-        starts[~there] = -np.inf
         sums = optimum.upper_sums(starts, slopes, np.diff(bounds))
         best: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(sums)])
         return best[np.searchsorted(bounds, rounds + 1)]
@@ -379,19 +331,6 @@ def _checked_knots(rounds: ArrayLike, n_knots: int) -> NDArray[np.int64]:
         )
         raise InvalidParameterError(msg)
     return knots.astype(np.int64)
-
-
-def _checked_rounds(
-    name: str, rounds: ArrayLike | None, default: int, n_arms: int
-) -> NDArray[np.int64]:
-    if rounds is None:
-        return np.full(n_arms, default, dtype=np.int64)
-    given = checked_array(name, rounds, dtype=None)
-    whole = np.issubdtype(given.dtype, np.integer) and given.shape == (n_arms,)
-    if not whole or np.any(given < 1):
-        msg = f"{name} must be one round of at least 1 per arm; got {rounds!r}"
-        raise InvalidParameterError(msg)
-    return given.astype(np.int64)
 
 
 def _checked_variances(

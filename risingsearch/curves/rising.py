@@ -14,12 +14,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_choice, checked_int
-from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.checks import checked_choice, checked_int, checked_path
 from risingsearch.curves.base import generator
-from risingsearch.curves.inputs import checked_path
 from risingsearch.curves.noise import Noise, make_noise
-from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.rested import CurveTable, LinearThenFlat
 from risingsearch.errors import InvalidParameterError
 
 PAPER = "Song et al., arXiv 2602.10727"

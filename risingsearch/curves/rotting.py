@@ -12,11 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_float, checked_int
+from risingsearch.checks import checked_array, checked_float, checked_int
 from risingsearch.curves.base import generator
-from risingsearch.curves.inputs import checked_array
 from risingsearch.curves.noise import Noise
-from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies.rotting.curve_models import EXPONENTS, plateau_models
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
-from risingsearch.curves.base import NEVER, generator
+from risingsearch.curves.base import generator
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans
 from risingsearch.errors import InvalidParameterError
@@ -234,7 +234,8 @@ def add_remove(
     """Arms come and go: a new one appears, later one of the first ones vanishes.
 
     The new arm, the last, is drawn like the others. The one that vanishes is the best
-    of the others, so that a policy has to give up what it has found.
+    of the others, so that a policy has to give up what it has found. An arm that is not
+    there pays 0, always: the policies have to find out.
 
     Parameters
     ----------
@@ -251,15 +252,15 @@ def add_remove(
         max(2, horizon // 3 + 1) if added is None else checked_int("added", added, 2)
     )
     removed = max(added + 1, 2 * horizon // 3 + 1) if removed is None else removed
-    departures = np.full(n_arms + 1, NEVER)
-    departures[np.argmax(means[:-1])] = checked_int("removed", removed, added + 1)
-    return DriftingMeans.create(
-        means[:, None],
-        deviations=deviations,
-        arrivals=[1] * n_arms + [added],
-        departures=departures,
-        noise=noise,
-    )
+    removed = checked_int("removed", removed, added + 1)
+    arms = np.arange(n_arms + 1)
+    first, last = arms < n_arms, arms != np.argmax(means[:-1])
+    changes = [
+        (1, (means * first, deviations * first)),
+        (added, (means, deviations)),
+        (removed, (means * last, deviations * last)),
+    ]
+    return timeline(changes, "held", noise)
 
 
 def normal_arms(

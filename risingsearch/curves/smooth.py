@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_float, checked_int, checked_range
-from risingsearch.curves.base import NEVER, generator
+from risingsearch.curves.base import generator
 from risingsearch.curves.clicks import ClickLog, click_log, click_rates
 from risingsearch.curves.noise import Noise
 from risingsearch.curves.restless import DriftingMeans, Sinusoid
@@ -93,9 +93,9 @@ def click_counterfactual(
 
     The paper's data (Yahoo! R6B, 2 October 2011) are licensed; any log will do, and
     ``make_click_log`` makes up a synthetic one. The paper does not say what happens to
-    an article that is not shown all day: here it is there from the first to the last
-    window with an entry, and an empty window between keeps the click rate before it.
-    Nor does it say what regret is measured against: here the click rates themselves.
+    an article that is not shown all day: here a window without an entry keeps the click
+    rate before it, or takes the first one there is. Nor does it say what regret is
+    measured against: here the click rates themselves.
 
     Parameters
     ----------
@@ -125,16 +125,10 @@ def click_counterfactual(
         )
         raise InvalidParameterError(msg)
     seconds = start + np.arange(1.0, horizon + 1.0)
-    rates, arrivals, departures = _rates_over_time(log, n_items, seconds, half, half)
+    rates = _rates_over_time(log, n_items, seconds, half, half)
     changed = np.flatnonzero(np.any(np.diff(rates, axis=1) != 0.0, axis=0)) + 1
     knots = np.concatenate([[0], changed])
-    return DriftingMeans.create(
-        rates[:, knots],
-        knots + 1,
-        arrivals=arrivals,
-        departures=departures,
-        noise=noise,
-    )
+    return DriftingMeans.create(rates[:, knots], knots + 1, noise=noise)
 
 
 @generator(f"{PAPER}, section 7.3")
@@ -157,8 +151,6 @@ def click_fitted(
     The paper leaves the bandwidth open. It also says that 8.64e7 rounds are seconds,
     which are the milliseconds of a day; here the log is spread over the horizon.
     Where the smoothed line leaves the range from 0 to 1 it is set to its nearest end.
-    Articles are there from the first to the last minute with an entry in the hour
-    before.
 
     Parameters
     ----------
@@ -190,34 +182,20 @@ def click_fitted(
         )
         raise InvalidParameterError(msg)
     minutes = np.arange(start + window, end + MINUTE, MINUTE)
-    rates, arrivals, departures = _rates_over_time(log, n_items, minutes, window, 0.0)
+    rates = _rates_over_time(log, n_items, minutes, window, 0.0)
     smooth = _smoothed(rates, minutes, fraction)
     # Minute by minute over the horizon; several minutes may share a round.
     stretched = 1 + (np.arange(len(minutes)) * (horizon - 1)) // (len(minutes) - 1)
     knots, minute = np.unique(stretched, return_index=True)
-    arrivals = stretched[arrivals - 1]
-    gone = departures < NEVER
-    departures[gone] = stretched[departures[gone] - 1]
-    return DriftingMeans.create(
-        smooth[:, minute],
-        knots,
-        between="linear",
-        arrivals=arrivals,
-        departures=np.maximum(departures, arrivals + 1),
-        noise=noise,
-    )
+    return DriftingMeans.create(smooth[:, minute], knots, between="linear", noise=noise)
 
 
 def _rates_over_time(
     log: ClickLog, n_items: int, times: NDArray[np.float64], before: float, after: float
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the click rates of every item over time, and when it comes and goes.
-
-    Times are counted from 1. Gaps keep the rate before them; items without any entry
-    are left out.
-    """
+) -> NDArray[np.float64]:
+    """Return the click rates over time of every item that has an entry."""
     n = min(checked_int("n_items", n_items, 1), len(log.names))
-    rates, arrivals, departures = [], [], []
+    rates = []
     for item in range(n):
         own, shown = click_rates(log, item, times, before, after)
         known = np.flatnonzero(shown)
@@ -226,9 +204,7 @@ def _rates_over_time(
         latest = np.maximum.accumulate(np.where(shown > 0, np.arange(len(times)), 0))
         own[0] = own[known[0]]
         rates.append(own[latest])
-        arrivals.append(known[0] + 1)
-        departures.append(known[-1] + 2 if known[-1] + 1 < len(times) else NEVER)
-    return np.array(rates), np.array(arrivals), np.array(departures)
+    return np.array(rates)
 
 
 def _smoothed(

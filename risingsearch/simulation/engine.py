@@ -30,19 +30,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.curves.base import NEVER, Environment
-from risingsearch.errors import (
-    InvalidParameterError,
-    MissingDependencyError,
-    PolicyError,
-    missing,
-)
+from risingsearch.curves.base import Environment
+from risingsearch.errors import MissingDependencyError, PolicyError, missing
 from risingsearch.policies.base import WAIT, Policy
 
 # Compiled code can raise nothing but constants.
 UNAVAILABLE = "select must return an available arm or WAIT"
 NO_SLICE = "slice_length must return at least 1"
-NO_CHANGE = "presence must return a later round than the one it is called at, or NEVER"
+
+NEVER = 2**62
+"""A round that never comes: the checkpoint after the last."""
 
 
 def play(
@@ -61,10 +58,11 @@ def play(
 
     Filled in are: the ``pulls`` per arm; at every checkpoint the sum of the means so
     far, ``reward``, and the mean behind the highest reward seen, ``found``; and per
-    round ``arms`` and ``rewards``, where these two are not empty.
+    round ``arms`` and ``rewards``, where these two are not empty. The last checkpoint
+    is ``NEVER``.
 
-    A run ends early when all arms have ended, which another thread may bring about: it
-    lowers ``policy.pulls_left`` to 1.
+    A run ends early when the policy waits or all arms have ended, which another thread
+    may bring about: it lowers ``policy.pulls_left`` to 1.
 
     The loop is one function although it is long: its running sums stay in registers,
     and numba copies a NamedTuple for every call that it does not inline.
@@ -73,42 +71,28 @@ def play(
     ------
     PolicyError
         If the policy chooses an arm that is not available, or an empty slice.
-    InvalidParameterError
-        If the environment foretells a change for a round that has passed.
     """
     available, pulls_left = policy.available, policy.pulls_left
     traced = len(arms) > 0
     total = 0.0
     highest = -math.inf
     mean_of_highest = math.nan
-    n_played = 0
     j = 0
     checkpoint = checkpoints[0]
-    change = next_change(environment, 1, available, pulls_left)
     playable = some(available)
     t = 1
-    while t <= rounds:
-        if t == change:
-            change = next_change(environment, t, available, pulls_left)
-            playable = some(available)
-        arm = WAIT
-        if playable:
-            arm = select(policy, t, rng)
-            if arm != WAIT and not (0 <= arm < len(available) and available[arm]):
-                raise PolicyError(UNAVAILABLE)
-        if arm == WAIT:  # nothing to pull before another arm appears
-            t = min(change, rounds + 1)
-            while checkpoint < t:
-                j = noted(j, total, mean_of_highest, reward, found)
-                checkpoint = checkpoints[j]
-            continue
+    while playable and t <= rounds:
+        arm = select(policy, t, rng)
+        if arm == WAIT:
+            break
+        if not (0 <= arm < len(available) and available[arm]):
+            raise PolicyError(UNAVAILABLE)
         left = slice_length(policy, arm)
         if left < 1:
             raise PolicyError(NO_SLICE)
         started(policy, t, arm)
-        while left > 0:
+        while left > 0 and t <= rounds:
             left -= 1
-            n_played += 1
             n = pulls[arm] + 1
             pulls[arm] = n
             expected = mean(environment, arm, n, t)
@@ -130,9 +114,10 @@ def play(
                 j = noted(j, total, mean_of_highest, reward, found)
                 checkpoint = checkpoints[j]
             t += 1
-            if t > rounds or t == change:
-                left = 0
-    return n_played
+    while checkpoint <= rounds:
+        j = noted(j, total, mean_of_highest, reward, found)
+        checkpoint = checkpoints[j]
+    return t - 1
 
 
 def noted(
@@ -154,19 +139,6 @@ def some(flags: NDArray[np.bool_]) -> bool:
         if flags[i]:
             return True
     return False
-
-
-def next_change(
-    environment: Environment,
-    t: int,
-    available: NDArray[np.bool_],
-    pulls_left: NDArray[np.int64],
-) -> int:
-    """Let arms come and go at round ``t``; return the round of the next change."""
-    change = presence(environment, t, available, pulls_left)
-    if change <= t:
-        raise InvalidParameterError(NO_CHANGE)
-    return change
 
 
 # How the loop reaches a class's own methods: these are what numba is taught to resolve.
@@ -204,27 +176,12 @@ def draw(
     return environment.draw(mean, arm, n, t, rng)
 
 
-def presence(
-    environment: Environment,
-    t: int,
-    available: NDArray[np.bool_],
-    pulls_left: NDArray[np.int64],
-) -> int:
-    """Bring the policy's arrays to round ``t``; return when they change next."""
-    own = _method(environment, "presence")
-    return int(own(environment, t, available, pulls_left))
-
-
 def _nothing_changes(policy: Any, t: int, arm: int) -> None:
     return
 
 
 def _one_pull(policy: Any, arm: int) -> int:
     return 1
-
-
-def _always_there(environment: Any, t: int, available: Any, pulls_left: Any) -> int:
-    return NEVER
 
 
 _STUBS: dict[Any, Any] = {
@@ -234,7 +191,6 @@ _STUBS: dict[Any, Any] = {
     slice_length: _one_pull,
     mean: None,
     draw: None,
-    presence: _always_there,
 }
 """Each with the function that is used where a class has no such method."""
 
@@ -281,8 +237,6 @@ def _ready(policy: Any, environment: Any) -> Callable[..., int]:
     arrays = (never, integers, floats, floats, integers, floats)
     try:
         loop(policy, environment, 0, rng, *arrays)
-    except InvalidParameterError:
-        raise
     except Exception as error:  # not all that numba raises has a class in common
         msg = (
             f"numba cannot compile {type(policy).__name__} in "

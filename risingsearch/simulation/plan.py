@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from risingsearch.checks import LARGEST_SEED, checked_flag, checked_int
 from risingsearch.curves import make_environment
-from risingsearch.curves.base import NEVER, fresh, pull_limits
+from risingsearch.curves.base import fresh, pull_limits
 from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import make_policy, resolve_policy
-from risingsearch.simulation.engine import loop_for, play
+from risingsearch.simulation.engine import NEVER, loop_for, play
 
 # Runs given to the threads at a time, so that memory does not grow with their number.
 AT_ONCE = 1000

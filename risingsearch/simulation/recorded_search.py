@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.curves.noise import Noise
-from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import (
     Policy,

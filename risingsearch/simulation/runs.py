@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.checks import checked_flag, checked_int
-from risingsearch.curves.inputs import checked_array
+from risingsearch.checks import checked_array, checked_flag, checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.simulation.plan import Plan, Player, name_of
 from risingsearch.simulation.statistics import pandas

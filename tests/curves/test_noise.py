@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from risingsearch.curves.noise import checked_noise, make_noise, noisy
-from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.rested import CurveTable
 from risingsearch.errors import InvalidParameterError
 
 N = 20_000

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from risingsearch.curves import shifting
-from risingsearch.curves.base import NEVER
 from risingsearch.errors import InvalidParameterError
 
 T = 10_000
@@ -116,13 +115,14 @@ def test_a_blip_passes():
 
 def test_an_arm_appears_and_the_best_of_the_others_vanishes():
     arms = make(shifting.add_remove)
-    assert arms.n_arms == 11
-    assert arms.arrivals.tolist() == [1] * 10 + [3_334]
-    best = arms.means[0, :10].argmax()
-    assert arms.departures[best] == 6_667
-    assert (arms.departures == NEVER).sum() == 10
+    assert arms.rounds.tolist() == [1, 3_334, 6_667]
+    best = arms.means[0].argmax()
+    absent = [[10], [], [best]]  # they pay 0, always
+    for at, missing in enumerate(absent):
+        assert np.flatnonzero(arms.means[at] == 0.0).tolist() == missing
+        assert np.flatnonzero(arms.variances[at] == 0.0).tolist() == missing
     arms = make(shifting.add_remove, n_arms=2, added=5, removed=9)
-    first, second, third = arms.means[0]
+    first, second, third = arms.means[1]
     total = 4 * max(first, second) + 4 * max(first, second, third)
     total += 2 * max(min(first, second), third)
     assert arms.optimal(np.array([10]))[0] == pytest.approx(total)

@@ -8,7 +8,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from risingsearch.curves.base import NEVER
 from risingsearch.curves.clicks import click_log, click_rates, make_click_log
 from risingsearch.curves.smooth import click_counterfactual, click_fitted, sinusoid
 from risingsearch.errors import InvalidParameterError, MissingDependencyError
@@ -74,20 +73,11 @@ class TestCounterfactual:
             means = [arms.mean(item, 1, t) for t in range(1, 501)]
             np.testing.assert_array_equal(means, rates)
 
-    def test_an_article_is_there_while_it_is_shown(self):
+    def test_a_window_without_an_entry_keeps_the_rate_before_it(self):
         arms = click_counterfactual(RNG, 80, log=small_log(), window=4.0)
         assert arms.n_arms == 2  # the third is not shown within the horizon
-        assert arms.arrivals.tolist() == [1, 38]
-        assert arms.departures.tolist() == [NEVER, 62]
-        # In the gap the rate before it stays.
-        assert [arms.mean(1, 1, t) for t in (38, 46, 50, 52, 53, 61)] == [
-            1,
-            1,
-            1,
-            1,
-            0,
-            0,
-        ]
+        rates = [arms.mean(1, 1, t) for t in (1, 38, 46, 50, 52, 53, 61, 80)]
+        assert rates == [1, 1, 1, 1, 1, 0, 0, 0]
 
     def test_the_items_shown_most_are_taken(self):
         assert click_counterfactual(RNG, 99, log=small_log(), n_items=1).n_arms == 1
@@ -154,15 +144,6 @@ class TestFitted:
     def test_a_short_horizon_takes_some_of_the_minutes(self, lowess):
         arms = click_fitted(RNG, 10, log=self.log, window=600.0)
         assert arms.rounds.tolist() == list(range(1, 11))
-
-    def test_articles_come_and_go(self, lowess):
-        times = [*range(0, 6_000, 10), *range(1_200, 1_800, 10)]
-        log = click_log((times, [0] * 600 + [1] * 60, [0] * 660))
-        arms = click_fitted(RNG, 9_000, log=log, window=600.0)
-        per_minute = 9_000 / 90
-        assert arms.arrivals.tolist() == [1, pytest.approx(10 * per_minute, rel=0.02)]
-        assert arms.departures[0] == NEVER
-        assert arms.departures[1] == pytest.approx(30 * per_minute, rel=0.02)
 
     def test_it_says_what_is_wrong(self, lowess):
         with pytest.raises(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.curves.rested import LinearThenFlat
 from risingsearch.errors import InvalidParameterError, UnknownNameError
 from risingsearch.policies import make_policy
 from risingsearch.simulation import compare, simulate

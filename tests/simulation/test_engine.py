@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from risingsearch.curves.base import NEVER, fresh, pull_limits
+from risingsearch.curves.base import fresh, pull_limits
 from risingsearch.curves.noise import Noise, make_noise, noisy
-from risingsearch.curves.recorded import CurveTable
-from risingsearch.curves.restless import DriftingMeans
-from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.curves.rested import CurveTable
+from risingsearch.errors import PolicyError
 from risingsearch.policies import WAIT, list_policies, make_policy
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.simulation import engine
-from risingsearch.simulation.engine import loop_for, play
+from risingsearch.simulation.engine import NEVER, loop_for, play
 
 ROUNDS = 10_000
 
@@ -38,8 +37,6 @@ def rotting():
     return CurveTable.create(means, "bernoulli", "greedy")
 
 
-ARRIVALS = [1, 1, 1500, 1]
-DEPARTURES = [NEVER, NEVER, NEVER, 3500]
 KNOTS = [1, 2500, 6000, ROUNDS]
 DRIFT = [
     [0.2, 0.5, 0.6, 0.9],
@@ -56,15 +53,11 @@ class Scene(NamedTuple):
     drifted: np.ndarray  # (n_arms, ROUNDS), what is added by round
     pulls: np.ndarray
     noise: Noise
-    arrivals: np.ndarray
-    departures: np.ndarray
-    withheld: np.ndarray
 
     @classmethod
     def of_table(cls, table):
         still = np.zeros((table.n_arms, ROUNDS))
-        always = np.full(table.n_arms, 1), np.full(table.n_arms, NEVER)
-        return cls(table.means, still, table.pulls, table.noise, *always, None)
+        return cls(table.means, still, table.pulls, table.noise)
 
     @classmethod
     def of_drift(cls):
@@ -73,24 +66,17 @@ class Scene(NamedTuple):
             [np.interp(rounds, KNOTS, means) for means in zip(*DRIFT, strict=True)]
         )
         limits = np.full(len(drift), ROUNDS)
-        seasons = np.array(ARRIVALS), np.array(DEPARTURES)
-        noise = make_noise("gaussian", 0.2)
-        return cls(np.zeros_like(drift), drift, limits, noise, *seasons, None)
+        return cls(np.zeros_like(drift), drift, limits, make_noise("gaussian", 0.2))
 
     @property
     def n_arms(self):
         return len(self.pulls)
-
-    def fresh(self):
-        return self._replace(withheld=np.zeros_like(self.pulls))
 
     def mean(self, arm, n, t):
         return self.risen[arm, n - 1] + self.drifted[arm, t - 1]
 
     def draw(self, mean, arm, n, t, rng):
         return noisy(self.noise, mean, 1.0, rng)
-
-    presence = DriftingMeans.presence
 
 
 SCENES = {
@@ -199,15 +185,6 @@ def test_an_arm_ends_with_its_curve_even_within_a_slice():
     assert seen["reward"].tolist() == [6.0]
 
 
-def test_absent_arms_are_not_pulled_and_rounds_without_arms_pay_nothing():
-    environment = DriftingMeans.create(
-        rounds=[1], means=[[1.0], [1.0]], arrivals=[1, 8], departures=[4, NEVER]
-    )
-    seen = run(play, OneByOne.create(2, 10), environment, 10, (5, 10))
-    assert seen["arms"].tolist() == [0, 0, 0, -1, -1, -1, -1, 1, 1, 1]
-    assert seen["reward"].tolist() == [3.0, 6.0]
-
-
 def test_a_policy_that_stops_leaves_the_rest_unplayed():
     class Stops(OneByOne):
         def select(self, t, rng):
@@ -242,18 +219,6 @@ def test_an_empty_slice_is_refused(stint):
     environment = CurveTable.create(np.ones((2, 9)))
     with pytest.raises(PolicyError, match="slice_length must return at least 1"):
         run(play, InSlices.create(2, 9, stint=stint), environment, 9)
-
-
-def test_a_change_in_the_past_is_refused():
-    class Stuck(NamedTuple):
-        n_arms: int = 2
-
-        def presence(self, t, available, pulls_left):
-            available[:] = False
-            return t
-
-    with pytest.raises(InvalidParameterError, match="return a later round"):
-        run(play, OneByOne.create(2, 9), Stuck(), 9)
 
 
 def test_a_run_ends_when_its_arms_are_ended_from_outside():
@@ -423,7 +388,7 @@ EDITS = [
 ]
 PULLS = """
 import numpy as np
-from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.rested import CurveTable
 from risingsearch.simulation import simulate
 from edited import Edited
 result = simulate(Edited, CurveTable.create(np.ones((3, 5))), 5, compiled=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from risingsearch.curves import make_environment
-from risingsearch.curves.analytic import LinearThenFlat
+from risingsearch.curves.rested import LinearThenFlat
 from risingsearch.policies import make_policy
 from risingsearch.simulation import compare, simulate
 

@@ -113,7 +113,7 @@ class TestEnvironments:
         assert last.split() == ["random", "1.00", "-", "1.00"]
 
     def test_every_reference_has_its_words(self):
-        from risingsearch.curves.recorded import REFERENCES as RESTED
+        from risingsearch.curves.rested import REFERENCES as RESTED
         from risingsearch.curves.restless import REFERENCES as MOVING
 
         assert set(reports.REFERENCES) == {*RESTED, *MOVING}

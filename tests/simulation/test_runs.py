@@ -4,8 +4,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from risingsearch.curves.analytic import LinearThenFlat
-from risingsearch.curves.recorded import CurveTable
+from risingsearch.curves.rested import CurveTable, LinearThenFlat
 from risingsearch.errors import InvalidParameterError, PolicyError, UnknownNameError
 from risingsearch.policies import make_policy
 from risingsearch.policies.rising.cure_ucb import CureUCB

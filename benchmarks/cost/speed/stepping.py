@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.curves.analytic import LinearThenFlat
-from risingsearch.curves.base import NEVER
+from risingsearch.curves.rested import LinearThenFlat
 from risingsearch.policies import PolicyInfo, make_policy
-from risingsearch.simulation.engine import loop_for
+from risingsearch.simulation.engine import NEVER, loop_for
 
 SLOPES = (4e-5, 8e-5, 1.6e-4, 4e-4, 1e-3)
 PLATEAUS = (0.9, 0.8, 0.7, 0.6, 0.5)

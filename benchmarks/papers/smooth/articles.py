@@ -174,9 +174,8 @@ def draw_rates(log: ClickLog, horizon: int, out: Path) -> str:
         arms = make_environment(name, rounds, 0, log=log, n_items=N_ITEMS)
         t = np.linspace(1, rounds, 400).astype(int)
         for arm in range(arms.n_arms):
-            here = (t >= arms.arrivals[arm]) & (t < arms.departures[arm])
-            rate = [arms.mean(arm, 1, int(s)) for s in t[here]]
-            ax.plot(t[here] / rounds, rate, lw=0.9)
+            rate = [arms.mean(arm, 1, int(s)) for s in t]
+            ax.plot(t / rounds, rate, lw=0.9)
         ax.set_xlabel("round / T")
         figures.title(ax, f"{title}, {arms.n_arms} items")
     axes[0].set_ylabel("click rate")
