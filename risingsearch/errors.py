@@ -1,4 +1,17 @@
-"""Exception types: every error raised at the public boundary is one of them."""
+"""Exception types: every error raised at the public boundary is one of them.
+
+::
+
+    RisingSearchError
+    |-- InvalidParameterError (ValueError)        an argument, a name, a job, a prior
+    |-- NotTrainableError (TypeError)             no training one epoch at a time
+    |-- PolicyError                               a policy or proposer that breaks rules
+    |-- RunDirError                               journal, checkpoint or saved state
+    |-- ScriptError                               a training process died or hung
+    |-- SetupError                                what all arms need is missing
+    |-- SearchFailedError (ValueError, TypeError) no score at all, or no executor left
+    `-- MissingDependencyError (ImportError)      an optional package is not installed
+"""
 
 from __future__ import annotations
 
@@ -15,75 +28,23 @@ class RisingSearchError(Exception):
 
 
 class InvalidParameterError(RisingSearchError, ValueError):
-    """An argument is outside what is allowed."""
-
-
-class UnknownNameError(InvalidParameterError):
-    """A policy or one of its parameters goes by another name."""
-
-
-class UnknownArgumentError(UnknownNameError, TypeError):
-    """An argument goes by another name."""
-
-
-class JobError(RisingSearchError):
-    """A job was told twice, never asked for, or told more than it asked."""
-
-
-class PolicyError(RisingSearchError):
-    """A policy broke its contract, for example chose an arm that is busy."""
-
-
-class ProposalError(RisingSearchError):
-    """A proposer named an arm that cannot be opened."""
-
-
-class PriorError(RisingSearchError, ValueError):
-    """An earlier search cannot be read, or nothing can be learnt from it."""
-
-
-class StateError(RisingSearchError):
-    """A saved state does not belong to the object that should load it."""
-
-
-class RunDirError(RisingSearchError):
-    """A run directory cannot be used; what is in it stays as it is."""
-
-
-class JournalError(RunDirError):
-    """The journal of a search is damaged, or cannot be read or written."""
-
-
-class CheckpointError(RunDirError):
-    """A checkpoint is damaged or missing, or cannot be written."""
-
-
-class ObjectStoreError(RunDirError):
-    """An object store cannot be reached, or lacks data that a search needs."""
-
-
-class StorageError(RisingSearchError):
-    """A study's storage cannot be shared in the way that is asked for."""
-
-
-class EarlierFailureError(RisingSearchError):
-    """A failure of before the search was resumed: only what it said is left.
-
-    Parameters
-    ----------
-    message : str
-        What it said.
-    type_name : str
-        What kind of exception it was; "" where an earlier release has not kept that.
-    """
-
-    def __init__(self, message: str, type_name: str = "") -> None:
-        super().__init__(message)
-        self.type_name = type_name
+    """An argument is outside its range, misspelt, or does not fit the others."""
 
 
 class NotTrainableError(RisingSearchError, TypeError):
     """Something cannot be trained one epoch at a time."""
+
+
+class PolicyError(RisingSearchError):
+    """A policy or proposer broke its contract, for example chose a busy arm."""
+
+
+class RunDirError(RisingSearchError):
+    """A journal, checkpoint or saved state cannot be used; it stays as it is."""
+
+
+class ScriptError(RisingSearchError):
+    """A training process died, hung, or did not report epoch after epoch."""
 
 
 class SetupError(RisingSearchError):
@@ -94,42 +55,29 @@ class SetupError(RisingSearchError):
     """
 
 
-class ScriptError(RisingSearchError):
-    """A training script died, hung, or did not report epoch after epoch."""
-
-
-class WorkersDiedError(RisingSearchError, RuntimeError):
-    """Every worker that trained an arm died of it, or was ended meanwhile."""
-
-
-class MissingDependencyError(RisingSearchError, ImportError):
-    """An optional package is needed and not installed."""
-
-
 class SearchFailedError(RisingSearchError, ValueError, TypeError):
-    """Every configuration failed; the first failure is the cause.
+    """No configuration has a score, or the executor died.
 
     Also a ValueError and a TypeError: what unusable data usually end in.
-    """
-
-
-class ExecutorFailedError(RisingSearchError, RuntimeError):
-    """The executor died; ``result`` holds everything found before.
 
     Parameters
     ----------
     message : str
         What happened.
-    result : SearchResult
-        The search up to the failure.
+    result : SearchResult, optional
+        The search up to the failure, where the executor died.
     """
 
-    def __init__(self, message: str, result: Any) -> None:
+    def __init__(self, message: str, result: Any = None) -> None:
         super().__init__(message)
         self.result = result
 
-    def __reduce__(self) -> tuple[type[ExecutorFailedError], tuple[str, Any]]:
+    def __reduce__(self) -> tuple[type[SearchFailedError], tuple[str, Any]]:
         return type(self), (str(self), self.result)
+
+
+class MissingDependencyError(RisingSearchError, ImportError):
+    """An optional package is needed and not installed."""
 
 
 def missing(package: str, extra: str) -> MissingDependencyError:
@@ -145,7 +93,9 @@ def missing(package: str, extra: str) -> MissingDependencyError:
     )
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+def unknown_name(
+    kind: str, name: object, known: Iterable[str]
+) -> InvalidParameterError:
     """Return the error for a name that is not known, with the closest one.
 
     Examples
@@ -157,4 +107,4 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
     hint = f" did you mean {close[0]!r}?" if close else ""
     known_names = ", ".join(names) or "none"
-    return UnknownNameError(f"unknown {kind} {name!r};{hint} Known: {known_names}")
+    return InvalidParameterError(f"unknown {kind} {name!r};{hint} Known: {known_names}")

@@ -2,8 +2,8 @@ import pytest
 
 from risingsearch import errors
 from risingsearch.errors import (
-    ExecutorFailedError,
     RisingSearchError,
+    SearchFailedError,
     missing,
     unknown_name,
 )
@@ -24,11 +24,10 @@ def test_one_except_clause_catches_every_error():
     ("name", "builtin"),
     [
         ("InvalidParameterError", ValueError),
-        ("UnknownNameError", ValueError),
         ("NotTrainableError", TypeError),
         ("MissingDependencyError", ImportError),
         ("SearchFailedError", ValueError),
-        ("ExecutorFailedError", RuntimeError),
+        ("SearchFailedError", TypeError),
     ],
 )
 def test_errors_are_also_what_python_calls_them(name, builtin):
@@ -58,6 +57,6 @@ def test_no_guess_is_made_where_nothing_is_close():
 
 def test_a_dead_executor_leaves_what_was_found():
     found = object()
-    error = ExecutorFailedError("the executor died", found)
+    error = SearchFailedError("the executor died", found)
     assert error.result is found
     assert str(error) == "the executor died"

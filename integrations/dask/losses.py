@@ -9,7 +9,7 @@ import dask
 from distributed.comm.core import connect
 
 from risingsearch.arms import Job
-from risingsearch.errors import WorkersDiedError
+from risingsearch.errors import ScriptError
 
 POLL_SECONDS = 1.0
 """Seconds between two looks for a nanny."""
@@ -43,7 +43,7 @@ class Losses:
     async def are_the_arms(self, job: Job) -> bool:
         """Return whether more workers have died of the chunk than are allowed to.
 
-        A WorkersDiedError is raised if the chunk is lost again and again.
+        A ScriptError is raised if the chunk is lost again and again.
         """
         allowed: int = dask.config.get("distributed.scheduler.allowed-failures")
         if len(self._nannies) <= allowed:
@@ -56,7 +56,7 @@ class Losses:
                 "because its worker and nanny were ended: workers must live longer "
                 "than an epoch takes"
             )
-            raise WorkersDiedError(msg)
+            raise ScriptError(msg)
         return n_died > allowed
 
     async def _lives_on(self, nanny: str | None) -> bool:

@@ -17,7 +17,7 @@ from distributed import Client, KilledWorker
 from distributed.cfexecutor import ClientExecutor
 
 from risingsearch.arms import Report
-from risingsearch.errors import InvalidParameterError, WorkersDiedError
+from risingsearch.errors import InvalidParameterError, ScriptError
 from risingsearch.integrations.dask.chunks import Chunks
 from risingsearch.integrations.dask.losses import Losses
 from risingsearch.integrations.dask.placement import Assignment, Placement, SharedData
@@ -262,7 +262,7 @@ def _usable_threads(
 
 def _died(chunk: Task, error: Exception, seconds: float) -> Outcome:
     """Return the outcome of a chunk that its workers have died of."""
-    failure = WorkersDiedError(
+    failure = ScriptError(
         f"arm {chunk.job.arm} was lost with every worker that trained its epoch "
         f"{chunk.job.from_epoch + 1} ({error})"
     )

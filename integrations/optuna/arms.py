@@ -9,7 +9,7 @@ from pathlib import Path
 
 import optuna
 
-from risingsearch.errors import CheckpointError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.optuna.checkpoints import Checkpoints
 from risingsearch.integrations.optuna.sampler import NOTHING_TO_TRAIN, RisingSampler
 from risingsearch.integrations.optuna.trials import (
@@ -74,7 +74,7 @@ class TrialArm:
                 continue  # of a trial that died before its slice was over
             try:
                 self.checkpoint = checkpoints.find(str(key), self)
-            except CheckpointError as error:
+            except RunDirError as error:
                 reasons.append(str(error))
                 continue
             found = int(epoch)

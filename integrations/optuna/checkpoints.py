@@ -16,7 +16,7 @@ import optuna
 from optuna.artifacts import download_artifact, upload_artifact
 from optuna.artifacts.exceptions import ArtifactNotFound
 
-from risingsearch.errors import CheckpointError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.storage.files import sync_folder
 
 
@@ -44,11 +44,11 @@ class FolderCheckpoints:
         return key
 
     def find(self, key: str, reader: object) -> Path:
-        """Return the folder itself, or raise ``CheckpointError`` if it is gone."""
+        """Return the folder itself, or raise ``RunDirError`` if it is gone."""
         path = self.root / key
         if not path.is_dir():
             msg = f"there is no checkpoint {path}"
-            raise CheckpointError(msg)
+            raise RunDirError(msg)
         return path
 
     def remove(self, key: str) -> None:
@@ -86,7 +86,7 @@ class ArtifactCheckpoints:
             shutil.unpack_archive(archive, into / "checkpoint")
         except (ArtifactNotFound, zipfile.BadZipFile, shutil.ReadError) as error:
             msg = f"there is no artifact {key} to be read: {error}"
-            raise CheckpointError(msg) from error
+            raise RunDirError(msg) from error
         return into / "checkpoint"
 
     def remove(self, key: str) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from risingsearch.checks import shown
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.storage.run_directory import no_collection
 
 TABLES = {"alembic_version", "studies", "trials", "version_info"}
@@ -35,7 +35,7 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
         engine.dispose()
         if not found >= TABLES:
             msg = f"{where} holds no studies: give the storage URL of an Optuna study"
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
         storage = RDBStorage(url, skip_table_creation=True)
         try:
             with no_collection():
@@ -45,11 +45,11 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
             storage.engine.dispose()
     except ImportError as error:
         msg = f"{where} needs a package that is not installed: {error}"
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
     except (SQLAlchemyError, RuntimeError, KeyError, TypeError) as error:
         first = str(error).partition("\n")[0]
         msg = f"the studies in {where} cannot be read: {first:.300}"
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
 
 
 def shown_url(url: str) -> str:
@@ -70,7 +70,7 @@ def _read_all(
             found.append(read(study))
     if not found:
         msg = f"{where} holds no trials, so nothing can be learnt from it: leave it out"
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     return found
 
 
@@ -84,11 +84,11 @@ def _checked(url: str) -> URL:
             "an Optuna storage is given as the URL of a database, sqlite:///study.db, "
             f"say; got {shown(url)}: of another storage give the study itself"
         )
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
     if parsed.get_backend_name() == "sqlite":
         name = (parsed.database or "").removeprefix("file:")
         if not name or "\0" in name or not Path(name).is_file():
             where = shown(name and str(Path(name).absolute()))
             msg = f"there is no file {where} with studies, as {shown(url)} says"
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
     return parsed

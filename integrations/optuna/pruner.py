@@ -13,7 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import JobError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.trials import (
     TrialSlice,
     curve,
@@ -149,7 +149,7 @@ class RisingPruner(BasePruner):
             f"once, from step {last + 1} on, as in range(arm.from_epoch, ...); to a "
             "callback that counts from 0, give arm.trial"
         )
-        raise JobError(msg)
+        raise InvalidParameterError(msg)
 
     def _is_full(self, study: Study, n_reports: int) -> bool:
         """Whether a slice that has had its epochs pauses: it does not at the very end.

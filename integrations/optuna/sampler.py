@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
@@ -148,15 +148,12 @@ class RisingSampler(BaseSampler):
     Raises
     ------
     InvalidParameterError
-        If an argument is outside its range; on the first trial, if the study has more
-        than one objective.
-    UnknownNameError
-        If there is no such policy or parameter.
-    PriorError
-        If an earlier search cannot be read or has too few runs; on the second arm,
-        if nothing can be learnt from it for the parameters that the first one had. That
-        trial has failed then.
-    StorageError
+        If an argument is outside its range, there is no such policy or parameter, or an
+        earlier search cannot be read or has too few runs; on the first trial, if the
+        study has more than one objective; on the second arm, if nothing can be learnt
+        from the earlier search for the parameters that the first one had. That trial
+        has failed then.
+    SetupError
         On the first trial, if another process searches in the same SQLite database.
 
     Examples
@@ -493,7 +490,9 @@ class RisingSampler(BaseSampler):
         """Decide by earlier curves, once it is known which searches are of use here."""
         opened = replica.opened()
         if opened.params:
-            with suppress(PriorError):  # the next arm raises it, and fails its trial
+            with suppress(
+                InvalidParameterError
+            ):  # the next arm raises it, and fails its trial
                 replica.inform(prior.policy_params(opened))
 
     def _replica_of(self, study: Study) -> StudyReplica:

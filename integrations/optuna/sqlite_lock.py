@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
 
-from risingsearch.errors import StorageError
+from risingsearch.errors import SetupError
 
 _popping = threading.Lock()
 _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
@@ -43,7 +43,7 @@ def claim(storage: BaseStorage) -> None:
             f"another process searches in {database}, and SQLite hands the same trial "
             "to two processes: use JournalStorage, PostgreSQL or MySQL"
         )
-        raise StorageError(msg) from None
+        raise SetupError(msg) from None
     _held[os.getpid(), path] = lock
 
 

@@ -13,7 +13,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.arms import Job
-from risingsearch.errors import JobError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.prior import OpenedArms
 from risingsearch.integrations.optuna.trials import (
     ARM,
@@ -297,7 +297,7 @@ class StudyReplica:
             self._assign(index, slice_.arm)
         try:
             job = self.scheduler.start(index, n_epochs)
-        except JobError:
+        except InvalidParameterError:
             return None
         if job.from_epoch == slice_.from_epoch:
             return job

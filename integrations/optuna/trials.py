@@ -14,7 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from risingsearch.arms import sign_of as direction_sign
-from risingsearch.errors import InvalidParameterError, StorageError
+from risingsearch.errors import InvalidParameterError, SetupError
 from risingsearch.search.arguments import checked_enqueue
 
 # User attributes, so that they are seen on the dashboard, and copied when a
@@ -119,7 +119,7 @@ def all_trials(study: Study) -> list[FrozenTrial]:
             return trials
         time.sleep(SHORTEST)
     msg = f"the storage of study {study.study_name!r} has lost some of its trials"
-    raise StorageError(msg)
+    raise SetupError(msg)
 
 
 def set_n_epochs(study: Study, trial: FrozenTrial, n_epochs: int) -> int:

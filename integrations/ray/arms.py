@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ray.tune.result import TIME_THIS_ITER_S
 
 from risingsearch.arms import Job, Report, Status
-from risingsearch.errors import StateError
+from risingsearch.errors import RunDirError
 from risingsearch.json_values import from_json
 from risingsearch.scheduling.replay import (
     RESULTS,
@@ -96,7 +96,7 @@ class Arms:
     def start(self, trial_id: str, n_epochs: int | None = None) -> TrialJob:
         """Give a trial epochs that were decided elsewhere.
 
-        If the arm cannot train, or the budget does not pay, that is a JobError.
+        Raises an InvalidParameterError if the arm cannot train or the budget is spent.
         """
         job = self.scheduler.start(self.arm[trial_id], n_epochs)
         self._note(started(self.scheduler, job))
@@ -155,7 +155,7 @@ class Arms:
         for job in self.scheduler.in_flight:
             if job.arm not in self.trial:
                 msg = f"{job} has no trial in the journal, which is damaged"
-                raise StateError(msg)
+                raise RunDirError(msg)
             self.slices[self.trial[job.arm]] = TrialJob(job)
 
     def _bind(self, arm: int, trial_id: str, params: Event) -> None:

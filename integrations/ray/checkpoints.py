@@ -14,7 +14,7 @@ from ray.tune import Checkpoint
 from ray.tune.experiment import Trial
 from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 
-from risingsearch.errors import CheckpointError
+from risingsearch.errors import RunDirError
 from risingsearch.integrations.ray.arms import Stamp
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
@@ -98,9 +98,9 @@ def _number(path: str) -> int:
     return int(path.rpartition("_")[2])
 
 
-def without_checkpoint(trial: Trial) -> CheckpointError:
+def without_checkpoint(trial: Trial) -> RunDirError:
     """Return the error for a trial that would have to train again."""
-    return CheckpointError(
+    return RunDirError(
         f"trial {trial.trial_id} has no checkpoint of its last epoch, so it would "
         "train it again: give tune.report a checkpoint each time (a class needs "
         "save_checkpoint and load_checkpoint)"
@@ -118,4 +118,4 @@ def check_goes_on(trial: Trial, result: Mapping[str, Any], time_attr: str) -> No
             f"{time_attr} {now}: it has not loaded its checkpoint, see "
             "tune.get_checkpoint or load_checkpoint"
         )
-        raise CheckpointError(msg)
+        raise RunDirError(msg)

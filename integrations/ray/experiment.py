@@ -15,7 +15,7 @@ from ray.tune.result import SHOULD_CHECKPOINT
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 
-from risingsearch.errors import JobError, JournalError, StateError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob
 from risingsearch.integrations.ray.checkpoints import (
     NONE,
@@ -93,7 +93,7 @@ class Experiment:
                 f"{self._record.path} is missing, which says what was decided before: "
                 "put it back, or begin a new experiment"
             )
-            raise JournalError(msg)
+            raise RunDirError(msg)
         if known is None:
             self._record.begin(new)
         header, events = known or (new, [])
@@ -226,7 +226,7 @@ class Experiment:
                 "Ray could not restore the trials and has begun anew; its log says "
                 "why: mend its files, which a crash may have cut; nothing is changed"
             )
-            raise StateError(msg)
+            raise RunDirError(msg)
         self._record.write_ready()
         self._close_finished()
         self._ask_all()
@@ -316,7 +316,7 @@ class Experiment:
         trial_id = self._retries.pop(0)
         try:
             self.arms.start(trial_id)
-        except JobError as error:
+        except InvalidParameterError as error:
             logger.warning("trial %s is not tried again: %s", trial_id, error)
 
     def _unasked(self, trial: Trial) -> TrialJob | None:
@@ -329,7 +329,7 @@ class Experiment:
             return None
         try:
             return self.arms.start(trial_id, 1)
-        except JobError:
+        except InvalidParameterError:
             return None
 
     def _close_finished(self) -> None:
@@ -399,4 +399,4 @@ def _check_same(saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
             f"the experiment was begun with {name}={was}, and is restored with "
             f"{name}={now}: give the same scheduler"
         )
-        raise StateError(msg)
+        raise RunDirError(msg)

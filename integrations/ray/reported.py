@@ -18,7 +18,7 @@ from ray.tune.result import (
 from ray.tune.utils import flatten_dict
 from ray.tune.utils.util import SafeFallbackEncoder
 
-from risingsearch.errors import JournalError
+from risingsearch.errors import RunDirError
 from risingsearch.integrations.ray.checkpoints import NONE, plain, stamp_of
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import RESULTS, Event
@@ -56,14 +56,14 @@ def results(path: str | Path) -> list[dict[str, Any]]:
 
     Raises
     ------
-    JournalError
+    RunDirError
         If there is no journal in the folder, or it is damaged.
 
     Examples
     --------
     >>> results("digits")
     Traceback (most recent call last):
-    risingsearch.errors.JournalError: digits has no risingsearch-journal.jsonl and no \
+    risingsearch.errors.RunDirError: digits has no risingsearch-journal.jsonl and no \
 risingsearch-journal.json: give the folder of an experiment with a RisingScheduler
     """
     opened: dict[int, Event] = {}
@@ -96,7 +96,7 @@ def _journal_in(folder: Path) -> Path:
         f"{folder} has no {NAME} and no {REMOTE_NAME}: give the folder of an "
         "experiment with a RisingScheduler"
     )
-    raise JournalError(msg)
+    raise RunDirError(msg)
 
 
 def params_of(trial: Trial) -> Event:

@@ -86,10 +86,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
     Raises
     ------
     InvalidParameterError
-        If an argument is outside its range; from ``fit``, if metric or mode are given
-        nowhere.
-    UnknownNameError
-        If there is no such policy or parameter.
+        If an argument is outside its range, or there is no such policy or parameter;
+        from ``fit``, if metric or mode are given nowhere.
 
     Examples
     --------

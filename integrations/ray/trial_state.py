@@ -9,7 +9,7 @@ from typing import Any
 
 from ray.tune import Checkpoint, get_checkpoint, report
 
-from risingsearch.errors import CheckpointError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError, RunDirError
 
 FILE = "states.pt"
 
@@ -38,7 +38,7 @@ class TrialState:
     ------
     InvalidParameterError
         If an object has no such state, or there is no object.
-    CheckpointError
+    RunDirError
         If the trial's checkpoint has another number of states.
 
     Examples
@@ -85,7 +85,7 @@ class TrialState:
                 f"the checkpoint has {len(states)} states, and TrialState was given "
                 f"{len(self._objects)} objects: give it those that were saved"
             )
-            raise CheckpointError(msg)
+            raise RunDirError(msg)
         for held, state in zip(self._objects, states, strict=True):
             held.load_state_dict(state)
         self.epochs = saved["epochs"]

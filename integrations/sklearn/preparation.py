@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from risingsearch.budget import budget_within
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError, UnknownArgumentError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
     draw_candidates,
@@ -71,7 +71,7 @@ def explaining_names(
                     f"{type(self).__name__} has no argument {name!r}: write "
                     f"{INSTEAD[name]}"
                 )
-                raise UnknownArgumentError(msg)
+                raise InvalidParameterError(msg)
         init(self, *args, **kwargs)
 
     return explaining

@@ -275,20 +275,19 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Raises
         ------
         InvalidParameterError
-            If an argument is outside its range, or ``y`` is missing.
+            If an argument is outside its range, ``y`` is missing, or nothing can be
+            learnt from an earlier search.
         NotTrainableError
             If a configuration cannot be trained by epochs; the message names the
             parameter that forbids it.
         SearchFailedError
             If no configuration has had a finite score.
-        PriorError
-            If an earlier search cannot be read, or nothing can be learnt from it here.
         KeyboardInterrupt
             If it is interrupted: at the end of the epoch in training, the results so
             far are kept, without a refit, and ``continue_search`` resumes. Several jobs
             at a time are not waited for: their configurations are given up, or with a
             ``run_dir`` trained again.
-        StateError, RunDirError
+        RunDirError
             If ``run_dir`` holds another search, or cannot be used or trusted.
         """
         try:

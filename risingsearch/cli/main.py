@@ -29,7 +29,6 @@ from risingsearch.cli.status import add_status
 from risingsearch.cli.sweeps import add_sweeps
 from risingsearch.cli.watch import add_watch
 from risingsearch.errors import (
-    ExecutorFailedError,
     RisingSearchError,
     SearchFailedError,
 )
@@ -63,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _write_no_more()
-    except (SearchFailedError, ExecutorFailedError) as error:
+    except SearchFailedError as error:
         return _failed(error, SEARCH_FAILED)
     except RisingSearchError as error:
         return _failed(error, BAD_INPUT)

@@ -118,10 +118,9 @@ def make_environment(
 
     Raises
     ------
-    UnknownNameError
-        If there is no such environment or parameter; the message names the closest one.
     InvalidParameterError
-        If a value is missing or outside its range.
+        If there is no such environment or parameter (the message names the closest
+        one), or a value is missing or outside its range.
 
     Examples
     --------
@@ -130,7 +129,7 @@ def make_environment(
     >>> make_environment("lft", horizon=1_000)
     Traceback (most recent call last):
     ...
-    risingsearch.errors.UnknownNameError: unknown environment 'lft'; did you mean ...
+    risingsearch.errors.InvalidParameterError: unknown environment 'lft'; did you ...
     """
     if not isinstance(name, str) or name not in ENVIRONMENTS:
         raise unknown_name("environment", name, ENVIRONMENTS)

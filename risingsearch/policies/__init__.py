@@ -287,7 +287,7 @@ def resolve_policy(name: str) -> str:
 
     Raises
     ------
-    UnknownNameError
+    InvalidParameterError
         If there is no such policy; the message names the closest one.
 
     Examples
@@ -331,10 +331,9 @@ def make_policy(
 
     Raises
     ------
-    UnknownNameError
-        If there is no such policy or parameter; the message names the closest one.
     InvalidParameterError
-        If a value is outside its range.
+        If there is no such policy or parameter (the message names the closest one), or
+        a value is outside its range.
 
     Examples
     --------
@@ -343,7 +342,7 @@ def make_policy(
     >>> make_policy("cure", n_arms=2, horizon=10)
     Traceback (most recent call last):
     ...
-    risingsearch.errors.UnknownNameError: unknown policy 'cure'; did you mean ...
+    risingsearch.errors.InvalidParameterError: unknown policy 'cure'; did you mean ...
     """
     name = resolve_policy(name)
     known = _parameters(name)
@@ -406,7 +405,7 @@ def recommended_arms(name: str, horizon: int, max_pulls: int, **parameters: Any)
 
     Raises
     ------
-    UnknownNameError, InvalidParameterError
+    InvalidParameterError
         As ``make_policy``.
 
     Examples

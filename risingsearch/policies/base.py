@@ -81,7 +81,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from risingsearch.errors import StateError
+from risingsearch.errors import RunDirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -300,7 +300,7 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
 
     Raises
     ------
-    StateError
+    RunDirError
         If the state was saved from a policy of another kind or size. Nothing changes.
     """
     arrays = {
@@ -314,7 +314,7 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
             f"{type(policy).__name__} has {sorted(arrays)}: "
             "load it into the policy it was saved from"
         )
-        raise StateError(msg)
+        raise RunDirError(msg)
     for name, array in arrays.items():
         shape = state[name]["shape"]
         if shape != list(array.shape):
@@ -322,7 +322,7 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
                 f"the saved {name} has shape {shape}, this policy's has "
                 f"{list(array.shape)}: load it into a search of the same size"
             )
-            raise StateError(msg)
+            raise RunDirError(msg)
     for name, array in arrays.items():
         values = [
             float(value) if isinstance(value, str) else value

@@ -23,7 +23,7 @@ from risingsearch.checks import (
     checked_int,
     cut,
 )
-from risingsearch.errors import InvalidParameterError, PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 
 MOST_RUNS = 300
@@ -62,7 +62,7 @@ class EarlierSearch:
 
     Raises
     ------
-    PriorError
+    InvalidParameterError
         If there is no run with a finite score, the lengths differ, or JSON cannot hold
         a parameter.
 
@@ -95,13 +95,13 @@ class EarlierSearch:
                 f"{self.name}: every run needs its parameters, its curve and, if any, "
                 f"its seconds; got {n_runs} runs and {len(self.curves)} curves"
             )
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
         if not np.isfinite(self.scores).any():
             msg = (
                 f"{self.name}: none of its {n_runs} runs has a finite score, so "
                 "nothing can be learnt from it: leave it out"
             )
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
         longest = int(self.epochs.max())
         object.__setattr__(self, "max_epochs", max(self.max_epochs, longest))
 
@@ -111,7 +111,7 @@ class EarlierSearch:
         return f"<EarlierSearch {cut(self.name)!r}: {runs}>"
 
     def _check_kinds(self) -> None:
-        """Convert runs and curves to lists and arrays, or raise a PriorError."""
+        """Convert runs and curves to lists and arrays; refuse others."""
         try:
             params = [dict(run) for run in self.params]
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
@@ -124,10 +124,10 @@ class EarlierSearch:
                 f"{self.name}: params is a list of dicts that JSON can hold, curves a "
                 f"list of arrays, and seconds and max_epochs are numbers ({error})"
             )
-            raise PriorError(msg) from error
+            raise InvalidParameterError(msg) from error
         if any(curve.ndim != 1 for curve in curves):
             msg = f"{self.name}: the curve of a run has one score per epoch"
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
         for name, value in (
             ("params", params),
             ("curves", curves),
@@ -268,7 +268,7 @@ def earlier_search(
             f"parameters that JSON can hold{_not_held(tried)}, so nothing can be "
             "learnt from it: leave it out"
         )
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     timed = any(math.isfinite(one) for one in seconds)
     took = seconds if timed else None
     return EarlierSearch(name, params, curves, max_epochs, took, direction, metric)
@@ -279,7 +279,7 @@ def known_direction(asked: Asked, where: str, said: str | None) -> str:
 
     Raises
     ------
-    PriorError
+    InvalidParameterError
         If neither is given, or both are and they differ.
     """
     if said is not None and asked.direction not in (None, said):
@@ -287,11 +287,11 @@ def known_direction(asked: Asked, where: str, said: str | None) -> str:
             f"{where}: direction={asked.direction!r} was given, and its own direction "
             f"is {said!r}: leave direction out"
         )
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     known = said or asked.direction
     if known is None:
         msg = f"{where}: the direction of this score is unknown: name it {HOW_TO_NAME}"
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     return known
 
 
@@ -301,7 +301,7 @@ def checked_score(score: str, names: Iterable[str], where: str) -> str:
     if score not in known:
         listed = ", ".join(map(repr, known[:_SHOWN_NAMES]))
         msg = f"{where}: score must be one of {listed}; got {score!r}"
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     return score
 
 

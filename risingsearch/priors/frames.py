@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from risingsearch.errors import PriorError, missing
+from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     Asked,
@@ -46,7 +46,7 @@ def of_file(path: Path, asked: Asked) -> EarlierSearch:
     except Exception as error:  # pyarrow and pandas raise many kinds
         first = (str(error).splitlines() or [type(error).__name__])[0]
         msg = f"{path} cannot be read as a table ({first:.200})"
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
     return of_frame(frame, asked, path.name)
 
 
@@ -68,7 +68,7 @@ def of_frame(frame: Any, asked: Asked, name: str = "the data frame") -> EarlierS
     elif score is None or direction is None:
         absent = "score" if score is None else "direction"
         msg = f"{name}: a table needs score and direction: name its {absent}"
-        raise PriorError(f"{msg} {HOW_TO_NAME}")
+        raise InvalidParameterError(f"{msg} {HOW_TO_NAME}")
     else:
         metric = score
     runs = _runs(frame, checked_score(score, map(str, frame.columns), name), name)
@@ -102,10 +102,10 @@ def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
             f"{name}: it has a column {EPOCH!r} and none that says whose: add a column "
             f"{RUN!r}, or leave {EPOCH!r} out"
         )
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     if any(map(math.isnan, epochs)):
         msg = f"{name}: every row needs a number in its column {EPOCH!r}"
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     groups: dict[str, list[int]] = {}
     for row, run in enumerate(columns.get(RUN, range(len(frame)))):
         groups.setdefault(repr(run), []).append(row)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.curves import policy_params_after
 from risingsearch.priors.earlier import EarlierSearch
 from risingsearch.priors.matching import Columns, Matching, Params, features
@@ -108,7 +108,7 @@ def predictions(candidates: Params, searches: Sequence[EarlierSearch]) -> Predic
 
     Raises
     ------
-    PriorError
+    InvalidParameterError
         If a search shares no parameter with the candidates.
 
     Examples
@@ -142,7 +142,7 @@ class Learnt:
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
         if not searches:
             msg = "there are no earlier searches: give at least one"
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
         sampled = [search.sample() for search in searches]
         self._matching = Matching(candidates, [search.params for search in sampled])
         columns = [self._matching.columns(search.params) for search in sampled]
@@ -197,21 +197,21 @@ def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def check_runs(search: EarlierSearch) -> None:
-    """Raise a PriorError if a search has too few runs to learn from, wherever."""
+    """Raise an error if a search has too few runs to learn from."""
     if len(search.params) < FEWEST:
         msg = (
             f"{search.name}: nothing of it can be used here: it needs {FEWEST} runs, "
             f"and has {len(search.params)}: leave it out"
         )
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
 
 
 def check_usable(search: EarlierSearch, candidates: Params) -> None:
-    """Raise a PriorError if nothing can be learnt from a search for these candidates.
+    """Raise an error if nothing can be learnt from a search for these candidates.
 
     Raises
     ------
-    PriorError
+    InvalidParameterError
         If it has too few runs, or no parameter that varies in them is shared.
     """
     _shared(Matching(candidates, [search.params]), search)
@@ -221,13 +221,13 @@ def is_usable(search: EarlierSearch, candidates: Params) -> bool:
     """Return whether something can be learnt from a search for these candidates."""
     try:
         check_usable(search, candidates)
-    except PriorError:
+    except InvalidParameterError:
         return False
     return True
 
 
 def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
-    """Return the parameters that something can be learnt of; none is a PriorError."""
+    """Return the parameters that something can be learnt of; none is an error."""
     check_runs(search)
     shared = matching.shared(search.params)
     if not shared:
@@ -239,7 +239,7 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
             f"{', '.join(search.parameter_names)}: rename what is the same, or leave "
             "it out"
         )
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     return shared
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from risingsearch.checks import checked_flag, shown
-from risingsearch.errors import InvalidParameterError, PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.earlier import MOST_SEARCHES, EarlierSearch, told_apart
 from risingsearch.priors.matching import Params
 from risingsearch.priors.models import check_runs, check_usable
@@ -55,7 +55,7 @@ def read_prior(prior: Any, candidates: Params) -> list[EarlierSearch]:
 
     Raises
     ------
-    PriorError
+    InvalidParameterError
         If a source cannot be read or nothing can be learnt from it for these
         candidates, unless the ``Prior`` says to skip it.
     """
@@ -72,7 +72,7 @@ def prior_as_data(prior: Any) -> Prior:
 
     Raises
     ------
-    PriorError
+    InvalidParameterError
         If a source cannot be read or has too few runs, unless the ``Prior`` says to
         skip it.
     """
@@ -92,7 +92,7 @@ def _as_prior(prior: Any) -> Prior:
         msg = (
             "prior is an empty list: leave it out, or give at least one earlier search"
         )
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     return given
 
 
@@ -104,7 +104,7 @@ def _read(
     for source in prior.searches:
         try:
             found.append(searches_in(source).usable(usable, skip=prior.skip_unusable))
-        except PriorError as error:
+        except InvalidParameterError as error:
             if not prior.skip_unusable:
                 raise
             msg = f"an earlier search is skipped: {error}"
@@ -123,8 +123,10 @@ def _usable(
     sampled = search.sample()
     try:
         check_usable(sampled, candidates)
-    except PriorError as error:
-        raise PriorError("; ".join([str(error), *_hints(sampled, names)])) from error
+    except InvalidParameterError as error:
+        raise InvalidParameterError(
+            "; ".join([str(error), *_hints(sampled, names)])
+        ) from error
     return sampled
 
 

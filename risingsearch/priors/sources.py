@@ -12,7 +12,7 @@ from typing import Any
 
 from risingsearch.arms import Job
 from risingsearch.checks import checked_choice, shown
-from risingsearch.errors import PriorError, RunDirError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.json_values import from_json
 from risingsearch.priors.earlier import (
     Asked,
@@ -72,9 +72,8 @@ class Found:
     ) -> Found:
         """Return the searches as ``check`` returns them.
 
-        Of a folder, and of several studies with ``skip``, those for which it raises a
-        PriorError are skipped, with a warning that names them; if no search is left,
-        that is an error.
+        Of a folder, and of several studies with ``skip``, those that it refuses are
+        skipped, with a warning that names them; if no search is left, that is an error.
         """
         if self.folder is None and (len(self.searches) == 1 or not skip):
             return Found([check(search) for search in self.searches])
@@ -82,14 +81,14 @@ class Found:
         for search in self.searches:
             try:
                 searches.append(check(search))
-            except PriorError as error:
+            except InvalidParameterError as error:
                 skipped.append(str(error))
         where = self.folder or "the studies in a database"
         n, reasons = len(skipped), "; ".join(skipped[:_NAMED])
         reasons += f"; and {n - _NAMED} more" if n > _NAMED else ""
         if not searches:
             msg = f"{where}: none of its {n} searches can be used: {reasons}"
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
         if skipped:
             msg = (
                 f"{where}: {n} of its {n + len(searches)} searches are skipped: "
@@ -142,11 +141,10 @@ def earlier_searches(
 
     Raises
     ------
-    PriorError
-        If the source is none of these, is damaged, or nothing can be learnt from it; if
-        its direction is not known, or is another than ``direction``.
     InvalidParameterError
-        If ``direction`` is neither of the two.
+        If the source is none of these, is damaged, or nothing can be learnt from it; if
+        its direction is not known, or is another than ``direction``; if ``direction``
+        is neither of the two.
     MissingDependencyError
         If a file needs pandas or pyarrow, or a storage URL Optuna.
 
@@ -189,16 +187,16 @@ def searches_in(source: Any) -> Found:
         return Found([_of_fitted(source, asked)])
     if type(source).__name__ == "RisingSearchCV":
         msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     msg = f"an earlier search is {_ALLOWED}; got {shown(source)}"
-    raise PriorError(msg)
+    raise InvalidParameterError(msg)
 
 
 def _as_asked(search: EarlierSearch, asked: Asked) -> EarlierSearch:
     """Return a search that is read already, by another name if that is asked for."""
     if asked.score is not None:
         msg = f"{search.name}: its scores are read already: leave score out"
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     known_direction(asked, search.name, search.direction or "maximize")
     return search if asked.name is None else replace(search, name=asked.name)
 
@@ -215,7 +213,7 @@ def _of_path(path: Path, asked: Asked) -> Found:
     except (OSError, RuntimeError, ValueError) as error:  # a circle; a NUL
         why = getattr(error, "strerror", None) or error
         msg = f"there is no earlier search at {shown(str(path.absolute()))} ({why})"
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
     if path.is_dir():
         if _is_run_directory(path):
             return Found([_of_run_directory(path, asked)])
@@ -223,7 +221,7 @@ def _of_path(path: Path, asked: Asked) -> Found:
     if path.is_file() and path.name.lower().endswith(SUFFIXES):
         return Found([of_file(path, asked)])
     msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
-    raise PriorError(msg)
+    raise InvalidParameterError(msg)
 
 
 def _of_folder(folder: Path, asked: Asked) -> Found:
@@ -234,19 +232,19 @@ def _of_folder(folder: Path, asked: Asked) -> Found:
         inner = sorted(one for one in folder.iterdir() if one.is_dir())
     except OSError as error:
         msg = f"{folder} cannot be read ({error.strerror or error})"
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
     for one in inner:
         try:
             if _is_run_directory(one):
                 found.append(_of_run_directory(one, asked))
-        except PriorError as error:
+        except InvalidParameterError as error:
             skipped.append(str(error))
     if not found and not skipped:
         msg = (
             f"an earlier search is {_ALLOWED}; {folder} is none of them, and has no "
             "run directory in it"
         )
-        raise PriorError(msg)
+        raise InvalidParameterError(msg)
     return Found(told_apart(found), str(folder), skipped)
 
 
@@ -258,7 +256,7 @@ def _is_run_directory(path: Path) -> bool:
     try:
         return holds_search(path)
     except RunDirError as error:
-        raise PriorError(str(error)) from error
+        raise InvalidParameterError(str(error)) from error
 
 
 def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
@@ -289,7 +287,7 @@ def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
             )
     except RunDirError as error:
         msg = f"the earlier search in {path} cannot be read: {error}"
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
 
 
 def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     Asked,
@@ -39,7 +39,7 @@ def of_study(study: Any, asked: Asked) -> EarlierSearch:
     names = study.metric_names or ([_VALUE] if len(directions) == 1 else several)
     if len(names) > 1 and asked.score is None:
         msg = f"{own_name}: it has the objectives {', '.join(names)}: name one"
-        raise PriorError(f"{msg} {HOW_TO_NAME}")
+        raise InvalidParameterError(f"{msg} {HOW_TO_NAME}")
     score = checked_score(asked.score or names[0], names, own_name)
     objective = names.index(score)
     most = getattr(getattr(study, "sampler", None), "max_epochs", 0)

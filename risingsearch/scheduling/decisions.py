@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job
-from risingsearch.errors import JobError, ProposalError
+from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import WAIT
 from risingsearch.scheduling.arm_records import ENQUEUED, ArmRecords, Openings
 from risingsearch.scheduling.jobs import Decision, Jobs
@@ -134,7 +134,7 @@ class Decider:
         given = self._wanted(arm, arm) if n_epochs is None else n_epochs
         if not 1 <= given <= most:
             msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
-            raise JobError(msg)
+            raise InvalidParameterError(msg)
         why = self.why(Choice(arm, given, arm))._replace(given=True)
         return self._start(arm, given, why)
 
@@ -231,7 +231,7 @@ class Decider:
                 f"{type(self.proposer).__name__} proposed arm {proposed!r}, which is "
                 "not among the unopened arms"
             )
-            raise ProposalError(msg)
+            raise PolicyError(msg)
         return int(proposed)
 
     def opened(self) -> Opened:

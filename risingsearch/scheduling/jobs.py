@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from risingsearch.arms import Job
 from risingsearch.checks import checked_magnitude, is_number, shown
-from risingsearch.errors import InvalidParameterError, JobError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 
 # Iterable, but not as numbers one after the other.
@@ -117,7 +117,7 @@ class Jobs:
         """Return the job if it is in flight, else raise an error."""
         if not isinstance(job, Job) or type(job.id) is not int:
             msg = f"tell and fail take a Job from ask; got {shown(job)}"
-            raise JobError(msg)
+            raise InvalidParameterError(msg)
         if self.in_flight.get(job.id) == job:
             return job
         if 0 <= job.id < self.n_asked and job.id not in self.in_flight:
@@ -127,7 +127,7 @@ class Jobs:
                 f"{shown(job)} was never asked for; tell and fail take the jobs ask "
                 "gave"
             )
-        raise JobError(msg)
+        raise InvalidParameterError(msg)
 
     # ------------------------------------------------------------------ saved states
 
@@ -175,5 +175,5 @@ def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ..
             raise InvalidParameterError(msg)
     if len(given) > job.n_epochs:
         msg = f"{job} has {job.n_epochs} epochs; got more scores"
-        raise JobError(msg)
+        raise InvalidParameterError(msg)
     return tuple(checked_magnitude("a score", score) for score in given)

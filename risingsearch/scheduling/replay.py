@@ -39,7 +39,7 @@ from typing import Any
 
 from risingsearch.arms import Job
 from risingsearch.budget import Budget
-from risingsearch.errors import StateError
+from risingsearch.errors import RunDirError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.jobs import Decision
 from risingsearch.scheduling.scheduler import Scheduler
@@ -147,7 +147,7 @@ def _tell(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     if job not in scheduler.in_flight:
         msg = f"{job} has a result in the journal, and no start before it"
-        raise StateError(msg)
+        raise RunDirError(msg)
     cost, now = event.get("cost", event.get("elapsed")), event.get("now")
     if "failure" in event:
         attempts = event.get("attempts", 1)

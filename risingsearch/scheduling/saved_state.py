@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from risingsearch.errors import StateError
+from risingsearch.errors import RunDirError
 from risingsearch.scheduling.arm_records import ArmRecords
 from risingsearch.scheduling.decisions import Decider, Draws
 from risingsearch.scheduling.jobs import Jobs
@@ -55,13 +55,13 @@ class SavedState:
 
 
 def check_identity(state: dict[str, Any], identity: dict[str, Any]) -> None:
-    """Raise a StateError where a state is of another version or another search."""
+    """Raise a RunDirError where a state is of another version or another search."""
     if state.get("version") != STATE_VERSION:
         msg = (
             f"this state has version {state.get('version')!r}, this release reads "
             f"version {STATE_VERSION}: load it with the release that saved it"
         )
-        raise StateError(msg)
+        raise RunDirError(msg)
     for name, mine in identity.items():
         saved = state["search"].get(name)
         if name == EARLIER and saved is None:
@@ -71,4 +71,4 @@ def check_identity(state: dict[str, Any], identity: dict[str, Any]) -> None:
                 f"this state was saved with {name}={saved!r}, the scheduler has "
                 f"{name}={mine!r}: make it with the same arguments"
             )
-            raise StateError(msg)
+            raise RunDirError(msg)

@@ -16,9 +16,8 @@ from risingsearch.checks import (
 )
 from risingsearch.errors import (
     InvalidParameterError,
-    JobError,
     PolicyError,
-    StateError,
+    RunDirError,
 )
 from risingsearch.policies import Policy
 from risingsearch.scheduling.arguments import Arguments
@@ -109,9 +108,7 @@ class Scheduler(SchedulerView):
     Raises
     ------
     InvalidParameterError
-        If an argument is outside its range.
-    UnknownNameError
-        If there is no such policy or parameter.
+        If an argument is outside its range, or there is no such policy or parameter.
 
     Notes
     -----
@@ -291,7 +288,7 @@ class Scheduler(SchedulerView):
 
         Raises
         ------
-        JobError
+        InvalidParameterError
             If the job is neither.
 
         Examples
@@ -324,7 +321,7 @@ class Scheduler(SchedulerView):
 
         Raises
         ------
-        StateError
+        RunDirError
             If it is not the next job, or its arm cannot have been started.
         """
         if self._jobs.in_flight.get(job.id) == job:
@@ -336,7 +333,7 @@ class Scheduler(SchedulerView):
         fits = job.id == self.n_asked and job.arm < self.n_arms
         if not fits or self._records.busy[job.arm]:
             msg = f"{job} cannot be the next job of this search: its journal is damaged"
-            raise StateError(msg)
+            raise RunDirError(msg)
         self._decider.repeat(job, why)
         with suppress(PolicyError):
             self._record_due()
@@ -361,7 +358,7 @@ class Scheduler(SchedulerView):
 
         Raises
         ------
-        JobError
+        InvalidParameterError
             If the arm cannot train so long, or the budget does not pay for it. Nothing
             changes.
 
@@ -381,7 +378,7 @@ class Scheduler(SchedulerView):
                 f"arm {arm} cannot start: start takes an arm below {self.n_arms} that "
                 "is neither in training nor finished"
             )
-            raise JobError(msg)
+            raise InvalidParameterError(msg)
         job = self._decider.start(arm, n_epochs)
         self._record_due()
         return job
@@ -417,12 +414,9 @@ class Scheduler(SchedulerView):
 
         Raises
         ------
-        JobError
-            If the job is unknown, was told before or gets too many scores. Nothing
-            changes.
         InvalidParameterError
-            If a score is not a number, or the cost or the time is missing. Nothing
-            changes.
+            If the job is unknown, was told before or gets too many scores, a score is
+            not a number, or the cost or the time is missing. Nothing changes.
         """
         is_wall_clock = self._budget.is_wall_clock
         if is_wall_clock and now is None:
@@ -463,7 +457,7 @@ class Scheduler(SchedulerView):
 
         Raises
         ------
-        JobError, InvalidParameterError
+        InvalidParameterError
             As ``tell``.
         """
         failure = str(reason) or type(reason).__name__
@@ -482,13 +476,13 @@ class Scheduler(SchedulerView):
 
         Raises
         ------
-        JobError
+        InvalidParameterError
             If the arm is in training or there is no such arm. Nothing changes.
         """
         arm = checked_int("arm", arm, 0)
         if arm >= self.n_arms or self._records.busy[arm]:
             msg = f"end takes an arm below {self.n_arms} that does not train; got {arm}"
-            raise JobError(msg)
+            raise InvalidParameterError(msg)
         with self._event():
             self._records.end(arm)
 
@@ -628,7 +622,7 @@ class Scheduler(SchedulerView):
 
         Raises
         ------
-        StateError
+        RunDirError
             If the state is damaged, of another version or of another search; the
             message names the argument that differs. Nothing changes.
         """
@@ -636,13 +630,13 @@ class Scheduler(SchedulerView):
         try:
             check_identity(state, self._identity())
             self._load(state)
-        except StateError:
+        except RunDirError:
             self._load(before)
             raise
         except Exception as error:
             self._load(before)
             msg = f"the state is damaged ({error!r}): nothing was loaded"
-            raise StateError(msg) from error
+            raise RunDirError(msg) from error
 
     def _load(self, state: dict[str, Any]) -> None:
         self.n_jobs = state.get("n_jobs", self._arguments.n_jobs)

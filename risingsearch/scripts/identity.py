@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from risingsearch.errors import RunDirError, StateError
+from risingsearch.errors import RunDirError
 from risingsearch.scripts import private_files
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.search.arguments import first_difference
@@ -106,7 +106,7 @@ def last(run_dir: Path) -> Identity:
 
 
 def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> None:
-    """Raise a StateError where these keys define another search than was begun."""
+    """Raise a RunDirError where these keys define another search than was begun."""
     was = checked_sweep(begun["sweep"], str(run_dir))
     differs = first_difference(
         was.model_dump(mode="json", include=keys),
@@ -123,7 +123,7 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
             f"{run_dir} --budget +{_missing(sweep, run_dir)}"
         )
     msg = f"{name} is {now} in the sweep, and {run_dir} was begun with {before}"
-    raise StateError(f"{msg}: {advice}")
+    raise RunDirError(f"{msg}: {advice}")
 
 
 def _missing(sweep: Sweep, run_dir: Path) -> str:

@@ -20,7 +20,6 @@ from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
     SearchFailedError,
-    StateError,
 )
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
@@ -219,7 +218,7 @@ def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
 
 
 def _check_place(run_dir: Path, sweep: Sweep) -> None:
-    """Raise a StateError if the run has checkpoints in a store, and the sweep not."""
+    """Raise a RunDirError if the run has checkpoints in a store, and the sweep not."""
     if sweep.checkpoints is None and holds_search(run_dir):
         url = saved_header(run_dir).get(URL)
         if url is not None:
@@ -228,7 +227,7 @@ def _check_place(run_dir: Path, sweep: Sweep) -> None:
                 "which the sweep does not have now: put it back to continue, or begin "
                 "another search with --run-dir"
             )
-            raise StateError(msg)
+            raise RunDirError(msg)
 
 
 def _n_jobs(run_dir: Path, n_workers: int) -> int:

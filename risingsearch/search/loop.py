@@ -14,11 +14,11 @@ from collections.abc import Callable
 from risingsearch.arms import Job, Report
 from risingsearch.budget import SECONDS, WALL_CLOCK
 from risingsearch.errors import (
-    ExecutorFailedError,
-    JobError,
+    InvalidParameterError,
     RunDirError,
+    ScriptError,
+    SearchFailedError,
     SetupError,
-    WorkersDiedError,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.interrupts import (
@@ -303,7 +303,7 @@ class Loop:
         attempts = self._scheduler.max_failures + 1
         if deaths < (attempts if self._workers.isolates_jobs else max(2, attempts)):
             return None
-        failure = WorkersDiedError(
+        failure = ScriptError(
             f"arm {job.arm} killed its process in epoch {job.from_epoch + 1}; "
             f"attempts: {deaths}"
         )
@@ -332,7 +332,7 @@ class Loop:
             arm = self.to_retry.pop(0)
             try:
                 return scheduler.start(arm)
-            except JobError:
+            except InvalidParameterError:
                 msg = (
                     f"arm {arm} is not tried again: it has had its max_epochs, or the "
                     "budget has no epoch left for it"
@@ -484,7 +484,7 @@ class Loop:
             self._futures.clear()
             self._record.give_up(self._scheduler.in_flight, self._clock.now)
 
-    def _executor_failed(self, error: Exception) -> ExecutorFailedError:
+    def _executor_failed(self, error: Exception) -> SearchFailedError:
         self._abandon()
         advice = ""
         if isinstance(error, concurrent.futures.BrokenExecutor):
@@ -498,4 +498,4 @@ class Loop:
             f"the executor failed ({type(error).__name__}: {error}); {advice}"
             "this exception's result holds what was found before"
         )
-        return ExecutorFailedError(msg, self._record.result())
+        return SearchFailedError(msg, self._record.result())

@@ -14,11 +14,9 @@ from risingsearch.arms import Job, Report
 from risingsearch.budget import Budget
 from risingsearch.checks import is_number
 from risingsearch.errors import (
-    EarlierFailureError,
     PolicyError,
     RunDirError,
     SearchFailedError,
-    StateError,
 )
 from risingsearch.json_values import plain
 from risingsearch.scheduling.replay import (
@@ -35,7 +33,7 @@ from risingsearch.search.arguments import first_difference
 from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
 from risingsearch.search.retention import RetainedCheckpoints
-from risingsearch.search.run import Run, as_event, outcome_of
+from risingsearch.search.run import EarlierError, Run, as_event, outcome_of
 from risingsearch.search.trainable import Outcome, Trainable, restore
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.run_directory import (
@@ -120,7 +118,7 @@ class RunLog:
         if state is not None:
             try:
                 self.scheduler.load_state_dict(state)
-            except StateError:  # a cache of another release
+            except RunDirError:  # a cache of another release
                 n_known = 0
         replay(self.scheduler, events[n_known:])
         trained: dict[int, int] = {}  # epochs by arm
@@ -417,7 +415,7 @@ class RunLog:
             return SearchFailedError(f"{msg}, though none has raised an error")
         cause = failures[0]
         kind = type(cause).__name__
-        if isinstance(cause, EarlierFailureError):
+        if isinstance(cause, EarlierError):
             kind = cause.type_name
         shown = f"{kind}: {cause}" if kind else str(cause)
         error = SearchFailedError(f"{msg}; the first failure: {shown}")
@@ -448,7 +446,7 @@ def _check_same(
                 "search is opened with the same, extend(Budget(wall_seconds=...)) adds "
                 "time, or continue_search of a fitted RisingSearchCV"
             )
-        raise StateError(msg)
+        raise RunDirError(msg)
 
 
 def _check_begun_alike(directory: RunDirectory, saved: Event, header: Event) -> None:
@@ -463,4 +461,4 @@ def _check_begun_alike(directory: RunDirectory, saved: Event, header: Event) -> 
             "with another seed or other earlier searches: make this one again, and it "
             "continues with those"
         )
-        raise StateError(msg)
+        raise RunDirError(msg)

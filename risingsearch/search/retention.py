@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from risingsearch.arms import Job
-from risingsearch.errors import CheckpointError, ObjectStoreError, RunDirError
+from risingsearch.errors import RunDirError, SetupError
 from risingsearch.search.trainable import Outcome, Task
 from risingsearch.storage.checkpoints import Key, MemoryStore, Store
 
@@ -110,7 +110,7 @@ class RetainedCheckpoints:
             return None
         try:
             return self.store.load(key)
-        except (CheckpointError, ObjectStoreError) as error:
+        except (RunDirError, SetupError) as error:
             return error
 
     def resumed(self, task: Task) -> Task:
@@ -140,7 +140,7 @@ class RetainedCheckpoints:
             try:
                 found = key, self.store.load(key)
                 break
-            except CheckpointError as error:
+            except RunDirError as error:
                 problems.append(str(error))
         if problems:
             warnings.warn(

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 from risingsearch.arms import Job, Report
 from risingsearch.budget import Budget, budget_within
 from risingsearch.errors import (
-    EarlierFailureError,
     InvalidParameterError,
-    JournalError,
-    PriorError,
-    StateError,
+    RisingSearchError,
+    RunDirError,
 )
 from risingsearch.json_values import as_json, from_json
 from risingsearch.policies import make_policy
@@ -61,6 +59,14 @@ AS_TEXT = "as_text"
 """The only parameter of a candidate that is shown as text."""
 
 
+class EarlierError(RisingSearchError):
+    """Failure before the search was resumed: its text, and the name of its type."""
+
+    def __init__(self, message: str, type_name: str) -> None:
+        super().__init__(message)
+        self.type_name = type_name
+
+
 class Run(NamedTuple):
     """The search in a directory, as it was when it was read."""
 
@@ -74,7 +80,7 @@ class Run(NamedTuple):
 
     @classmethod
     def open(cls, path: Path) -> Run:
-        """Read the search in a directory; a JournalError if there is none.
+        """Read the search in a directory; a RunDirError if there is none.
 
         Nothing is unpickled, run or locked.
         """
@@ -82,7 +88,7 @@ class Run(NamedTuple):
             return cls(path, saved_search(path))
 
     def grown(self) -> Run:
-        """Read the events that were added since; a JournalError if others came."""
+        """Read the events that were added since; a RunDirError if others came."""
         with no_collection(), understood(self.path):
             recorded = read_on(self.path / JOURNAL, self.saved.recorded)
         return self._replace(saved=self.saved._replace(recorded=recorded))
@@ -114,13 +120,13 @@ class Run(NamedTuple):
                 ]
                 for search in searches:
                     check_usable(search, candidates)
-            except PriorError as error:
+            except InvalidParameterError as error:
                 msg = (
                     f"the search in {self.path} was begun with an earlier search that "
                     f"these candidates cannot learn from ({error}): give the "
                     "candidates that it was begun with, or restore it from a backup"
                 )
-                raise StateError(msg) from error
+                raise RunDirError(msg) from error
         return searches
 
     def arguments(
@@ -139,7 +145,7 @@ class Run(NamedTuple):
                 f"the journal has {unknown[0]!r} among the arguments of its search, "
                 "which this release does not save: use the release that wrote it"
             )
-            raise JournalError(msg)
+            raise RunDirError(msg)
         arguments: dict[str, Any] = {}
         for name, value in settings.items():
             if isinstance(value, dict) and OBJECT in value:
@@ -231,14 +237,14 @@ def as_event(job: Job, outcome: Outcome) -> Event:
 
 
 def outcome_of(event: Event) -> Outcome:
-    """Return the outcome in an event; a failure is an ``EarlierFailureError``."""
+    """Return the outcome in an event; a failure is an ``EarlierError``."""
     failure = event.get("failure")
     report = Report(
         Job(*event["job"]),
         tuple(from_json(event["scores"])),
         tuple(event["seconds"]),
         tuple(from_json(event["metrics"])),
-        failure and EarlierFailureError(failure, event.get("failure_type", "")),
+        failure and EarlierError(failure, event["failure_type"]),
     )
     best = event.get("best")
     return Outcome(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from risingsearch.arms import Report
 from risingsearch.budget import Budget
 from risingsearch.errors import (
-    CheckpointError,
+    RunDirError,
 )
 from risingsearch.policies import Policy
 from risingsearch.scheduling.proposers import Proposer
@@ -140,16 +140,14 @@ class RisingSearch:
 
     Raises
     ------
-    InvalidParameterError, UnknownNameError, NotTrainableError
-        If an argument is outside what is allowed.
-    PriorError
-        If an earlier search cannot be read, or nothing can be learnt from it here.
-    StateError
-        If ``run_dir`` holds a search with other arguments; the message names one.
+    InvalidParameterError, NotTrainableError
+        If an argument is outside its range, or nothing can be learnt from an earlier
+        search.
     RunDirError
-        If ``run_dir`` cannot be used, is damaged, another process searches there, or
-        others own it or can write to it.
-    ObjectStoreError
+        If ``run_dir`` holds a search with other arguments (the message names one),
+        cannot be used, is damaged, another process searches there, or others own it or
+        can write to it.
+    SetupError
         If the store of ``checkpoints`` cannot be reached, or has lost them.
 
     Examples
@@ -363,7 +361,7 @@ class RisingSearch:
 
         Raises
         ------
-        JournalError
+        RunDirError
             If there is no search, or it is damaged.
         """
         return Replayed.of(Run.open(Path(run_dir))).result()
@@ -386,11 +384,10 @@ class RisingSearch:
         SearchFailedError
             If no arm has had a finite score; the first failure is the cause. After ten
             arms of this run that have all failed, and none that has not, no more are
-            tried; another ``run`` continues with others.
+            tried; another ``run`` continues with others. Or if the executor died; its
+            ``result`` holds what was found before.
         SetupError
             If the trainable says that no arm can be trained as things are.
-        ExecutorFailedError
-            If the executor died; its ``result`` holds what was found before.
         KeyboardInterrupt
             On Ctrl-C; ``result`` returns what was found, and ``run`` continues.
         """
@@ -573,13 +570,13 @@ class Replayed(NamedTuple):
             left_out=self.run.left_out,
             metric=metric,
             begun=header.get("begun"),
-            _best_checkpoint=CheckpointError(msg),
+            _best_checkpoint=RunDirError(msg),
         )
 
     def grown(self) -> Replayed:
         """Return the search with its new events; this one must not be used any more.
 
-        Raises as ``saved_result`` does, and a JournalError if the journal was replaced.
+        Raises as ``saved_result`` does, and a RunDirError if the journal was replaced.
         """
         n_known = len(self.run.saved.events)
         run = self.run.grown()

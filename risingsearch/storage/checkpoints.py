@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from risingsearch.errors import CheckpointError
+from risingsearch.errors import RunDirError
 from risingsearch.storage.files import (
     DIGEST_BYTES,
     PRIVATE,
@@ -63,10 +63,10 @@ class MemoryStore:
         self._states[key] = state
 
     def load(self, key: Key) -> bytes:
-        """State that was saved; a missing one is a CheckpointError."""
+        """State that was saved; a missing one is a RunDirError."""
         if key not in self._states:
             msg = f"no state of arm {key.arm} at epoch {key.epoch} is in memory"
-            raise CheckpointError(msg)
+            raise RunDirError(msg)
         return self._states[key]
 
     def drop(self, key: Key) -> None:
@@ -116,7 +116,7 @@ class Store:
     def save(self, key: Key, state: bytes) -> None:
         """Store a state; once this returns, it is safe.
 
-        If it cannot be written, or exceeds ``max_bytes``, that is a CheckpointError,
+        If it cannot be written, or exceeds ``max_bytes``, that is a RunDirError,
         and all others are as before.
         """
         if not self.has_room(key, state):
@@ -125,18 +125,18 @@ class Store:
                 f"{self._n_bytes_with(key, state):,} bytes, and max_checkpoint_bytes "
                 f"is {self._max_bytes:,}: allow more, and resume"
             )
-            raise CheckpointError(msg)
+            raise RunDirError(msg)
         self.files.put(key.file_name, digest_line(state), state)
         self._sizes[key] = DIGEST_BYTES + len(state)
 
     def load(self, key: Key) -> bytes:
-        """State that was saved; a missing or damaged one is a CheckpointError."""
+        """State that was saved; a missing or damaged one is a RunDirError."""
         content = self.files.get(key.file_name)
         try:
             return undigested(content)
         except ValueError as error:
             msg = f"{self.files}/{key.file_name} is damaged: {error}"
-            raise CheckpointError(msg) from error
+            raise RunDirError(msg) from error
 
     def drop(self, key: Key) -> None:
         """Remove a state."""
@@ -159,7 +159,7 @@ class Folder:
                 left.unlink()
         except OSError as error:
             msg = f"{path} cannot be used for checkpoints ({error.strerror})"
-            raise CheckpointError(msg) from error
+            raise RunDirError(msg) from error
 
     def __str__(self) -> str:
         return str(self.path)
@@ -173,16 +173,16 @@ class Folder:
                 f"{self.path / name} cannot be written ({error.strerror}); all older "
                 "checkpoints are safe: make room or change the permissions, and resume"
             )
-            raise CheckpointError(msg) from error
+            raise RunDirError(msg) from error
 
     def get(self, name: str) -> bytes:
-        """Content of a file; one that cannot be read is a CheckpointError."""
+        """Content of a file; one that cannot be read is a RunDirError."""
         try:
             with open_regular_file(self.path / name) as file:
                 return file.read()
         except OSError as error:
             msg = f"{self.path / name} cannot be read ({error.strerror})"
-            raise CheckpointError(msg) from error
+            raise RunDirError(msg) from error
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files; those that are gone already are ignored."""
@@ -191,7 +191,7 @@ class Folder:
                 (self.path / name).unlink(missing_ok=True)
             except OSError as error:
                 msg = f"{self.path / name} cannot be removed ({error.strerror})"
-                raise CheckpointError(msg) from error
+                raise RunDirError(msg) from error
 
     def sizes(self) -> dict[str, int]:
         """Sizes in bytes of all files."""

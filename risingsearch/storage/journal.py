@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.errors import JournalError
+from risingsearch.errors import RunDirError
 from risingsearch.storage.files import PRIVATE, atomic_write, open_regular_file
 
 VERSION = 3
@@ -72,7 +72,7 @@ class Journal:
     def append(self, event: Mapping[str, Any]) -> None:
         """Write one event and wait until it is on disk.
 
-        If it cannot be written, that is a JournalError, and the file is as before.
+        If it cannot be written, that is a RunDirError, and the file is as before.
         """
         number = self.n_events + 1
         line = _encoded(number, event)
@@ -104,7 +104,7 @@ def create(path: Path, header: Mapping[str, Any]) -> None:
 def read(path: Path, *, header_only: bool = False) -> Recorded:
     """Header and events of a journal, without a torn last line.
 
-    A file that cannot be read, is damaged, or of another version is a JournalError.
+    A file that cannot be read, is damaged, or of another version is a RunDirError.
     """
     content = _content(path, header_only=header_only)
     end = content.find(b"\n") + 1
@@ -115,14 +115,14 @@ def read(path: Path, *, header_only: bool = False) -> Recorded:
             f"{path} is a journal of version {version!r}, and this release reads "
             f"version {VERSION}: use the release that wrote it"
         )
-        raise JournalError(msg)
+        raise RunDirError(msg)
     return _with_events(path, content[end:], Recorded(header, [], end))
 
 
 def read_on(path: Path, recorded: Recorded) -> Recorded:
     """Content of a journal by now, given an earlier one, whose list of events grows.
 
-    A journal that does not continue the earlier one is a JournalError.
+    A journal that does not continue the earlier one is a RunDirError.
     """
     rest = _content(path, recorded.n_bytes)
     return _with_events(path, rest, recorded)
@@ -136,10 +136,10 @@ def _content(path: Path, start: int = 0, *, header_only: bool = False) -> bytes:
             content = file.readline() if header_only else file.read()
     except OSError as error:
         msg = f"{path} cannot be read ({error.strerror}): is this a run directory?"
-        raise JournalError(msg) from error
+        raise RunDirError(msg) from error
     if n_bytes < start:
         msg = f"{path} is shorter than it was: {start} bytes were known"
-        raise JournalError(msg)
+        raise RunDirError(msg)
     return content
 
 
@@ -180,18 +180,18 @@ def _decoded(path: Path, line: bytes, number: int, begin: int) -> Event:
     return event
 
 
-def _damaged(path: Path, number: int, begin: int, how: str) -> JournalError:
+def _damaged(path: Path, number: int, begin: int, how: str) -> RunDirError:
     advice = "start again in another run_dir"
     if number:
         advice = f"keep its first {begin} bytes and lose the rest"
-    return JournalError(
+    return RunDirError(
         f"{path} is damaged in line {number + 1}, which begins at byte {begin}: {how}; "
         f"restore it from a backup, or {advice}"
     )
 
 
-def _unwritable(path: Path, error: OSError) -> JournalError:
-    return JournalError(
+def _unwritable(path: Path, error: OSError) -> RunDirError:
+    return RunDirError(
         f"{path} cannot be written ({error.strerror}); what it holds is safe: make "
         "room or change the permissions, and resume"
     )

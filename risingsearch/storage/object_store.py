@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from risingsearch.errors import (
-    CheckpointError,
     InvalidParameterError,
     MissingDependencyError,
-    ObjectStoreError,
+    RunDirError,
+    SetupError,
     missing,
 )
 
@@ -51,13 +51,13 @@ class ObjectStore:
             self._files.pipe_file(f"{self._root}/{name}", b"".join(parts))
 
     def get(self, name: str) -> bytes:
-        """Content of an object; a missing one is a CheckpointError."""
+        """Content of an object; a missing one is a RunDirError."""
         with self._reached(f"read {name}"):
             try:
                 content: bytes = self._files.cat_file(f"{self._root}/{name}")
             except FileNotFoundError:
                 msg = f"{self.url}/{name} is missing"
-                raise CheckpointError(msg) from None
+                raise RunDirError(msg) from None
         return content
 
     def remove(self, names: Iterable[str]) -> None:
@@ -81,7 +81,7 @@ class ObjectStore:
             }
 
     def check(self) -> None:
-        """Raise an ObjectStoreError unless objects can be written and removed."""
+        """Raise a SetupError unless objects can be written and removed."""
         self.put(PROBE)
         self.remove([PROBE])
 
@@ -90,7 +90,7 @@ class ObjectStore:
         """Convert errors of other packages into one kind, without their secrets."""
         try:
             yield
-        except CheckpointError:
+        except RunDirError:
             raise
         except Exception as error:
             msg = (
@@ -99,7 +99,7 @@ class ObjectStore:
                 "store can be reached, and that the credentials in the environment "
                 "allow to read, write, list and remove, and resume"
             )
-            raise ObjectStoreError(msg) from None  # its text may hold a secret
+            raise SetupError(msg) from None  # its text may hold a secret
 
 
 def checked_url(url: Any) -> str:

@@ -30,11 +30,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.errors import (
-    JournalError,
-    ObjectStoreError,
     RisingSearchError,
     RunDirError,
-    StateError,
+    SetupError,
 )
 from risingsearch.storage import lock
 from risingsearch.storage.checkpoints import Folder, Store
@@ -136,7 +134,7 @@ class RunDirectory:
         """Return the search, which begins with this header if there is none yet.
 
         What is ``saved`` of it need not be read again. A journal that is damaged, lacks
-        events, or cannot be written is a JournalError.
+        events, or cannot be written is a RunDirError.
         """
         path = self.path / JOURNAL
         if saved is None:
@@ -177,7 +175,7 @@ class RunDirectory:
                 f"with checkpoints={self._url!r}: leave that out to resume it, or give "
                 "another run_dir"
             )
-            raise StateError(msg)
+            raise RunDirError(msg)
         with understood(self.path):
             if self._url is not None:  # they may have been moved there
                 url = f"{self._url}/{url.rpartition('/')[2]}"
@@ -190,7 +188,7 @@ class RunDirectory:
                 "them, or give the URL where they are as checkpoints; "
                 "RisingSearch.saved_result shows what was found so far"
             )
-            raise ObjectStoreError(msg)
+            raise SetupError(msg)
         return store
 
     def append(self, event: Event) -> None:
@@ -234,7 +232,7 @@ def no_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def understood(path: Path) -> Iterator[None]:
-    """Convert unexpected errors while reading a run directory into a JournalError."""
+    """Convert unexpected errors while reading a run directory into a RunDirError."""
     try:
         yield
     except (RisingSearchError, Warning):
@@ -244,7 +242,7 @@ def understood(path: Path) -> Iterator[None]:
             f"{path} holds what no release has written there "
             f"({type(error).__name__}: {error!s:.200}): restore it from a backup"
         )
-        raise JournalError(msg) from error
+        raise RunDirError(msg) from error
 
 
 def is_held(path: Path) -> bool:
@@ -267,17 +265,17 @@ def holds_search(path: Path) -> bool:
 
 
 def saved_header(path: Path) -> Event:
-    """Header of the search in a directory; a JournalError if there is none."""
+    """Header of the search in a directory; a RunDirError if there is none."""
     if not holds_search(path):
         msg = f"{path} holds no search: it has no {JOURNAL}"
-        raise JournalError(msg)
+        raise RunDirError(msg)
     return read(path / JOURNAL, header_only=True).header
 
 
 def saved_search(path: Path) -> Saved:
     """Read the search in a directory, also while another process searches there.
 
-    A journal that is missing, damaged, or lacks events is a JournalError.
+    A journal that is missing, damaged, or lacks events is a RunDirError.
     """
     saved_header(path)
     n_known, state = _saved_state(path / STATE)  # first: it is never ahead then
@@ -306,14 +304,14 @@ def _saved_state(file: Path) -> tuple[int, dict[str, Any] | None]:
 
 
 def _check_complete(path: Path, n_events: int, n_known: int) -> None:
-    """Raise a JournalError if a journal has fewer events than the saved state knows."""
+    """Raise a RunDirError if a journal has fewer events than the saved state knows."""
     if n_known > n_events:
         msg = (
             f"{path} lacks its last {n_known - n_events} events, which {STATE} knows: "
             f"restore it from a backup, or delete {STATE} to continue with the rest, "
             "and the others are trained again"
         )
-        raise JournalError(msg)
+        raise RunDirError(msg)
 
 
 def _unusable(path: Path, error: OSError) -> RunDirError:

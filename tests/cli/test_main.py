@@ -12,7 +12,6 @@ import risingsearch
 from risingsearch.cli.main import main
 from risingsearch.curves import ENVIRONMENTS, list_environments
 from risingsearch.errors import (
-    ExecutorFailedError,
     InvalidParameterError,
     SearchFailedError,
     missing,
@@ -129,7 +128,7 @@ class TestDemo:
             (missing("scikit-learn", extra="sklearn"), 2),
             (InvalidParameterError("budget must be\nat least 1"), 2),
             (SearchFailedError("every configuration failed"), 3),
-            (ExecutorFailedError("the executor died", result=None), 3),
+            (SearchFailedError("the executor died", result=None), 3),
             (KeyboardInterrupt(), 130),
         ],
         ids=lambda value: type(value).__name__,

@@ -13,7 +13,7 @@ from risingsearch.curves import (
     make_click_log,
     make_environment,
 )
-from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.errors import InvalidParameterError
 
 INFOS = {info.name: info for info in list_environments()}
 FROM_DATA = {"clicks", "clicks-fitted", "imdb"}
@@ -87,7 +87,7 @@ def test_logs_make_environments():
 
 def test_an_unknown_environment_is_met_with_the_closest():
     with pytest.raises(
-        UnknownNameError,
+        InvalidParameterError,
         match=re.escape("unknown environment 'ltv'; did you mean 'ltf'"),
     ):
         make_environment("ltv", 10)
@@ -95,7 +95,7 @@ def test_an_unknown_environment_is_met_with_the_closest():
 
 def test_an_unknown_parameter_is_met_with_the_closest():
     message = "unknown parameter of ltf: 'arms'; did you mean 'n_arms'?"
-    with pytest.raises(UnknownNameError, match=re.escape(message)):
+    with pytest.raises(InvalidParameterError, match=re.escape(message)):
         make_environment("ltf", 10, arms=3)
 
 

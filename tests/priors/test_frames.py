@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from risingsearch.cli.main import main
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import earlier_searches
 
 
@@ -108,7 +108,9 @@ def test_values_that_json_cannot_hold_leave_their_runs_out():
     earlier = read(frame)
     assert earlier.params == [{"rate": 0.1, "x": 1}, {"rate": 0.3, "x": [1, 2]}]
     when = pd.to_datetime(["2026"] * 3)
-    with pytest.raises(PriorError, match=r"not 'when': leave such columns out"):
+    with pytest.raises(
+        InvalidParameterError, match=r"not 'when': leave such columns out"
+    ):
         read(frame.drop(columns="x").assign(when=when))
 
 
@@ -126,7 +128,7 @@ def test_values_that_json_cannot_hold_leave_their_runs_out():
     ],
 )
 def test_a_table_that_cannot_be_read_is_one_error(csv, text, message):
-    with pytest.raises(PriorError, match=message):
+    with pytest.raises(InvalidParameterError, match=message):
         read(csv(text))
 
 
@@ -134,7 +136,7 @@ def test_a_table_that_cannot_be_read_is_one_error(csv, text, message):
 def test_a_table_needs_score_and_direction(csv, asked):
     path = csv("alpha,loss\n1,2\n3,4\n")
     with pytest.raises(
-        PriorError, match="needs score and direction: name its"
+        InvalidParameterError, match="needs score and direction: name its"
     ) as error:
         earlier_searches(path, **asked)
     for way in ("earlier_searches(..., score=..., direction=...)", "a sweep's prior"):
@@ -143,7 +145,7 @@ def test_a_table_needs_score_and_direction(csv, asked):
 
 def test_a_history_without_parameters_is_refused(make_search):
     frame = make_search().run().to_frame()
-    with pytest.raises(PriorError, match="none has both a score"):
+    with pytest.raises(InvalidParameterError, match="none has both a score"):
         read(frame[["arm", "epoch", "score"]].rename(columns={"arm": "run"}))
 
 
@@ -151,7 +153,7 @@ def test_a_history_without_parameters_is_refused(make_search):
 def test_binary_junk_is_one_error(tmp_path, suffix):
     path = tmp_path / f"junk.{suffix}"
     path.write_bytes(np.random.default_rng(0).bytes(2000))
-    with pytest.raises(PriorError, match="cannot be read as a table"):
+    with pytest.raises(InvalidParameterError, match="cannot be read as a table"):
         read(path)
 
 

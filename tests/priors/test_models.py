@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch
 from risingsearch.priors.models import Predictions, predictions
 
@@ -66,7 +66,9 @@ def test_a_parameter_that_is_new_here_changes_nothing():
 
 
 def test_a_search_that_tells_nothing_here_says_why():
-    with pytest.raises(PriorError, match="May: nothing of it can be used here"):
+    with pytest.raises(
+        InvalidParameterError, match="May: nothing of it can be used here"
+    ):
         predictions([{"depth": 1}], [earlier("May", near)])
 
 

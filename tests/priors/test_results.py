@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.priors import earlier_searches
 
@@ -45,5 +45,5 @@ def test_one_of_several_metrics_can_be_the_score():
 
 
 def test_search_that_is_not_fitted_is_refused():
-    with pytest.raises(PriorError, match="is not fitted"):
+    with pytest.raises(InvalidParameterError, match="is not fitted"):
         earlier_searches(rising())

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import earlier_searches, read_prior
 from risingsearch.storage import lock
 from risingsearch.storage.journal import create
@@ -42,7 +42,7 @@ def test_a_direction_other_than_its_own_is_refused(make_search, tmp_path):
         [said_twice] = earlier_searches(source, direction="minimize")
         np.testing.assert_array_equal(said_twice.scores, earlier.scores)
         both = "direction='maximize' was given, and its own direction is 'minimize'"
-        with pytest.raises(PriorError, match=both):
+        with pytest.raises(InvalidParameterError, match=both):
             earlier_searches(source, direction="maximize")
 
 
@@ -51,7 +51,9 @@ def test_another_metric_can_be_the_score(make_search, tmp_path):
     for source in (result, tmp_path / "run"):
         [earlier] = earlier_searches(source, score="loss", direction="minimize")
         assert np.nanmax(earlier.scores) == pytest.approx(result.best_score - 1)
-        with pytest.raises(PriorError, match=r"score must be one of .*'loss'; got 'x'"):
+        with pytest.raises(
+            InvalidParameterError, match=r"score must be one of .*'loss'; got 'x'"
+        ):
             earlier_searches(source, score="x", direction="minimize")
 
 
@@ -77,7 +79,7 @@ def test_candidates_that_only_unpickling_would_tell_are_left_out(make_search, tm
         assert earlier.params == [{"top": 0.9, "kind": "a"}]
     none = [{"top": 0.9, "kind": {1}}, {"top": 0.8, "kind": {2}}]
     make_search(none, run_dir=tmp_path / "none", budget=10).run()
-    with pytest.raises(PriorError, match="parameters that JSON can hold"):
+    with pytest.raises(InvalidParameterError, match="parameters that JSON can hold"):
         earlier_searches(tmp_path / "none")
 
 
@@ -111,7 +113,9 @@ def test_of_a_folder_those_that_share_parameters_are_taken(make_search, tmp_path
         both = earlier_searches(tmp_path)
     assert [earlier.name for earlier in both] == ["first", "other"]
     foreign = [{"width": k} for k in range(20)]
-    with pytest.raises(PriorError, match="none of its 3 searches can be used: "):
+    with pytest.raises(
+        InvalidParameterError, match="none of its 3 searches can be used: "
+    ):
         read_prior(tmp_path, foreign)
 
 
@@ -127,7 +131,7 @@ def test_of_a_folder_those_that_share_parameters_are_taken(make_search, tmp_path
 )
 def test_damaged_journal_is_one_error(make_search, tmp_path, damage):
     (tmp_path / "journal.jsonl").write_bytes(damage)
-    with pytest.raises(PriorError, match="cannot be read"):
+    with pytest.raises(InvalidParameterError, match="cannot be read"):
         earlier_searches(tmp_path)
 
 
@@ -143,7 +147,7 @@ def test_damaged_journal_is_one_error(make_search, tmp_path, damage):
 )
 def test_header_that_no_release_writes_is_one_error(tmp_path, header):
     create(tmp_path / "journal.jsonl", header)
-    with pytest.raises(PriorError):
+    with pytest.raises(InvalidParameterError):
         earlier_searches(tmp_path)
 
 
@@ -152,9 +156,9 @@ def test_damage_in_the_middle_and_links_are_errors(make_search, tmp_path):
     journal = tmp_path / "run" / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([lines[0], *lines[2:]]))
-    with pytest.raises(PriorError, match="lines are missing"):
+    with pytest.raises(InvalidParameterError, match="lines are missing"):
         earlier_searches(tmp_path / "run")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "journal.jsonl").symlink_to(journal)
-    with pytest.raises(PriorError, match="symbolic link"):
+    with pytest.raises(InvalidParameterError, match="symbolic link"):
         earlier_searches(tmp_path / "other")

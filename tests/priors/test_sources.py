@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from risingsearch.errors import InvalidParameterError, PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch, earlier_searches, read_prior
 
 
@@ -18,7 +18,9 @@ def test_earlier_search_is_returned_as_it_is():
 
 @pytest.mark.parametrize("source", [None, 3, [], {}, b"x", object(), ""])
 def test_other_objects_are_refused(source):
-    with pytest.raises(PriorError, match="an earlier search is a SearchResult"):
+    with pytest.raises(
+        InvalidParameterError, match="an earlier search is a SearchResult"
+    ):
         earlier_searches(source)
 
 
@@ -26,19 +28,21 @@ def test_other_objects_are_refused(source):
 def test_a_model_or_a_list_is_told_what_is_allowed(model):
     allowed = r"an earlier search is .*a fitted Rising.*list for prior=\); got "
     for read in (earlier_searches, lambda prior: read_prior([[prior]], [{"rate": 1}])):
-        with pytest.raises(PriorError, match=allowed):
+        with pytest.raises(InvalidParameterError, match=allowed):
             read(model)
 
 
 def test_a_score_cannot_be_asked_of_what_is_read_already():
     earlier = EarlierSearch("old", [{"rate": 0.1}], [np.array([0.5])])
-    with pytest.raises(PriorError, match="its scores are read already: leave score"):
+    with pytest.raises(
+        InvalidParameterError, match="its scores are read already: leave score"
+    ):
         earlier_searches(earlier, score="loss")
 
 
 @pytest.mark.parametrize("source", ["/no/such/file.csv", "a\0b", "x" * 5000])
 def test_what_is_not_there_is_refused(source):
-    with pytest.raises(PriorError, match="there is no earlier search at"):
+    with pytest.raises(InvalidParameterError, match="there is no earlier search at"):
         earlier_searches(source)
 
 
@@ -46,7 +50,7 @@ def test_other_files_and_folders_are_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path, tmp_path / "notes.txt", tmp_path / "pipe.csv"):
-        with pytest.raises(PriorError, match="is none of them"):
+        with pytest.raises(InvalidParameterError, match="is none of them"):
             earlier_searches(path)
 
 
@@ -68,7 +72,7 @@ def test_file_that_the_user_names_may_be_a_link(tmp_path):
     named = {"score": "score", "direction": "maximize"}
     assert earlier_searches(tmp_path / "link.csv", **named)[0].params == [{"rate": 0.1}]
     (tmp_path / "circle.csv").symlink_to(tmp_path / "circle.csv")
-    with pytest.raises(PriorError, match="there is no earlier search"):
+    with pytest.raises(InvalidParameterError, match="there is no earlier search"):
         earlier_searches(tmp_path / "circle.csv")
 
 

@@ -5,7 +5,7 @@ import optuna
 import pytest
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import earlier_searches
 
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
@@ -97,7 +97,9 @@ def test_finalized_arms_are_not_read_twice(rising_study):
 def test_a_study_contradicts_another_direction(rising_study):
     [earlier] = earlier_searches(rising_study, direction="maximize")
     assert earlier.metric == "value"
-    with pytest.raises(PriorError, match=r"study .*'minimize' was given, .*'maximize'"):
+    with pytest.raises(
+        InvalidParameterError, match=r"study .*'minimize' was given, .*'maximize'"
+    ):
         earlier_searches(rising_study, direction="minimize")
 
 
@@ -107,7 +109,9 @@ def test_one_of_several_objectives_is_asked_for():
         sampler=optuna.samplers.RandomSampler(seed=0),
     )
     study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 2.0), n_trials=3)
-    with pytest.raises(PriorError, match="the objectives values_0, values_1: name one"):
+    with pytest.raises(
+        InvalidParameterError, match="the objectives values_0, values_1: name one"
+    ):
         earlier_searches(study)
     [earlier] = earlier_searches(study, score="values_1")
     assert earlier.scores.tolist() == [2.0] * 3
@@ -147,11 +151,11 @@ def test_url_without_studies_is_one_error_and_makes_nothing(url, message, tmp_pa
     other.close()
     (tmp_path / "junk.db").write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 20)
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(PriorError, match=message):
+    with pytest.raises(InvalidParameterError, match=message):
         earlier_searches(url.format(tmp_path))
     assert sorted(tmp_path.iterdir()) == before
 
 
 def test_study_without_scores_is_refused():
-    with pytest.raises(PriorError, match="of its 0 runs"):
+    with pytest.raises(InvalidParameterError, match="of its 0 runs"):
         earlier_searches(optuna.create_study())

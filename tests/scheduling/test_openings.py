@@ -13,7 +13,7 @@ from scheduler_runs import INFOS, ask, finish, rising, saved, scores_of, scripte
 from test_scheduler_properties import ASKS, RESULTS, Drive, Event, an_event, arguments
 
 from risingsearch.budget import Budget
-from risingsearch.errors import InvalidParameterError, StateError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -186,7 +186,7 @@ def test_what_is_enqueued_cannot_be_changed_later() -> None:
     state = Scheduler(**made, enqueue=[4], min_epochs=2).state_dict()
     Scheduler(**made, enqueue=[4], min_epochs=2).load_state_dict(state)
     for other in ({"enqueue": [4]}, {"enqueue": [5], "min_epochs": 2}, {}):
-        with pytest.raises(StateError, match=r"saved with (min_epochs|enqueue)="):
+        with pytest.raises(RunDirError, match=r"saved with (min_epochs|enqueue)="):
             Scheduler(**made, **other).load_state_dict(state)
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from risingsearch.budget import Budget
-from risingsearch.errors import InvalidParameterError, JobError, StateError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.scheduling.replay import (
     advanced,
     ended,
@@ -35,7 +35,7 @@ def live(scheduler, seed, more=2):
             try:
                 jobs.append(scheduler.start(arm, draw.choice([None, 1])))
                 events.append(started(scheduler, jobs[-1]))
-            except JobError:
+            except InvalidParameterError:
                 if scheduler.status(arm) != "running" and draw.random() < 0.3:
                     scheduler.end(arm)
                     events.append(ended([arm]))
@@ -161,5 +161,5 @@ def test_recorded_decisions_win_over_those_of_another_policy(decided, asked, see
 def test_events_that_do_not_follow_each_other_are_damage(damage):
     events = live(Scheduler(**ARGUMENTS), seed=0)
     damage(events)
-    with pytest.raises(StateError, match="journal"):
+    with pytest.raises(RunDirError, match="journal"):
         replay(Scheduler(**ARGUMENTS), events)

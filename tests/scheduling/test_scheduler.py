@@ -20,7 +20,6 @@ from risingsearch.budget import Budget
 from risingsearch.errors import (
     InvalidParameterError,
     PolicyError,
-    UnknownNameError,
 )
 from risingsearch.policies import CureUCB
 from risingsearch.scheduling.scheduler import Scheduler
@@ -276,10 +275,10 @@ def test_an_argument_outside_its_range_is_refused(
 
 
 def test_an_unknown_name_is_answered_with_the_closest() -> None:
-    with pytest.raises(UnknownNameError) as raised:
+    with pytest.raises(InvalidParameterError) as raised:
         Scheduler("hyper-band", 3, 9)
     message = "unknown policy 'hyper-band'; did you mean 'hyperband'? Known: "
     assert str(raised.value).startswith(message)
-    with pytest.raises(UnknownNameError) as raised:
+    with pytest.raises(InvalidParameterError) as raised:
         Scheduler("cure-ucb", 3, 9, policy_params={"epsilon": 0.1})
     assert "'epsilon'; did you mean 'eps'? Known: " in str(raised.value)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from risingsearch import Scheduler
-from risingsearch.errors import InvalidParameterError, JobError
+from risingsearch.errors import InvalidParameterError
 
 
 def scheduler(**options):
@@ -46,7 +46,7 @@ def test_why_takes_no_job_that_is_over():
     over = scheduler()
     job = over.ask()
     train(over, job)
-    with pytest.raises(JobError, match="was told before"):
+    with pytest.raises(InvalidParameterError, match="was told before"):
         over.why(job)
 
 
@@ -67,7 +67,9 @@ def test_what_is_started_elsewhere_is_reserved():
     search = scheduler(budget=10)
     jobs = [search.start(0, 6), search.start(1, 4)]
     assert search.ask() is None
-    with pytest.raises(JobError, match="arm 2 can get 0 epochs now at most"):
+    with pytest.raises(
+        InvalidParameterError, match="arm 2 can get 0 epochs now at most"
+    ):
         search.start(2, 1)
     search.tell(jobs[0], [0.1, 0.2])
     assert search.start(2, 4).from_epoch == 0
@@ -85,7 +87,9 @@ def test_what_has_failed_and_finished_cannot_start():
         search.fail(search.ask(), "broken")
     ended.end(0)
     for search in (ended, used_up):
-        with pytest.raises(JobError, match="neither in training nor finished"):
+        with pytest.raises(
+            InvalidParameterError, match="neither in training nor finished"
+        ):
             search.start(0)
 
 
@@ -100,7 +104,7 @@ def test_what_cannot_start_changes_nothing():
         (4, 1, "takes an arm below 4"),
         (2, 9, "arm 2 can get 8 epochs now at most; got n_epochs=9"),
     ]:
-        with pytest.raises(JobError, match=message):
+        with pytest.raises(InvalidParameterError, match=message):
             search.start(arm, n_epochs)
     with pytest.raises(InvalidParameterError, match="n_epochs must be a whole number"):
         search.start(2, 0)
@@ -133,7 +137,7 @@ def test_an_arm_in_training_ends_by_its_job():
     search = scheduler()
     search.start(0, 2)
     for arm in (0, 4):
-        with pytest.raises(JobError, match=f"does not train; got {arm}"):
+        with pytest.raises(InvalidParameterError, match=f"does not train; got {arm}"):
             search.end(arm)
 
 

@@ -20,7 +20,6 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.errors import (
     InvalidParameterError,
-    JobError,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -39,38 +38,38 @@ Wrong = Callable[[Scheduler, Job, Job], None]
 WRONG: dict[str, tuple[Wrong, type[Exception], str]] = {
     "told twice": (
         lambda s, told, _: s.tell(told, [0.1, 0.2]),
-        JobError,
+        InvalidParameterError,
         "Job(arm=0, from_epoch=0, n_epochs=2, id=0) was told before; a job is told "
         "once",
     ),
     "failed after it was told": (
         lambda s, told, _: s.fail(told, "late"),
-        JobError,
+        InvalidParameterError,
         "was told before",
     ),
     "never asked for": (
         lambda s, _, __: s.tell(Job(0, 0, 2, 7), [0.1]),
-        JobError,
+        InvalidParameterError,
         "id=7) was never asked for; tell and fail take the jobs ask gave",
     ),
     "of another search": (
         lambda s, _, open_job: s.tell(Job(2, 5, 2, open_job.id), [0.1]),
-        JobError,
+        InvalidParameterError,
         "was never asked for",
     ),
     "not a job": (
         lambda s, _, __: s.tell(1, [0.1]),  # type: ignore[arg-type]
-        JobError,
+        InvalidParameterError,
         "tell and fail take a Job from ask; got 1",
     ),
     "too many scores": (
         lambda s, _, open_job: s.tell(open_job, [0.1, 0.2, 0.3]),
-        JobError,
+        InvalidParameterError,
         "has 2 epochs; got more scores",
     ),
     "too many scores before a failure": (
         lambda s, _, open_job: s.fail(open_job, "late", [0.1, 0.2, 0.3]),
-        JobError,
+        InvalidParameterError,
         "has 2 epochs; got more scores",
     ),
     "a score that is no number": (
@@ -128,7 +127,7 @@ def test_a_buffered_job_was_told_too() -> None:
     jobs = [ask(scheduler) for _ in range(3)]
     scheduler.tell(jobs[2], 0.5)
     before = saved(scheduler)
-    with pytest.raises(JobError, match="was told before"):
+    with pytest.raises(InvalidParameterError, match="was told before"):
         scheduler.tell(jobs[2], 0.5)
     assert saved(scheduler) == before
 

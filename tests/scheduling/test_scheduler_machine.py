@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 from scheduler_runs import INFOS, Gambler, saved
 
-from risingsearch.errors import JobError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.scheduler import Scheduler
 
 POLICIES: dict[str, Any] = {name: name for name in INFOS} | {"gambler": Gambler.create}
@@ -112,7 +112,7 @@ class Twins(RuleBasedStateMachine):
         arm = pick % self.search.n_arms
         try:
             job = self.search.start(arm)
-        except JobError:
+        except InvalidParameterError:
             return
         assert self.twin.start(arm) == job
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from risingsearch.errors import ProposalError, StateError
+from risingsearch.errors import PolicyError, RunDirError
 from risingsearch.scheduling.proposers import GaussianProcessProposer
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -61,7 +61,7 @@ class TestProposals:
 
         scheduler = Scheduler("round-robin", 3, 3, proposer=Wrong())
         scheduler.tell(scheduler.ask(), [0.5])
-        with pytest.raises(ProposalError, match=r"Wrong proposed arm 2, which is not"):
+        with pytest.raises(PolicyError, match=r"Wrong proposed arm 2, which is not"):
             scheduler.ask()
 
     def test_auto_asks_for_every_second_arm_once_some_are_known(self):
@@ -94,7 +94,7 @@ class TestProposals:
             rest.load_state_dict(state)
             assert self.play(rest) == whole[interrupted_after:]
         other = Scheduler("auto", 150, 200, 20, seed=1)
-        with pytest.raises(StateError, match="saved with proposer="):
+        with pytest.raises(RunDirError, match="saved with proposer="):
             other.load_state_dict(state)
 
     def test_proposals_find_better_arms(self):

@@ -23,7 +23,7 @@ from scheduler_runs import (
 
 from risingsearch.budget import Budget
 from risingsearch.errors import (
-    StateError,
+    RunDirError,
 )
 from risingsearch.scheduling.scheduler import Scheduler
 
@@ -143,7 +143,7 @@ def test_whatever_is_damaged_in_a_state_changes_nothing(
     ask(scheduler)
     before, damaged = saved(scheduler), saved(scheduler)
     damage(damaged)
-    with pytest.raises(StateError):
+    with pytest.raises(RunDirError):
         scheduler.load_state_dict(damaged)
     assert saved(scheduler) == before
 
@@ -216,7 +216,7 @@ def test_a_state_of_another_search_is_refused(
     state = saved(Scheduler(**same))
     other = Scheduler(**(same | changed))
     before = saved(other)
-    with pytest.raises(StateError) as raised:
+    with pytest.raises(RunDirError) as raised:
         other.load_state_dict(state)
     assert message in str(raised.value)
     assert str(raised.value).startswith("this state was saved with ")
@@ -226,7 +226,7 @@ def test_a_state_of_another_search_is_refused(
 def test_a_state_of_another_version_is_refused() -> None:
     scheduler = Scheduler("cure-ucb", 3, 10)
     state = saved(scheduler) | {"version": 99}
-    with pytest.raises(StateError) as raised:
+    with pytest.raises(RunDirError) as raised:
         scheduler.load_state_dict(state)
     assert str(raised.value) == (
         "this state has version 99, this release reads version 2: "

@@ -13,9 +13,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 from risingsearch.cli.main import main
 from risingsearch.errors import (
     InvalidParameterError,
-    ObjectStoreError,
+    RunDirError,
     ScriptError,
-    StateError,
+    SetupError,
 )
 from risingsearch.scripts.archived import ArchivedTrainable
 from risingsearch.scripts.run import ARMS, resume_sweep, run_sweep
@@ -157,15 +157,15 @@ class TestRefused:
 
     def test_a_run_that_has_its_checkpoints_elsewhere(self):
         run_sweep(sweep(), Path("run"))
-        with pytest.raises(StateError, match=f"begun with checkpoints: {URL}"):
+        with pytest.raises(RunDirError, match=f"begun with checkpoints: {URL}"):
             run_sweep(sweep(checkpoints=None), Path("run"))
         run_sweep(sweep(checkpoints=None), Path("local"))
-        with pytest.raises(StateError, match="leave that out to resume it"):
+        with pytest.raises(RunDirError, match="leave that out to resume it"):
             run_sweep(sweep(), Path("local"))
 
     def test_a_store_that_lacks_all_of_them(self):
         run_sweep(sweep(), Path("run"))
-        with pytest.raises(ObjectStoreError, match="holds no checkpoints"):
+        with pytest.raises(SetupError, match="holds no checkpoints"):
             run_sweep(sweep(checkpoints="memory://sweeps/second"), Path("run"))
 
     def test_a_link_that_leads_nowhere_elsewhere(self, here):

@@ -25,8 +25,6 @@ from kept_search import (
 )
 
 from risingsearch.errors import (
-    CheckpointError,
-    JournalError,
     RunDirError,
 )
 from risingsearch.search import record
@@ -92,7 +90,7 @@ class TestDamagedCheckpoints:
         damage(folder, expected.best_arm, expected.best_epoch)
         result = RisingSearch.resume(folder, Peaked()).run()
         assert facts(result) == facts(expected)
-        with pytest.raises(CheckpointError, match="damaged"):
+        with pytest.raises(RunDirError, match="damaged"):
             result.best_state()
 
 
@@ -131,7 +129,7 @@ class TestDamagedJournal:
             lambda: a_search(folder),
             lambda: RisingSearch.resume(folder, Rising()),
         ):
-            with pytest.raises(JournalError, match=rf"line {line}, .* byte {begin}:"):
+            with pytest.raises(RunDirError, match=rf"line {line}, .* byte {begin}:"):
                 again()
         assert files(folder) == before
 
@@ -143,7 +141,7 @@ class TestDamagedJournal:
         content[at] ^= 1
         journal.write_bytes(content)
         os.truncate(journal, content.rindex(b"\n", 0, at) + 1)
-        with pytest.raises(JournalError, match=r"lacks its last \d+ events"):
+        with pytest.raises(RunDirError, match=r"lacks its last \d+ events"):
             RisingSearch.resume(folder, Rising())
         (folder / "state.json").unlink()
         with pytest.warns(RuntimeWarning, match="trains again"):  # dropped when over
@@ -165,7 +163,7 @@ class TestDamagedJournal:
             lambda: RisingSearch.resume(folder, Rising()),
             lambda: RisingSearch.saved_result(folder),
         ):
-            with pytest.raises(JournalError, match=r"lacks its last 3 events.*backup"):
+            with pytest.raises(RunDirError, match=r"lacks its last 3 events.*backup"):
                 again()
         assert files(folder) == before
 
@@ -211,7 +209,7 @@ class TestStrangeFiles:
         if make is folder_at:
             with (
                 pytest.warns(RuntimeWarning, match="it is a folder and must be"),
-                pytest.raises(CheckpointError, match="directory"),
+                pytest.raises(RunDirError, match="directory"),
             ):
                 search.run()
         else:

@@ -12,7 +12,7 @@ from deadly import CANDIDATES, GUILTY, INNOCENT, Deadly, trained
 from kept_search import Rising, a_search, facts, whole
 from killing import forked
 
-from risingsearch.errors import ExecutorFailedError, WorkersDiedError
+from risingsearch.errors import ScriptError, SearchFailedError
 from risingsearch.search.gpus import GpuPool
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.journal import read
@@ -96,7 +96,7 @@ def test_in_an_executor_of_the_caller_the_next_search_knows(tmp_path):
         said = "cannot be replaced: give n_jobs without an executor"
         with (
             ProcessPoolExecutor(2) as executor,
-            pytest.raises(ExecutorFailedError, match=said),
+            pytest.raises(SearchFailedError, match=said),
         ):
             search(executor).run()
     with ProcessPoolExecutor(2) as executor:
@@ -108,7 +108,7 @@ def test_in_an_executor_of_the_caller_the_next_search_knows(tmp_path):
 
 def test_with_error_score_raise_it_is_raised(tmp_path):
     search = deadly_search(Deadly(tmp_path), n_jobs=2, error_score="raise")
-    with pytest.raises(WorkersDiedError, match="arm 3 killed its process"):
+    with pytest.raises(ScriptError, match="arm 3 killed its process"):
         search.run()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kept_search import CANDIDATES, Rising, a_search, crashed, facts, whole
 
-from risingsearch.errors import InvalidParameterError, StateError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.search.arguments import with_enqueued
 from risingsearch.search.search import RisingSearch
 
@@ -66,14 +66,14 @@ def test_a_search_goes_on_with_what_was_enqueued(tmp_path, at):
     options = {"enqueue": [NEW, CANDIDATES[2]], "min_epochs": 3}
     expected = whole(tmp_path, **options)
     crashed(tmp_path / "run", at=at, **options)
-    with pytest.raises(StateError, match=r"enqueue\[0\]=8, .* with enqueue\[0\]=2"):
+    with pytest.raises(RunDirError, match=r"enqueue\[0\]=8, .* with enqueue\[0\]=2"):
         a_search(
             tmp_path / "run",
             candidates=[*CANDIDATES, NEW],
             enqueue=[CANDIDATES[2], NEW],
             min_epochs=3,
         )
-    with pytest.raises(StateError, match=r"min_epochs=3"):
+    with pytest.raises(RunDirError, match=r"min_epochs=3"):
         a_search(tmp_path / "run", enqueue=options["enqueue"])
     assert RisingSearch.saved_result(tmp_path / "run").candidates[8] == NEW
     resumed = RisingSearch.resume(tmp_path / "run", Rising())

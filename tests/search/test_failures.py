@@ -29,7 +29,6 @@ from curve_search import (
 )
 
 from risingsearch.errors import (
-    ExecutorFailedError,
     InvalidParameterError,
     PolicyError,
     SearchFailedError,
@@ -249,7 +248,7 @@ class TestExecutorsThatFail:
             patch.syspath_prepend(Path(__file__).parents[__name__.count(".")])
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
                 search = a_search(RISING, FLAT, trainable=Dies(), executor=executor)
-                with pytest.raises(ExecutorFailedError, match="terminated") as caught:
+                with pytest.raises(SearchFailedError, match="terminated") as caught:
                     search.run()
         result = caught.value.result
         assert isinstance(caught.value.__cause__, BrokenExecutor)
@@ -263,13 +262,13 @@ class TestExecutorsThatFail:
         search = a_search(
             RISING, trainable=Functions(make_nothing, train), executor=processes
         )
-        with pytest.raises(ExecutorFailedError, match="must be picklable"):
+        with pytest.raises(SearchFailedError, match="must be picklable"):
             search.run()
 
     def test_an_executor_that_was_shut_down(self):
         executor = ThreadPoolExecutor(1)
         executor.shutdown()
-        with pytest.raises(ExecutorFailedError, match="after shutdown") as caught:
+        with pytest.raises(SearchFailedError, match="after shutdown") as caught:
             a_search(RISING, executor=executor).run()
         assert caught.value.result.n_calls == 0
 
@@ -282,7 +281,7 @@ class TestExecutorsThatFail:
                 return future
 
         search = a_search(RISING, executor=Cancels(), n_jobs=1)
-        with pytest.raises(ExecutorFailedError, match="CancelledError"):
+        with pytest.raises(SearchFailedError, match="CancelledError"):
             search.run()
 
     def test_an_executor_that_does_not_say_how_many_workers_it_has(self):

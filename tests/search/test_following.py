@@ -11,7 +11,7 @@ import pytest
 from kept_search import CANDIDATES, Rising, a_search
 
 from risingsearch.budget import Budget
-from risingsearch.errors import InvalidParameterError, JournalError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.search.following import RunReader
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.run_directory import JOURNAL, LOCK, STATE
@@ -166,7 +166,7 @@ def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
     journal = tmp_path / JOURNAL
     whole = journal.read_bytes()
     journal.write_bytes(whole.replace(b'"started"', b'"st4rted"', 1))
-    with pytest.raises(JournalError, match="is damaged in line 2"):
+    with pytest.raises(RunDirError, match="is damaged in line 2"):
         RunReader(tmp_path).read()
     journal.write_bytes(whole)
     assert reader.read().result.n_epochs == 24

@@ -13,7 +13,7 @@ import pytest
 from kept_search import Rising, a_search, crashed
 
 from risingsearch.cli.main import main
-from risingsearch.errors import InvalidParameterError, JournalError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.policies import UCB1
 from risingsearch.search.run import PER_PROCESS
 from risingsearch.search.search import RisingSearch
@@ -242,9 +242,9 @@ def test_a_header_gives_no_argument_that_is_never_saved(folder, name):
     elsewhere = folder.with_name("elsewhere")
     crashed(folder)
     forge(folder, lambda header: header["settings"].update({name: str(elsewhere)}))
-    with pytest.raises(JournalError, match=f"{name!r} among the arguments"):
+    with pytest.raises(RunDirError, match=f"{name!r} among the arguments"):
         RisingSearch.saved_result(folder)
-    with pytest.raises(JournalError, match=f"{name!r} among the arguments"):
+    with pytest.raises(RunDirError, match=f"{name!r} among the arguments"):
         RisingSearch.resume(folder, Rising())
     assert not elsewhere.exists()
 
@@ -285,10 +285,10 @@ def test_a_header_that_no_release_has_written_is_one_error(folder, part, value):
     crashed(folder)
     forge(folder, lambda header: header.update({part: value}))
     if part != "candidates":  # looking does not read them
-        with pytest.raises(JournalError):
+        with pytest.raises(RunDirError):
             RisingSearch.saved_result(folder)
     if part != "entropy":  # the seed is among the settings
-        with pytest.raises(JournalError):
+        with pytest.raises(RunDirError):
             RisingSearch.resume(folder, Rising())
 
 
@@ -296,9 +296,9 @@ def test_a_header_that_no_release_has_written_is_one_error(folder, part, value):
 def test_an_event_that_lacks_something_is_one_error(folder, name):
     crashed(folder)
     forge(folder, lambda header: None, lambda event: event.pop(name, None))
-    with pytest.raises(JournalError, match="no release has written"):
+    with pytest.raises(RunDirError, match="no release has written"):
         RisingSearch.saved_result(folder)
-    with pytest.raises(JournalError, match="no release has written"):
+    with pytest.raises(RunDirError, match="no release has written"):
         RisingSearch.resume(folder, Rising())
 
 

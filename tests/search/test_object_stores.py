@@ -15,11 +15,10 @@ from object_search import CANDIDATES, Large, object_search
 from s3_server import S3Server
 
 from risingsearch.errors import (
-    CheckpointError,
     InvalidParameterError,
-    ObjectStoreError,
+    RunDirError,
     SearchFailedError,
-    StateError,
+    SetupError,
 )
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.journal import read
@@ -60,7 +59,7 @@ def objects(url=URL):
 
 
 def unreachable(bucket, name):
-    raise ObjectStoreError("not now")
+    raise SetupError("not now")
 
 
 def crashed(folder, at=9, trainable=None):
@@ -102,7 +101,7 @@ class TestKeeping:
         search = object_search(folder, URL, trainable := Large(), executor=threads)
         with monkeypatch.context() as patch:
             patch.setattr(ObjectStore, "get", unreachable)
-            with pytest.raises(ObjectStoreError, match="not now"):
+            with pytest.raises(SetupError, match="not now"):
                 search.run()
         result = search.run()
         alone = object_search(tmp_path / "whole", None, executor=threads).run()
@@ -131,7 +130,7 @@ class TestAnotherMachine:
         files = fsspec.filesystem("s3")
         for path in objects():
             files.mv(path, path.replace("runs/first", "archive"))
-        with pytest.raises(ObjectStoreError, match="holds no checkpoints"):
+        with pytest.raises(SetupError, match="holds no checkpoints"):
             RisingSearch.resume(folder, Large())
         moved = Large()
         result = RisingSearch.resume(folder, moved, checkpoints="s3://bucket/archive")
@@ -211,7 +210,7 @@ class TestDamage:
         path = self.last_of(folder, result.best_arm)
         files.pipe_file(path, b"not the state")
         again = object_search(folder, URL).run()
-        with pytest.raises(CheckpointError, match="digest does not fit"):
+        with pytest.raises(RunDirError, match="digest does not fit"):
             again.best_state()
         assert facts(again) == facts(result)
 
@@ -219,7 +218,7 @@ class TestDamage:
 class TestRefused:
     def test_a_search_that_has_its_checkpoints_on_disk(self, s3, folder):
         object_search(folder, None).run()
-        with pytest.raises(StateError, match="leave that out to resume it"):
+        with pytest.raises(RunDirError, match="leave that out to resume it"):
             object_search(folder, URL)
 
     def test_a_url_without_a_directory(self):
@@ -228,7 +227,7 @@ class TestRefused:
 
     def test_a_bucket_that_is_not_there_before_anything_is_trained(self, s3, folder):
         trainable = Large()
-        with pytest.raises(ObjectStoreError, match="write probe under s3://none/first"):
+        with pytest.raises(SetupError, match="write probe under s3://none/first"):
             object_search(folder, "s3://none/first", trainable)
         assert not (folder / "journal.jsonl").exists()
         assert object_search(folder, URL, trainable).run().n_epochs == 16
@@ -239,7 +238,7 @@ class TestRefused:
 
         search = object_search(folder, URL, trainable := Large())
         search.callbacks = [lambda search, report: setattr(s3, "on_upload", refuse)]
-        with pytest.raises(ObjectStoreError, match="check that the store can be"):
+        with pytest.raises(SetupError, match="check that the store can be"):
             search.run()
         s3.on_upload = None
         search.callbacks = []
@@ -250,7 +249,7 @@ class TestRefused:
 class TestSecrets:
     def test_they_are_in_no_file_and_no_error(self, s3, folder, monkeypatch):
         crashed(folder)
-        with pytest.raises(ObjectStoreError) as caught:
+        with pytest.raises(SetupError) as caught:
             object_search(folder.with_name("other"), "s3://none/first")
         for text in (caught.value, *(p.read_text() for p in folder.glob("j*"))):
             assert "secret-of-mine" not in str(text)

@@ -9,9 +9,8 @@ import pytest
 
 from risingsearch import RisingSearch, Scheduler
 from risingsearch.errors import (
-    PriorError,
+    InvalidParameterError,
     RunDirError,
-    StateError,
 )
 from risingsearch.priors import EarlierSearch, Prior, PriorProposer
 from risingsearch.search.trainable import Functions
@@ -143,7 +142,7 @@ def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(tmp_pa
         (foreign, "foreign: nothing of it can be used here"),
         (few, "few: nothing of it can be used here"),
     ):
-        with pytest.raises(PriorError, match=words):
+        with pytest.raises(InvalidParameterError, match=words):
             search(prior=[source])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -170,7 +169,7 @@ def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(tmp_pa
     ],
 )
 def test_what_a_prior_is_not_is_said_with_what_it_is(prior, words):
-    with pytest.raises(PriorError, match=words):
+    with pytest.raises(InvalidParameterError, match=words):
         search(prior=prior)
 
 
@@ -194,7 +193,7 @@ def test_a_state_made_with_other_earlier_searches_is_refused():
     made(earlier()).load_state_dict(state)
     for other in (earlier("June"), earlier(sign=-1.0)):
         scheduler = made(other)
-        with pytest.raises(StateError, match="saved with earlier_searches="):
+        with pytest.raises(RunDirError, match="saved with earlier_searches="):
             scheduler.load_state_dict(state)
 
 
@@ -250,7 +249,7 @@ def test_a_forged_prior_is_an_error_that_names_the_directory(tmp_path, prior):
         lambda: RisingSearch.resume(tmp_path, Functions(start, train)),
         lambda: RisingSearch.saved_result(tmp_path),
     ):
-        with pytest.raises((RunDirError, StateError)) as caught:
+        with pytest.raises(RunDirError) as caught:
             opened()
         assert str(tmp_path) in str(caught.value)
         assert "\n" not in str(caught.value)
@@ -259,7 +258,7 @@ def test_a_forged_prior_is_an_error_that_names_the_directory(tmp_path, prior):
 def test_other_candidates_than_the_prior_was_for_are_a_state_error(tmp_path):
     search(run_dir=tmp_path, prior=earlier())
     others = [{"depth": depth} for depth in range(9)]
-    with pytest.raises(StateError, match="give the candidates that it was begun with"):
+    with pytest.raises(RunDirError, match="give the candidates that it was begun with"):
         RisingSearch(Functions(start, train), others, budget=50, run_dir=tmp_path)
 
 
@@ -281,7 +280,7 @@ def test_of_two_processes_that_begin_at_once_both_have_one_prior(tmp_path, ours)
         search(run_dir=tmp_path, prior=earlier("May"))
 
     late = Prior(Meanwhile(ours, begin), skip_unusable=True)
-    with pytest.raises(StateError, match="another process began a search in"):
+    with pytest.raises(RunDirError, match="another process began a search in"):
         search(run_dir=tmp_path, prior=late)
     again = search(run_dir=tmp_path)
     assert list(again.scheduler.trust_in_prior()) == ["May"]

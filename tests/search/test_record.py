@@ -18,7 +18,6 @@ from kept_search import (
 )
 
 from risingsearch.errors import (
-    CheckpointError,
     RunDirError,
 )
 from risingsearch.search.search import RisingSearch
@@ -177,9 +176,9 @@ class TestDiskSpace:
         expected = a_search(tmp_path / "whole", callbacks=[look]).run()
         limit = max(sizes) // 2
         sizes.clear()
-        with pytest.raises(CheckpointError, match=r"max_checkpoint_bytes is \d.*allow"):
+        with pytest.raises(RunDirError, match=r"max_checkpoint_bytes is \d.*allow"):
             a_search(folder, callbacks=[look], max_checkpoint_bytes=limit).run()
         assert 0 < max(sizes) <= limit
-        with pytest.raises(CheckpointError, match="max_checkpoint_bytes"):
+        with pytest.raises(RunDirError, match="max_checkpoint_bytes"):
             RisingSearch.resume(folder, Rising(), max_checkpoint_bytes=limit).run()
         assert facts(RisingSearch.resume(folder, Rising()).run()) == facts(expected)

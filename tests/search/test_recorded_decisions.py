@@ -7,7 +7,7 @@ import pytest
 from kept_search import facts
 
 from risingsearch.cli.main import main
-from risingsearch.errors import JournalError
+from risingsearch.errors import RunDirError
 from risingsearch.policies.tuning import trusted_damped_slope
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
@@ -151,5 +151,5 @@ def test_a_cache_that_knows_more_events_than_the_journal_is_an_error(tmp_path, f
     shutil.copytree(folder, copy)
     (copy / "journal.jsonl").write_bytes(journal)
     for opened in (RisingSearch.saved_result, lambda path: a_search(path)):
-        with pytest.raises(JournalError, match=r"lacks .* state.json"):
+        with pytest.raises(RunDirError, match=r"lacks .* state.json"):
             opened(copy)

@@ -19,11 +19,11 @@ from curve_search import (
     make_nothing,
 )
 
-from risingsearch import Budget, InvalidParameterError, RisingSearch
+from risingsearch import Budget, RisingSearch
 from risingsearch.errors import (
+    InvalidParameterError,
     MissingDependencyError,
     SearchFailedError,
-    UnknownNameError,
 )
 from risingsearch.search.results import History
 from risingsearch.search.trainable import Functions
@@ -186,7 +186,7 @@ def test_a_column_goes_by_its_name():
     history = History([{"arm": 0, "score": 0.5}, {"arm": 1, "score": 0.7}])
     assert history[:1]["score"] == [0.5]
     assert math.isnan(history["seconds"][0])
-    with pytest.raises(UnknownNameError, match="did you mean 'score'"):
+    with pytest.raises(InvalidParameterError, match="did you mean 'score'"):
         history["scroe"]
 
 

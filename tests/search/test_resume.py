@@ -22,14 +22,13 @@ from kept_search import (
 
 from risingsearch.budget import Budget
 from risingsearch.errors import (
-    EarlierFailureError,
     InvalidParameterError,
-    JournalError,
+    RunDirError,
     SearchFailedError,
     SetupError,
-    StateError,
 )
 from risingsearch.policies.stationary.baselines import RoundRobin
+from risingsearch.search.run import EarlierError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
 
@@ -258,7 +257,7 @@ class TestArmsThatFailOrEnd:
         options = {"max_failures": 0, "shuffle": False, "policy": "round-robin"}
         crashed(folder, Rising(arm_1_epoch_1=ValueError("too hot")), 4, **options)
         [report] = RisingSearch.resume(folder, Rising()).result().failures
-        assert isinstance(report.failure, EarlierFailureError)
+        assert isinstance(report.failure, EarlierError)
         assert str(report.failure) == "too hot"
 
     def test_when_all_have_failed_it_says_so_again(self, folder):
@@ -340,7 +339,7 @@ class TestArguments:
             options["executor"] = threads
         if isinstance(value, Budget):
             options["max_epochs"] = 6
-        with pytest.raises(StateError, match=rf"\b{name}\b.*give the same arguments"):
+        with pytest.raises(RunDirError, match=rf"\b{name}\b.*give the same arguments"):
             a_search(folder, **options)
         assert files(folder) == before
 
@@ -360,7 +359,7 @@ class TestArguments:
     def test_the_fingerprint_is_kept(self, folder):
         crashed(folder, fingerprint={"data": "ab12"})
         for fingerprint in (None, {"data": "cd34"}):
-            with pytest.raises(StateError, match="holds a search with data="):
+            with pytest.raises(RunDirError, match="holds a search with data="):
                 a_search(folder, fingerprint=fingerprint)
         assert RisingSearch.resume(folder, Rising()).run().n_epochs == 24
 
@@ -379,6 +378,6 @@ class TestArguments:
         assert not folder.exists()
 
     def test_there_has_to_be_a_search_to_resume(self, tmp_path, folder):
-        with pytest.raises(JournalError, match="holds no search"):
+        with pytest.raises(RunDirError, match="holds no search"):
             RisingSearch.resume(folder, Rising())
         assert not folder.exists()

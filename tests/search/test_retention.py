@@ -13,7 +13,7 @@ from curve_search import (
 )
 
 from risingsearch.arms import Job, Report
-from risingsearch.errors import CheckpointError
+from risingsearch.errors import RunDirError
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.trainable import Outcome, Task
 from risingsearch.storage.checkpoints import Folder, Key, Store
@@ -75,7 +75,7 @@ def test_where_room_is_short_the_older_ones_go_first(make):
     for arm in (1, 2):
         trained(states, arm, 1, score=0.1)
     assert states.store.keys() == {Key(0, 1), Key(0, 3), Key(1, 1), Key(2, 1)}
-    with pytest.raises(CheckpointError, match="max_checkpoint_bytes"):
+    with pytest.raises(RunDirError, match="max_checkpoint_bytes"):
         trained(states, 3, 1, score=0.1)
     assert states.store.keys() == {Key(0, 1), Key(0, 3), Key(1, 1), Key(2, 1)}
 

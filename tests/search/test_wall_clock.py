@@ -6,7 +6,7 @@ import pytest
 from curve_search import AtOnce
 
 from risingsearch import Budget, Functions, RisingSearch
-from risingsearch.errors import InvalidParameterError, StateError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.search import loop, trainable
 
 SECONDS = 60.0
@@ -160,7 +160,7 @@ def test_a_longer_timeout_is_refused_with_how_to_add_time(clock, tmp_path):
         r"budget\.wall_seconds=60.0, .*=90\.0: give the same arguments .* timeout .*"
         r"extend\(Budget\(wall_seconds=\.\.\.\)\) adds time, or continue_search"
     )
-    with pytest.raises(StateError, match=said):
+    with pytest.raises(RunDirError, match=said):
         a_search(clock, budget=None, timeout=90.0, run_dir=tmp_path / "run")
 
 

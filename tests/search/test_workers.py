@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from risingsearch.errors import ExecutorFailedError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions, run_task
 from risingsearch.search.workers import Workers
@@ -81,7 +81,7 @@ def test_an_executor_without_futures_is_refused():
         def submit(self, function, *arguments):
             return "job 17"
 
-    with pytest.raises(ExecutorFailedError, match=r"returns a str, and executor must"):
+    with pytest.raises(SearchFailedError, match=r"returns a str, and executor must"):
         a_search(Jobs(), n_jobs=2).run()
 
 

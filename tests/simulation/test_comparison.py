@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from risingsearch.curves.rested import LinearThenFlat
-from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import make_policy
 from risingsearch.simulation import compare, simulate
 
@@ -80,7 +80,7 @@ def test_the_same_name_twice_is_refused():
 
 
 def test_unknown_environment_or_horizon(comparison):
-    with pytest.raises(UnknownNameError, match="Known: ltf"):
+    with pytest.raises(InvalidParameterError, match="Known: ltf"):
         comparison.wins("concave", 200)
     with pytest.raises(InvalidParameterError, match=r"one of \[200, 1000\]; got 300"):
         comparison.t_tests("ltf", 300)

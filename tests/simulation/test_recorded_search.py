@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from risingsearch import Scheduler
-from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import list_policies, recommended_arms
 from risingsearch.simulation import recorded_search
 from risingsearch.simulation.recorded_search import (
@@ -206,9 +206,9 @@ def test_bad_arguments(curves, arguments, message):
 
 def test_unknown_names_are_told_before_anything_plays(curves, monkeypatch):
     monkeypatch.setattr(recorded_search, "simulate", None)
-    with pytest.raises(UnknownNameError, match="did you mean 'asha'"):
+    with pytest.raises(InvalidParameterError, match="did you mean 'asha'"):
         search(curves, {"a": ("auto", {}), "b": ("ahsa", {})})
-    with pytest.raises(UnknownNameError, match="did you mean 'eta'"):
+    with pytest.raises(InvalidParameterError, match="did you mean 'eta'"):
         search(curves, {"a": ("auto", {}), "b": ("asha", {"et": 3})})
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from risingsearch.curves import list_environments, load_curves
-from risingsearch.errors import InvalidParameterError, UnknownNameError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import POLICIES
 from risingsearch.simulation import compare, reports
 from risingsearch.simulation.recorded_search import RecordedSearch
@@ -84,7 +84,7 @@ class TestEnvironments:
     def test_what_is_wrong_is_told_before_anything_plays(self, monkeypatch):
         monkeypatch.setattr(reports, "compare", None)
         wrong = {"random": ("random", {}), "asha(et=3)": ("asha", {"et": 3})}
-        with pytest.raises(UnknownNameError, match="did you mean 'eta'"):
+        with pytest.raises(InvalidParameterError, match="did you mean 'eta'"):
             environment_report("ltf", wrong, [50], 1, 0, None, {})
         wrong = {"random": ("random", {}), "asha(eta=1)": ("asha", {"eta": 1})}
         with pytest.raises(InvalidParameterError, match="eta must be"):

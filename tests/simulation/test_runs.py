@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from risingsearch.curves.rested import CurveTable, LinearThenFlat
-from risingsearch.errors import InvalidParameterError, PolicyError, UnknownNameError
+from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import make_policy
 from risingsearch.policies.rising.cure_ucb import CureUCB
 from risingsearch.simulation import simulate
@@ -196,9 +196,9 @@ def test_wrong_arguments_are_named(arguments, message):
 
 
 def test_unknown_names_are_answered_with_the_closest():
-    with pytest.raises(UnknownNameError, match="did you mean 'cure-ucb'"):
+    with pytest.raises(InvalidParameterError, match="did you mean 'cure-ucb'"):
         simulate("cure", TWO_ARMS, 5)
-    with pytest.raises(UnknownNameError, match="did you mean 'two-arm'"):
+    with pytest.raises(InvalidParameterError, match="did you mean 'two-arm'"):
         simulate("random", "two-arms", 5)
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("fsspec")
 
 import fsspec
 
-from risingsearch.errors import CheckpointError, RunDirError
+from risingsearch.errors import RunDirError
 from risingsearch.storage.checkpoints import Folder, Key, MemoryStore, Store
 from risingsearch.storage.files import DIGEST_BYTES
 from risingsearch.storage.object_store import ObjectStore
@@ -88,14 +88,14 @@ class TestEveryPlace:
             flipped[at] ^= 1
             for damaged in (bytes(flipped), content[:at]):
                 store.files.put(ONE.file_name, damaged)
-                with pytest.raises(CheckpointError, match=r"000001\.ckpt is damaged"):
+                with pytest.raises(RunDirError, match=r"000001\.ckpt is damaged"):
                     store.load(ONE)
 
     def test_a_file_that_was_removed_is_an_error(self, files):
         store = Store(files())
         store.save(ONE, b"some weights")
         files().remove([ONE.file_name])
-        with pytest.raises(CheckpointError, match=r"cannot be read|is missing"):
+        with pytest.raises(RunDirError, match=r"cannot be read|is missing"):
             store.load(ONE)
         store.drop(ONE)
         assert not store.keys()
@@ -106,7 +106,7 @@ class TestEveryPlace:
         assert unlimited.n_bytes == DIGEST_BYTES + 100 == Store(files()).n_bytes
         store = Store(files(), max_bytes=unlimited.n_bytes + 100)
         assert not store.has_room(TWO, b"y" * 100)
-        with pytest.raises(CheckpointError, match="max_checkpoint_bytes"):
+        with pytest.raises(RunDirError, match="max_checkpoint_bytes"):
             store.save(TWO, b"y" * 100)
         assert store.keys() == {ONE}
         assert store.load(ONE) == b"x" * 100
@@ -137,11 +137,11 @@ class TestFolder:
         Folder(folder)
         make(folder / ONE.file_name)
         store = Store(Folder(folder))
-        with pytest.raises(CheckpointError, match=f"it is {found} and must be"):
+        with pytest.raises(RunDirError, match=f"it is {found} and must be"):
             store.load(ONE)
         if make is os.mkdir:
             for work in (lambda: store.save(ONE, b"weights"), lambda: store.drop(ONE)):
-                with pytest.raises(CheckpointError, match="directory"):
+                with pytest.raises(RunDirError, match="directory"):
                     work()
         else:
             store.save(ONE, b"weights")
@@ -167,7 +167,7 @@ class TestFolder:
             raise OSError(code, os.strerror(code))
 
         monkeypatch.setattr(os, call, fail)
-        with pytest.raises(CheckpointError, match=os.strerror(code)):
+        with pytest.raises(RunDirError, match=os.strerror(code)):
             store.save(key, b"new")
         monkeypatch.undo()
         assert store.keys() == {ONE}
@@ -185,7 +185,7 @@ class TestFolder:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
         monkeypatch.setattr(os, "unlink", fail)
-        with pytest.raises(CheckpointError, match="cannot be removed"):
+        with pytest.raises(RunDirError, match="cannot be removed"):
             store.drop(ONE)
         monkeypatch.undo()
         assert store.keys() == {ONE}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from risingsearch.errors import JournalError
+from risingsearch.errors import RunDirError
 from risingsearch.storage import journal
 from risingsearch.storage.journal import Journal, create, read, read_on
 
@@ -93,14 +93,14 @@ def test_what_is_new_is_read_on_from_what_was_known(path, written):
 def test_a_journal_that_has_another_past_is_not_read_on(path, written):
     known = read(path)
     write(path, [{"event": "told", "i": i} for i in range(50, 90)])
-    with pytest.raises(JournalError, match="is damaged"):
+    with pytest.raises(RunDirError, match="is damaged"):
         read_on(path, known)
 
 
 def test_a_journal_that_has_lost_its_end_is_not_read_on(path, written):
     known = read(path)
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(JournalError, match="is shorter than it was"):
+    with pytest.raises(RunDirError, match="is shorter than it was"):
         read_on(path, known)
 
 
@@ -160,34 +160,34 @@ class TestDamage:
             written.write_bytes(damaged)
             line = sum(begin <= at for begin in lines)
             named = rf"line {line}, which begins at byte {lines[line - 1]}:"
-            with pytest.raises(JournalError, match=named):
+            with pytest.raises(RunDirError, match=named):
                 read(written)
 
     def test_a_line_that_is_missing_is_named(self, written):
         lines = written.read_bytes().splitlines(keepends=True)
         written.write_bytes(b"".join(lines[:2] + lines[3:]))
         with pytest.raises(
-            JournalError, match=r"line 3, .*lines are missing, doubled or"
+            RunDirError, match=r"line 3, .*lines are missing, doubled or"
         ):
             read(written)
 
     def test_a_line_that_is_there_twice_is_named(self, written):
         lines = written.read_bytes().splitlines(keepends=True)
         written.write_bytes(b"".join([*lines, lines[-1]]))
-        with pytest.raises(JournalError, match=f"line {len(lines) + 1}, "):
+        with pytest.raises(RunDirError, match=f"line {len(lines) + 1}, "):
             read(written)
 
     @pytest.mark.parametrize("content", [b"", b'{"n": 0, "journal": 1'])
     @pytest.mark.parametrize("header_only", [True, False])
     def test_a_header_that_is_not_whole_is_an_error(self, path, content, header_only):
         path.write_bytes(content)
-        with pytest.raises(JournalError, match="line 1, which begins at byte 0"):
+        with pytest.raises(RunDirError, match="line 1, which begins at byte 0"):
             read(path, header_only=header_only)
 
     def test_the_advice_helps(self, written):
         lines = written.read_bytes().splitlines(keepends=True)
         written.write_bytes(b"".join([*lines[:3], b"?" + lines[3][1:], *lines[4:]]))
-        with pytest.raises(JournalError) as caught:
+        with pytest.raises(RunDirError) as caught:
             read(written)
         n_bytes = len(b"".join(lines[:3]))
         assert f"keep its first {n_bytes} bytes" in str(caught.value)
@@ -197,7 +197,7 @@ class TestDamage:
     def test_reading_changes_no_damaged_file(self, written):
         damaged = written.read_bytes().replace(b"0.5", b"0.6")
         written.write_bytes(damaged)
-        with pytest.raises(JournalError):
+        with pytest.raises(RunDirError):
             read(written)
         assert written.read_bytes() == damaged
 
@@ -238,7 +238,7 @@ def test_no_other_events_are_read_after_random_damage(path):
         path.write_bytes(left)
         try:
             recorded = read(path)
-        except JournalError:
+        except RunDirError:
             continue
         # The lines before a torn one, and every one of them is as it was written.
         n_read += 1
@@ -254,12 +254,12 @@ def test_another_version_is_told_from_damage(path, monkeypatch):
     monkeypatch.setattr(journal, "VERSION", 4)
     create(path, HEADER)
     monkeypatch.undo()
-    with pytest.raises(JournalError, match="version 4, and this release reads version"):
+    with pytest.raises(RunDirError, match="version 4, and this release reads version"):
         read(path)
 
 
 def test_a_file_that_is_not_there_is_an_error(path):
-    with pytest.raises(JournalError, match="is this a run directory"):
+    with pytest.raises(RunDirError, match="is this a run directory"):
         read(path)
 
 
@@ -282,14 +282,14 @@ def link_to_nothing(path):
 @pytest.mark.parametrize("header_only", [True, False])
 def test_what_is_no_file_is_an_error(path, make, found, header_only):
     make(path)
-    with pytest.raises(JournalError, match=f"it is {found} and must be a file"):
+    with pytest.raises(RunDirError, match=f"it is {found} and must be a file"):
         read(path, header_only=header_only)
 
 
 @pytest.mark.parametrize("content", [b"\0" * 300, b"\xff\xfe\n" * 3, b"\n", b"[]\n"])
 def test_what_is_no_journal_is_an_error(path, content):
     path.write_bytes(content)
-    with pytest.raises(JournalError, match="line 1, which begins at byte 0"):
+    with pytest.raises(RunDirError, match="line 1, which begins at byte 0"):
         read(path)
 
 
@@ -307,7 +307,7 @@ class TestWhenItCannotBeWritten:
             raise OSError(code, os.strerror(code))
 
         monkeypatch.setattr(os, "fsync", fail)
-        with pytest.raises(JournalError, match=os.strerror(code)):
+        with pytest.raises(RunDirError, match=os.strerror(code)):
             opened.append({"event": "lost"})
         assert written.read_bytes() == before
         monkeypatch.undo()
@@ -320,7 +320,7 @@ class TestWhenItCannotBeWritten:
         for room in range(0, 60, 7):
             with (
                 largest_file(len(before) + room),
-                pytest.raises(JournalError, match="make room"),
+                pytest.raises(RunDirError, match="make room"),
             ):
                 opened.append({"event": "told", "text": "x" * 60})
             assert written.read_bytes() == before
@@ -341,5 +341,5 @@ class TestWhenItCannotBeWritten:
         assert written.read_bytes() == before
 
     def test_it_cannot_be_made_in_a_folder_that_is_not_there(self, tmp_path):
-        with pytest.raises(JournalError, match="cannot be written"):
+        with pytest.raises(RunDirError, match="cannot be written"):
             create(tmp_path / "missing" / "journal.jsonl", HEADER)

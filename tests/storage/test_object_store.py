@@ -10,10 +10,10 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
 from risingsearch.errors import (
-    CheckpointError,
     InvalidParameterError,
     MissingDependencyError,
-    ObjectStoreError,
+    RunDirError,
+    SetupError,
 )
 from risingsearch.storage.object_store import ObjectStore, checked_url, redacted
 
@@ -39,7 +39,7 @@ class TestObjects:
         objects.put("one", b"weights")
         objects.remove(["one", "two"])
         assert objects.sizes() == {}
-        with pytest.raises(CheckpointError, match="first/one is missing"):
+        with pytest.raises(RunDirError, match="first/one is missing"):
             objects.get("one")
 
     def test_checking_leaves_nothing(self, objects):
@@ -63,7 +63,7 @@ class TestObjects:
             raise RuntimeError("403 for https://me:secret@host/one?token=secret")
 
         monkeypatch.setattr(MemoryFileSystem, name, refuse)
-        with pytest.raises(ObjectStoreError) as caught:
+        with pytest.raises(SetupError) as caught:
             call(objects)
         assert "RuntimeError: 403 for https://***@host/one?***" in str(caught.value)
         assert caught.value.__suppress_context__

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from risingsearch.errors import UnknownNameError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT
 from risingsearch.policies.base import arm_arrays, least_pulled
 from risingsearch.policies.stationary.baselines import RoundRobin
@@ -321,5 +321,5 @@ def test_numbers_of_arms_are_the_users_choice():
 
 
 def test_an_unknown_name_is_reported_as_such():
-    with pytest.raises(UnknownNameError, match="did you mean 'cure-ucb'"):
+    with pytest.raises(InvalidParameterError, match="did you mean 'cure-ucb'"):
         check_policy("cure")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import (
-    ExecutorFailedError,
     InvalidParameterError,
+    SearchFailedError,
     missing,
 )
 
@@ -92,7 +92,7 @@ def run_all(seeds: Sequence[int]) -> list[DemoRun]:
         return list(_counted(parallel(delayed(run)(*job) for job in jobs), len(jobs)))
     except (BrokenExecutor, BrokenPipeError) as error:
         msg = f"a process of the demo has died, and with it what it had found: {error}"
-        raise ExecutorFailedError(msg, result=None) from error
+        raise SearchFailedError(msg, result=None) from error
 
 
 def _counted(runs: Iterator[DemoRun], n: int) -> Iterator[DemoRun]:

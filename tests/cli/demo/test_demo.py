@@ -9,7 +9,7 @@ import risingsearch.cli.demo as demo
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.demo import table
 from risingsearch.cli.demo.searches import OWN, DemoRun
-from risingsearch.errors import ExecutorFailedError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError, SearchFailedError
 
 
 def network(width):
@@ -74,7 +74,7 @@ def test_a_process_that_dies_ends_the_demo(monkeypatch, tmp_path, error):
         raise error
 
     monkeypatch.setattr(demo, "Parallel", lambda **options: die)
-    with pytest.raises(ExecutorFailedError, match="has died"):
+    with pytest.raises(SearchFailedError, match="has died"):
         demo.run_demo(tmp_path, 0)
 
 

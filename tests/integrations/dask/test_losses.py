@@ -13,7 +13,7 @@ from distributed import Client, Scheduler, SpecCluster
 
 from risingsearch import RisingSearch
 from risingsearch.arms import Job
-from risingsearch.errors import WorkersDiedError
+from risingsearch.errors import ScriptError
 from risingsearch.integrations.dask.losses import MOST_ENDED, Losses
 
 
@@ -77,7 +77,7 @@ def test_a_job_that_was_cancelled_is_no_failure(client, learner):
 def test_a_worker_that_dies_alone_is_one(client, learner):
     result = found(learner, client, dies_at=2)
     [report] = result.failures
-    assert isinstance(report.failure, WorkersDiedError)
+    assert isinstance(report.failure, ScriptError)
 
 
 class Gone:
@@ -100,5 +100,5 @@ def test_workers_that_never_live_long_enough_stop_the_search():
         losses.add(f"tcp://{nanny}")
         assert not asyncio.run(losses.are_the_arms(job))
     losses.add("tcp://last")
-    with pytest.raises(WorkersDiedError, match="epoch 5 of arm 3 was lost 20 times"):
+    with pytest.raises(ScriptError, match="epoch 5 of arm 3 was lost 20 times"):
         asyncio.run(losses.are_the_arms(job))

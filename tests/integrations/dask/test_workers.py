@@ -16,10 +16,10 @@ from sklearn.linear_model import SGDClassifier
 
 from risingsearch import Functions, RisingSearch, RisingSearchCV
 from risingsearch.errors import (
-    ExecutorFailedError,
     InvalidParameterError,
+    ScriptError,
+    SearchFailedError,
     SetupError,
-    WorkersDiedError,
 )
 from risingsearch.integrations.dask import counters
 from risingsearch.integrations.dask.workers import _usable_threads
@@ -262,7 +262,7 @@ class TestWorkersThatDie:
         with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
             result = search.run()
         [report] = result.failures
-        assert isinstance(report.failure, WorkersDiedError)
+        assert isinstance(report.failure, ScriptError)
         assert "arm 1 was lost with every worker" in str(report.failure)
         assert result.n_epochs == 10
         assert [arm.status for arm in result.arms] == ["finished", "failed", "finished"]
@@ -386,7 +386,7 @@ class TestFailures:
         search = RisingSearch(
             Functions(only_here.start, only_here.train), [{}], budget=3, executor=client
         )
-        with pytest.raises(ExecutorFailedError, match="No module named 'only_here'"):
+        with pytest.raises(SearchFailedError, match="No module named 'only_here'"):
             search.run()
 
     def test_a_cluster_that_is_gone(self, learners, learner):
@@ -408,7 +408,7 @@ class TestFailures:
                 executor=client,
                 callbacks=[close],
             )
-            with pytest.raises(ExecutorFailedError) as caught:
+            with pytest.raises(SearchFailedError) as caught:
                 search.run()
         assert len(caught.value.result.history) >= 6
         assert math.isfinite(caught.value.result.best_score)
@@ -424,7 +424,7 @@ class TestFailures:
             executor=threads,
             callbacks=[close],
         )
-        with pytest.raises(ExecutorFailedError, match=r"closed|cancelled"):
+        with pytest.raises(SearchFailedError, match=r"closed|cancelled"):
             search.run()
 
 

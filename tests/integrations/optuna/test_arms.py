@@ -4,7 +4,7 @@ import optuna
 import pytest
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import InvalidParameterError, JobError
+from risingsearch.errors import InvalidParameterError
 
 N_EPOCHS = 20
 
@@ -159,7 +159,7 @@ def test_steps_that_begin_at_zero_again_are_refused(make_study):
     study = make_study(budget=60)
     with (
         pytest.warns(UserWarning, match="ignored because"),
-        pytest.raises(JobError, match=r"no new step .* from step \d+ on"),
+        pytest.raises(InvalidParameterError, match=r"no new step .* from step \d+ on"),
     ):
         study.optimize(objective)
     assert len(trained) <= 60
@@ -195,5 +195,5 @@ def test_should_prune_is_asked_once_for_each_report(make_study):
         return top
 
     study = make_study(budget=60, epochs_per_job=3)
-    with pytest.raises(JobError, match="no new step before should_prune"):
+    with pytest.raises(InvalidParameterError, match="no new step before should_prune"):
         study.optimize(objective)

@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch, Prior, earlier_searches
 
 
@@ -182,11 +182,13 @@ def test_threads_share_the_sampler(objective, make_study):
 def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(
     objective, make_study
 ):
-    with pytest.raises(PriorError, match="there is no earlier search at"):
+    with pytest.raises(InvalidParameterError, match="there is no earlier search at"):
         make_study(prior="none.csv")
     foreign = EarlierSearch("foreign", [{"z": 1.0}] * 4, [np.array([0.5])] * 4)
     study = make_study(prior=foreign)
-    with pytest.raises(PriorError, match="foreign: nothing of it can be used here"):
+    with pytest.raises(
+        InvalidParameterError, match="foreign: nothing of it can be used here"
+    ):
         study.optimize(objective)
     assert not study.get_trials(states=[optuna.trial.TrialState.RUNNING])
     skipping = Prior([foreign, earlier()], skip_unusable=True)
@@ -204,7 +206,7 @@ def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
         (few, "few: nothing of it can be used here: it needs 4 runs, and has 3"),
         (optuna.create_study(), "of its 0 runs, none has"),
     ):
-        with pytest.raises(PriorError, match=words):
+        with pytest.raises(InvalidParameterError, match=words):
             make_study(prior=prior)
         with pytest.warns(RuntimeWarning, match="is skipped") as caught:
             make_study(prior=Prior([prior], skip_unusable=True))
@@ -243,7 +245,9 @@ def test_a_trial_that_is_asked_for_is_failed_where_a_prior_is_refused(make_study
                 trial.report(0.5, epoch)
             study.tell(trial)
 
-    with pytest.raises(PriorError, match="foreign: nothing of it can be used here"):
+    with pytest.raises(
+        InvalidParameterError, match="foreign: nothing of it can be used here"
+    ):
         search()
     assert study.study.trials[-1].state.name == "FAIL"
 
@@ -292,7 +296,9 @@ def test_several_objectives_are_asked_which(objective, make_study):
         lambda trial: (-((trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2), 1.0),
         n_trials=12,
     )
-    with pytest.raises(PriorError, match="values_0, values_1: name one with prior="):
+    with pytest.raises(
+        InvalidParameterError, match="values_0, values_1: name one with prior="
+    ):
         make_study(prior=before)
     study = make_study(prior=earlier_searches(before, score="values_0"))
     study.optimize(objective)

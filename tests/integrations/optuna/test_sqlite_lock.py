@@ -10,7 +10,7 @@ OTHER = """
 import sys
 import optuna
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import StorageError
+from risingsearch.errors import SetupError
 
 study = optuna.load_study(
     study_name="shared",
@@ -30,7 +30,7 @@ def objective(trial):
 
 try:
     study.optimize(objective)
-except StorageError as error:
+except SetupError as error:
     sys.exit(f"refused: {error}")
 """
 

@@ -17,7 +17,7 @@ from ray import cloudpickle, tune
 from ray.tune.search.optuna import OptunaSearch
 
 from risingsearch import Callback
-from risingsearch.errors import CheckpointError
+from risingsearch.errors import RunDirError
 from risingsearch.integrations.ray import RisingScheduler, results
 
 DRIVER = Path(__file__).with_name("driver.py")
@@ -155,7 +155,7 @@ def test_a_function_in_a_conditional_space_of_optuna(fit):
 def test_a_function_without_checkpoints_is_refused(fit):
     scheduler = RisingScheduler(20, 8, n_jobs=1, seed=0)
     tops = {"top": tune.grid_search([0.1, 0.2, 0.3]), "saves": False}
-    with pytest.raises(CheckpointError, match="has no checkpoint of its last epoch"):
+    with pytest.raises(RunDirError, match="has no checkpoint of its last epoch"):
         fit(train, tops, scheduler)
 
 

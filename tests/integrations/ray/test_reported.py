@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ray.tune.callback import CallbackList
 
-from risingsearch.errors import JournalError
+from risingsearch.errors import RunDirError
 from risingsearch.integrations.ray import results
 
 
@@ -52,7 +52,7 @@ def test_every_epoch_told_has_its_row(fake_tune):
 
 
 def test_a_folder_without_a_journal_is_refused(tmp_path):
-    with pytest.raises(JournalError, match="give the folder of an experiment with a"):
+    with pytest.raises(RunDirError, match="give the folder of an experiment with a"):
         results(tmp_path)
 
 

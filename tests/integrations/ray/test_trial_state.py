@@ -7,7 +7,7 @@ import torch
 from ray.tune import Checkpoint
 from torch import nn
 
-from risingsearch.errors import CheckpointError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.ray import TrialState, trial_state
 
 
@@ -96,5 +96,5 @@ def test_other_objects_than_were_saved_are_refused(session):
     session("begun")
     net = nn.Linear(1, 1)
     TrialState(net).report({"loss": 0.5})
-    with pytest.raises(CheckpointError, match="has 1 states, and TrialState was given"):
+    with pytest.raises(RunDirError, match="has 1 states, and TrialState was given"):
         TrialState(net, torch.optim.SGD(net.parameters()))

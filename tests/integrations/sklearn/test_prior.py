@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
-from risingsearch.errors import InvalidParameterError, PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn import RisingSearchCV
 from risingsearch.priors import EarlierSearch
 
@@ -102,7 +102,9 @@ def test_a_fitted_search_can_be_its_own_prior():
 
 def test_a_fit_that_is_refused_leaves_no_results_of_an_earlier_one():
     search = searching().fit(X, y).set_params(prior=searching())
-    with pytest.raises(PriorError, match="this RisingSearchCV is not fitted"):
+    with pytest.raises(
+        InvalidParameterError, match="this RisingSearchCV is not fitted"
+    ):
         search.fit(X, y)
     assert not hasattr(search, "cv_results_")
 
@@ -120,8 +122,12 @@ def test_a_run_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path):
 
 def test_a_prior_that_cannot_be_used_is_an_error_before_anything_is_trained():
     search = searching(prior=searching())
-    with pytest.raises(PriorError, match="this RisingSearchCV is not fitted"):
+    with pytest.raises(
+        InvalidParameterError, match="this RisingSearchCV is not fitted"
+    ):
         search.fit(X, y)
     foreign = EarlierSearch("foreign", [{"C": 1.0}] * 4, [np.array([0.5])] * 4)
-    with pytest.raises(PriorError, match="foreign: nothing of it can be used here"):
+    with pytest.raises(
+        InvalidParameterError, match="foreign: nothing of it can be used here"
+    ):
         searching(prior=foreign).fit(X, y)

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC
 
 from risingsearch import RisingSearchCV
-from risingsearch.errors import ExecutorFailedError, SearchFailedError
+from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
 
 X, Y = make_classification(80, 6, random_state=0)
@@ -116,7 +116,7 @@ class TestJobs:
         search = rising(SGDClassifier(), space, n_jobs=2, policy="round-robin")
         with pytest.warns(FitFailedWarning):
             search.fit(X, Y)
-        error = ExecutorFailedError("the workers died", search._search.result())
+        error = SearchFailedError("the workers died", search._search.result())
         (tmp_path / "error").write_bytes(pickle.dumps(error))
         code = (
             "import pickle, sys\n"

@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import TargetEncoder
 
-from risingsearch.errors import InvalidParameterError, RunDirError, StateError
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.sklearn import RisingSearchCV
 
 X, y = make_classification(300, n_informative=5, random_state=0)
@@ -104,16 +104,16 @@ def test_continue_search_is_kept_too(tmp_path):
 )
 def test_other_arguments_are_refused_by_name(tmp_path, changes, message):
     searching(tmp_path).fit(X, y)
-    with pytest.raises(StateError) as raised:
+    with pytest.raises(RunDirError) as raised:
         searching(tmp_path).set_params(**changes).fit(X, y)
     assert message in str(raised.value)
 
 
 def test_other_data_are_refused(tmp_path):
     searching(tmp_path).fit(X, y)
-    with pytest.raises(StateError, match="with X="):
+    with pytest.raises(RunDirError, match="with X="):
         searching(tmp_path).fit(X + 1, y)
-    with pytest.raises(StateError, match="with y="):
+    with pytest.raises(RunDirError, match="with y="):
         searching(tmp_path).fit(X, 1 - y)
 
 
