@@ -13,7 +13,6 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import scale
 
 from risingsearch import RisingSearchCV
-from risingsearch.integrations.dask import counters
 
 client = Client(
     processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None
@@ -32,12 +31,6 @@ search = RisingSearchCV(
 search.fit(scale(X), y)
 print(f"log loss {-search.best_score_:.3f} with {search.best_params_}")
 
-# %%
-# How many chunks of training found their model on the worker, and how many had it sent.
-# Data are sent to workers in other processes only.
-
-for counted in counters(client).values():
-    print(counted)
 client.close()
 
 # %%

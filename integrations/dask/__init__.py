@@ -1,7 +1,7 @@
 """Dask: searches that train on the workers of a ``distributed`` cluster.
 
-The ``executor`` of a search is a client, or ``client.get_executor()``. ``counters``
-counts what each worker has received; ``gpu_workers`` divides GPUs among workers.
+The ``executor`` of a search is a client, or ``client.get_executor()``; ``gpu_workers``
+divides GPUs among workers.
 """
 
 from risingsearch.errors import missing
@@ -14,7 +14,6 @@ except ModuleNotFoundError as error:
     raise missing("dask.distributed", extra="dask") from error
 
 from risingsearch.integrations.dask.gpu_workers import gpu_workers
-from risingsearch.integrations.dask.remote import Counters, counters
 from risingsearch.integrations.dask.workers import DaskWorkers
 
-__all__ = ["Counters", "DaskWorkers", "counters", "gpu_workers"]
+__all__ = ["DaskWorkers", "gpu_workers"]

@@ -17,7 +17,6 @@ class HeldState(NamedTuple):
     address: str
     token: str
     epoch: int
-    n_bytes: int
 
 
 class Assignment(NamedTuple):
@@ -30,18 +29,13 @@ class Assignment(NamedTuple):
 class Placement:
     """Workers of a cluster, and how busy they are.
 
-    An arm stays where its state is while that worker has a free thread. If it has none,
-    the arm waits for it if sending its checkpoint would take longer than a chunk takes
-    on average, by the bandwidth in bytes per second; otherwise it goes to the worker
-    with the most free threads.
+    An arm stays where its state is while that worker has a free thread; otherwise its
+    checkpoint goes to the worker with the most free threads.
     """
 
-    def __init__(self, bandwidth: float) -> None:
-        self._bandwidth = bandwidth
+    def __init__(self) -> None:
         self._threads: dict[str, int] = {}
         self._busy: Counter[str] = Counter()
-        self._n_chunks = 0
-        self._seconds = 0.0  # of all chunks
 
     @property
     def n_threads(self) -> int:
@@ -54,7 +48,12 @@ class Placement:
 
     def assign(self, chunk: Task, held: HeldState | None) -> Assignment:
         """Choose a worker; ``held`` is the arm's last state that stayed on one."""
-        if held is not None and self._stays_with(held, chunk):
+        if (
+            held is not None
+            and held.address in self._threads
+            and (held.epoch, 0) == (chunk.job.from_epoch, chunk.epochs_missing)
+            and self._free(held.address) > 0
+        ):
             assignment = Assignment(held.address, held.token)
         else:
             assignment = Assignment(max(self._threads, key=self._free), None)
@@ -64,24 +63,6 @@ class Placement:
     def release(self, assignment: Assignment) -> None:
         """Record that a chunk is no longer trained."""
         self._busy[assignment.address] -= 1
-
-    def record_duration(self, seconds: float) -> None:
-        """Record how long a chunk took to be trained."""
-        self._n_chunks += 1
-        self._seconds += seconds
-
-    def _stays_with(self, held: HeldState, chunk: Task) -> bool:
-        """Whether a chunk should be trained where the state of its arm is."""
-        if held.address not in self._threads:
-            return False
-        if held.epoch != chunk.job.from_epoch or chunk.epochs_missing:
-            return False
-        return self._free(held.address) > 0 or self._waits(held)
-
-    def _waits(self, held: HeldState) -> bool:
-        queued = -self._free(held.address)
-        sending = held.n_bytes / self._bandwidth
-        return sending > (1 + queued) * self._seconds / max(1, self._n_chunks)
 
     def _free(self, address: str) -> int:
         return self._threads[address] - self._busy[address]
@@ -131,8 +112,7 @@ class SharedData:
         outcome, arm = reply.outcome, chunk.job.arm
         if outcome is not None and reply.token is not None:
             epoch = chunk.job.from_epoch + len(outcome.report.scores)
-            n_bytes = len(outcome.resume_from)
-            self.held[arm] = HeldState(assignment.address, reply.token, epoch, n_bytes)
+            self.held[arm] = HeldState(assignment.address, reply.token, epoch)
             return
         self.held.pop(arm, None)
         if outcome is None and assignment.token is None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pickle
 import threading
 import uuid
-from collections import OrderedDict
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import cloudpickle
-from distributed import Client, get_worker
+from distributed import get_worker
+from zict import LRU
 
 from risingsearch.search.trainable import (
     Outcome,
@@ -27,70 +26,8 @@ STATES_BYTES = 2**30
 """The same in bytes, if a worker's memory has no limit."""
 
 
-@dataclass
-class Counters:
-    """Numbers of what one worker process has received since it started.
-
-    Parameters
-    ----------
-    data : int
-        How often the data of a search arrived.
-    data_bytes : int
-        Their total size.
-    parts : int
-        Chunks of jobs that were trained: an epoch each, or several short ones.
-    stayed : int
-        Chunks that continued from a state that the worker still held.
-    sent : int
-        Chunks that continued from a checkpoint that was sent.
-    sent_bytes : int
-        The total size of these checkpoints.
-    """
-
-    data: int = 0
-    data_bytes: int = 0
-    parts: int = 0
-    stayed: int = 0
-    sent: int = 0
-    sent_bytes: int = 0
-
-
-_COUNTERS = Counters()
-_COUNTING = threading.Lock()
-
-
-def counters(client: Client) -> dict[str, Counters]:
-    """Count what the workers of a cluster have received, by their addresses.
-
-    This shows what searches send over the network: a worker should get the data of a
-    search once, and most arms should stay where they were.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        A client of the cluster.
-
-    Returns
-    -------
-    dict of str to Counters
-        Totals over all searches since a worker started.
-    """
-    counted: dict[str, dict[str, int]] = client.run(_counted)
-    return {address: Counters(**numbers) for address, numbers in counted.items()}
-
-
-def _counted() -> dict[str, int]:
-    return asdict(_COUNTERS)
-
-
-def _count(**numbers: int) -> None:
-    with _COUNTING:
-        for name, number in numbers.items():
-            setattr(_COUNTERS, name, getattr(_COUNTERS, name) + number)
-
-
 class SharedTrainable:
-    """A trainable that is pickled once, and unpickled once in every process.
+    """Trainable that is pickled once, and unpickled once in every process.
 
     Its arrays are pickled separately and not copied. Changes by training do not reach
     other workers.
@@ -119,72 +56,47 @@ class SharedTrainable:
                 self._trainable = pickle.loads(self._pickled, buffers=self._arrays)
             return self._trainable
 
-    @property
-    def n_bytes(self) -> int:
-        """The size of all that is sent."""
+    def __sizeof__(self) -> int:  # for Dask's memory management
         arrays = sum(memoryview(array).nbytes for array in self._arrays)
         return len(self._pickled) + arrays
 
-    def __sizeof__(self) -> int:
-        return self.n_bytes  # for Dask's memory management
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self._pickled, self._arrays)
-
-
-def _received(pickled: bytes, arrays: list[pickle.PickleBuffer]) -> SharedTrainable:
-    shared = SharedTrainable(pickled, arrays)
-    _count(data=1, data_bytes=shared.n_bytes)
-    return shared
+        return SharedTrainable, (self._pickled, self._arrays)
 
 
 class WorkerData:
-    """Trainable and states of paused arms that one worker holds.
+    """Trainable and live states of paused arms that one worker holds.
+
+    The most recently used states are kept, within a share of the worker's memory. A
+    state is removed before it is trained, and comes back under a new token every time,
+    so a token gives the state that was reported with it, or none.
 
     Dask drops copies of data that no task needs at the moment, but not the only one.
     This cannot be moved: if Dask moves or spills it, it arrives empty, and the driver
     sends the data again if they are needed.
     """
 
-    def __init__(self, shared: SharedTrainable | None = None) -> None:
+    def __init__(
+        self, shared: SharedTrainable | None = None, most_bytes: float | None = None
+    ) -> None:
         self.shared = shared
-        self.states = LiveStates()
+        most = _most_bytes() if most_bytes is None and shared else most_bytes or 0
+        self._states: LRU[str, tuple[Any, int]] = LRU(
+            most, {}, weight=lambda _, held: held[1]
+        )
 
     def __reduce__(self) -> tuple[type[WorkerData], tuple[()]]:
         return WorkerData, ()
 
-
-class LiveStates:
-    """Live states of the most recently used paused arms in a worker.
-
-    A state is removed before it is trained, so all that are here ended an epoch. It
-    comes back under a new token every time, so a token gives the state that was
-    reported with it, or none.
-    """
-
-    def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[Any, int]] = OrderedDict()
-        self._n_bytes = 0
-        self._lock = threading.Lock()
-
-    def put(self, state: Any, n_bytes: int, most_bytes: float) -> str | None:
+    def put(self, state: Any, n_bytes: int) -> str | None:
         """Keep a state and return its token; None if the state is too large."""
-        if n_bytes > most_bytes:
-            return None
         token = uuid.uuid4().hex
-        with self._lock:
-            self._n_bytes += n_bytes
-            while self._n_bytes > most_bytes:
-                _, (_, freed) = self._states.popitem(last=False)
-                self._n_bytes -= freed
-            self._states[token] = state, n_bytes
-        return token
+        self._states[token] = state, n_bytes
+        return token if token in self._states else None
 
     def take(self, token: str) -> Any:
         """Remove a state and return it; a KeyError if there is none of this token."""
-        with self._lock:
-            state, n_bytes = self._states.pop(token)
-            self._n_bytes -= n_bytes
+        state, _ = self._states.pop(token)
         return state
 
 
@@ -210,10 +122,9 @@ def train_chunk(
     live = []
     if token is not None:
         try:
-            live.append(data.states.take(token))
+            live.append(data.take(token))
         except KeyError:
             return Reply()
-    _count_chunk(task)
     try:
         trainable = data.shared.trainable
         begin = live.pop if live else partial(start_or_restore, trainable, task)
@@ -222,16 +133,7 @@ def train_chunk(
         return Reply(error=portable(error))
     if state is None:
         return Reply(outcome)
-    n_bytes = len(outcome.resume_from)
-    return Reply(outcome, data.states.put(state, n_bytes, _most_bytes()))
-
-
-def _count_chunk(task: Task) -> None:
-    _count(parts=1)
-    if task.state is not None:
-        _count(sent=1, sent_bytes=len(task.state))
-    elif task.epochs_missing < task.job.from_epoch:
-        _count(stayed=1)
+    return Reply(outcome, data.put(state, len(outcome.resume_from)))
 
 
 def _most_bytes() -> float:

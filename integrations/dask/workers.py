@@ -11,8 +11,6 @@ from concurrent.futures import CancelledError, Future
 from typing import Any
 
 import cloudpickle
-import dask
-from dask.utils import parse_bytes
 from distributed import Client, KilledWorker
 from distributed.cfexecutor import ClientExecutor
 
@@ -61,8 +59,7 @@ class DaskWorkers(Workers):
     def __init__(self, executor: Any) -> None:
         super().__init__(is_elastic=True)
         self._client, self._options = _checked_client(executor)
-        bandwidth = dask.config.get("distributed.scheduler.bandwidth")
-        self._placement = Placement(parse_bytes(bandwidth))
+        self._placement = Placement()
         self._addresses: Collection[str] = ()  # of all workers, paused ones too
         self._nannies: dict[str, str | None] = {}  # by the addresses of their workers
         self._refreshed = -math.inf  # when, on time.monotonic
@@ -128,7 +125,6 @@ class DaskWorkers(Workers):
                 raise reply.error
             data.record(chunk, assignment, reply)
             if reply.outcome is not None:
-                self._placement.record_duration(reply.outcome.elapsed)
                 return reply.outcome
 
     async def _assign(self, data: SharedData, chunk: Task) -> Assignment:

@@ -8,7 +8,7 @@ from pathlib import Path
 from distributed import Client
 
 from risingsearch import RisingSearch
-from risingsearch.integrations.dask.slurm import keep_jobs
+from risingsearch.integrations.dask import slurm
 
 BUDGET = 60
 FREE = 12  # epochs before all others wait for the file "go"
@@ -51,7 +51,8 @@ def main(folder):
         scheduler_options={"dashboard_address": ":0", "host": "127.0.0.1"},
     )
     with cluster, Client(cluster) as client:
-        keep_jobs(cluster, N_JOBS)
+        slurm.LOOK_EVERY = "1s"
+        slurm.keep_jobs(cluster, N_JOBS)
         RisingSearch(
             Patient(folder),
             [{"arm": arm, "top": 0.5 + arm / 40} for arm in range(20)],

@@ -5,33 +5,23 @@ import pickle
 import numpy as np
 import pytest
 
-from risingsearch.integrations.dask import remote
-from risingsearch.integrations.dask.remote import (
-    LiveStates,
-    SharedTrainable,
-    WorkerData,
-)
+from risingsearch.integrations.dask.remote import SharedTrainable, WorkerData
 
 
 class TestSharedTrainable:
-    def test_arrives_whole_and_is_counted(self):
-        before = remote._counted()
+    def test_arrives_whole_and_is_unpickled_once(self):
         data = np.arange(1000.0)
         shared = SharedTrainable.of({"data": data, "name": "digits"})
         arrived = pickle.loads(pickle.dumps(shared, protocol=5))
         assert arrived.trainable["name"] == "digits"
         assert (arrived.trainable["data"] == data).all()
-        after = remote._counted()
-        assert after["data"] - before["data"] == 1
-        assert after["data_bytes"] - before["data_bytes"] == shared.n_bytes
+        assert arrived.trainable is arrived.trainable
 
-    def test_arrays_are_not_copied_to_be_sent(self):
+    def test_arrays_are_not_copied_to_be_sent_and_dask_knows_their_size(self):
         data = np.arange(1000.0)
-        assert np.shares_memory(SharedTrainable.of([data]).trainable[0], data)
-
-    def test_is_unpickled_once(self):
-        shared = SharedTrainable.of({"name": "digits"})
-        assert shared.trainable is shared.trainable
+        shared = SharedTrainable.of([data])
+        assert np.shares_memory(shared.trainable[0], data)
+        assert data.nbytes <= shared.__sizeof__() < data.nbytes + 1000
 
     def test_what_training_leaves_in_it_does_not_travel_on(self):
         shared = SharedTrainable.of({"name": "digits"})
@@ -40,42 +30,29 @@ class TestSharedTrainable:
             "name": "digits"
         }
 
-    def test_its_size_is_known_to_dask(self):
-        data = np.arange(1000.0)
-        assert (
-            data.nbytes <= SharedTrainable.of([data]).__sizeof__() < data.nbytes + 1000
-        )
 
+class TestWorkerData:
+    @pytest.fixture
+    def data(self):
+        return WorkerData(SharedTrainable.of({"name": "digits"}), most_bytes=100)
 
-def test_what_a_worker_has_of_a_search_is_not_moved():
-    data = WorkerData(SharedTrainable.of({"name": "digits"}))
-    data.states.put({"epochs": 3}, 10, 100)
-    moved = pickle.loads(pickle.dumps(data))
-    assert moved.shared is None
-    assert not moved.states._states
-
-
-class TestLiveStates:
-    def test_a_state_is_taken_once(self):
-        states = LiveStates()
-        token = states.put("state", 10, 100)
-        assert states.take(token) == "state"
+    def test_is_not_moved(self, data):
+        token = data.put({"epochs": 3}, 10)
+        moved = pickle.loads(pickle.dumps(data))
+        assert moved.shared is None
         with pytest.raises(KeyError):
-            states.take(token)
+            moved.take(token)
 
-    def test_a_token_is_good_for_one_state(self):
-        states = LiveStates()
-        assert states.put("state", 10, 100) != states.put("state", 10, 100)
-
-    def test_the_last_ones_are_kept_where_room_is_short(self):
-        states = LiveStates()
-        first, second, third = (states.put(name, 40, 100) for name in "abc")
+    def test_a_state_is_taken_once_by_its_token(self, data):
+        one, other = data.put("state", 10), data.put("state", 10)
+        assert one != other
+        assert data.take(one) == "state"
         with pytest.raises(KeyError):
-            states.take(first)
-        assert (states.take(second), states.take(third)) == ("b", "c")
+            data.take(one)
 
-    def test_what_is_larger_than_the_room_is_not_kept(self):
-        states = LiveStates()
-        kept = states.put("a", 40, 100)
-        assert states.put("b", 101, 100) is None
-        assert states.take(kept) == "a"
+    def test_the_last_states_are_kept_and_none_that_is_larger_than_the_room(self, data):
+        first, second, third = (data.put(name, 40) for name in "abc")
+        assert data.put("d", 101) is None
+        with pytest.raises(KeyError):
+            data.take(first)
+        assert (data.take(second), data.take(third)) == ("b", "c")
