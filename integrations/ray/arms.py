@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ray.tune.result import TIME_THIS_ITER_S
 
 from risingsearch.arms import Job, Report, Status
 from risingsearch.errors import RunDirError
 from risingsearch.json_values import from_json
-from risingsearch.scheduling.replay import (
-    RESULTS,
-    Event,
-    ended,
-    replay,
-    started,
-    told,
-)
+from risingsearch.scheduling.replay import RESULTS, Event, ended, replay, started, told
 from risingsearch.scheduling.scheduler import Scheduler
 
 Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
-
-
-class Note(Protocol):
-    """Gets each event that changes the scheduler, and its trial, if there is one."""
-
-    def __call__(self, event: Event, trial_id: str | None = None) -> None:
-        """Write it down."""
 
 
 @dataclass
@@ -67,11 +53,12 @@ class TrialJob:
 class Arms:
     """A scheduler, its arms by the ids of their trials, and the slices in training.
 
-    ``note`` gets all that changes the scheduler, in the order in which it happens, so
-    that ``replay`` brings another scheduler to the same state.
+    ``note`` gets each event that changes the scheduler, and the id of its trial, if
+    any, in the order in which they happen: ``replay`` brings another scheduler to the
+    same state.
     """
 
-    def __init__(self, scheduler: Scheduler, note: Note) -> None:
+    def __init__(self, scheduler: Scheduler, note: Callable[..., None]) -> None:
         self.scheduler = scheduler
         self.arm: dict[str, int] = {}  # by the id of its trial
         self.trial: dict[int, str] = {}
@@ -90,25 +77,22 @@ class Arms:
         """Ask for what is due, of an arm that has its trial."""
         job = self.scheduler.ask()
         assert job is not None
+        self._begin(job)
+
+    def start_again(self, trial_id: str) -> None:
+        """Start a trial that failed; a JobError if the budget does not pay."""
+        self._begin(self.scheduler.start(self.arm[trial_id]))
+
+    def _begin(self, job: Job) -> None:
         self._note(started(self.scheduler, job))
         self.slices[self.trial[job.arm]] = TrialJob(job)
-
-    def start(self, trial_id: str, n_epochs: int | None = None) -> TrialJob:
-        """Give a trial epochs that were decided elsewhere.
-
-        Raises an InvalidParameterError if the arm cannot train or the budget is spent.
-        """
-        job = self.scheduler.start(self.arm[trial_id], n_epochs)
-        self._note(started(self.scheduler, job))
-        self.slices[trial_id] = TrialJob(job)
-        return self.slices[trial_id]
 
     def tell(self, trial_id: str) -> None:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
-        event = told(slice_.job, slice_.scores)
         self.reports[slice_.job.id] = _report(slice_.job, slice_.scores, slice_.results)
         self.scheduler.tell(slice_.job, slice_.scores)
+        event = told(slice_.job, slice_.scores)
         self._note(event | {"results": slice_.results}, trial_id)
 
     def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
@@ -116,9 +100,9 @@ class Arms:
         slice_ = self.slices.pop(trial_id)
         n_kept = slice_.n_kept(checkpoint)
         kept, results = slice_.scores[:n_kept], slice_.results[:n_kept]
-        event = told(slice_.job, kept, reason)
         self.reports[slice_.job.id] = _report(slice_.job, kept, results)
         self.scheduler.fail(slice_.job, reason, kept)
+        event = told(slice_.job, kept, reason)
         self._note(event | {"results": results}, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:

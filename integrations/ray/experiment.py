@@ -36,7 +36,6 @@ from risingsearch.integrations.ray.reported import (
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import Event
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.search.arguments import first_difference
 from risingsearch.search.callbacks import Callback, CallbackList
 
 logger = logging.getLogger(__name__)
@@ -63,7 +62,8 @@ class Experiment:
         self,
         controller: Any,
         trial: Trial,
-        settings: Mapping[str, Any],
+        *,
+        budget: int,
         key: str,
         make_scheduler: Callable[[int], Scheduler],
         metric: str,
@@ -77,17 +77,14 @@ class Experiment:
         self._pool: list[str] = []  # trials that are no arm yet
         self._retries: list[str] = []  # trials that failed, and Ray tries again
         self._seen: dict[str, Stamp] = {}  # of the last result of each
-        self._checkpoints: dict[str, Event] = {}  # of trials not yet restored
         controller.update_max_pending_trials(NONE_BY_ITSELF)
-        budget = settings["budget"]
         new = {
             "key": key,
-            "settings": dict(settings),
             "limit": lift_limit(controller.search_alg),
             "n_arms": min(controller.search_alg.total_samples or budget, budget),
         }
         self._record = ExperimentJournal.of(trial)
-        known = self._record.resume(key, trial)
+        known = self._record.resume(key)
         if known is None and trial.has_reported_at_least_once:
             msg = (
                 f"{self._record.path} is missing, which says what was decided before: "
@@ -97,15 +94,16 @@ class Experiment:
         if known is None:
             self._record.begin(new)
         header, events = known or (new, [])
-        _check_same(header["settings"], settings)
         self._limit = header["limit"]
         self.arms = Arms(make_scheduler(header["n_arms"]), self._note)
         self.arms.replay(events)
-        for event in events:
-            if "checkpoint" in event:
-                trial_id = self.arms.trial[event["job"][0]]
-                self._checkpoints[trial_id] = event["checkpoint"]
-        self._results = results_by_trial(events)  # of trials not yet restored
+        # Of trials not yet restored:
+        self._checkpoints: dict[str, Event] = {
+            self.arms.trial[event["job"][0]]: event["checkpoint"]
+            for event in events
+            if "checkpoint" in event
+        }
+        self._results = results_by_trial(events)
         self._teller = CallbackList(
             lambda: callbacks,
             lambda: self.scheduler,
@@ -144,7 +142,7 @@ class Experiment:
         self.trials[trial_id] = trial
         results = self._results.pop(trial_id, None)
         if results is not None:
-            bring_results_up_to_date(trial, results, self.controller)
+            bring_results_up_to_date(trial, results)
         if trial.is_finished():
             return
         trial.set_status(Trial.PAUSED)  # Ray files it by that after this call
@@ -157,11 +155,11 @@ class Experiment:
             self._retries.append(trial_id)  # as ``resume_errored`` says
 
     def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
-        """ExperimentJournal a result, and return what the trial is to do."""
+        """Record a result, and return what the trial is to do."""
         if self.metric not in result:
             return str(CONTINUE)
-        slice_ = self.arms.slices.get(trial.trial_id) or self._unasked(trial)
-        if slice_ is None:
+        slice_ = self.arms.slices.get(trial.trial_id)
+        if slice_ is None:  # it trains unasked
             return str(STOP)
         if not slice_.scores:
             check_goes_on(trial, result, self.time_attr)
@@ -190,7 +188,7 @@ class Experiment:
         return str(CONTINUE)
 
     def fail(self, trial: Trial) -> None:
-        """ExperimentJournal that a trial failed; Ray may add it again."""
+        """Record that a trial failed; Ray may add it again."""
         trial_id = trial.trial_id
         if trial_id in self.arms.slices:
             self.arms.fail(trial_id, _reason(trial), last_stamp(trial))
@@ -202,18 +200,12 @@ class Experiment:
             )
 
     def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
-        """ExperimentJournal that a trial ended, with a result that may be new."""
+        """Record that a trial ended or was stopped, with a result that may be new."""
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is not None:
             is_new = stamp_of(result) != self._seen.get(trial.trial_id)
             if self.metric in result and is_new:
                 self._add(trial, slice_, result)
-            self.arms.tell(trial.trial_id)
-        self._record.stop_waiting(trial)
-
-    def remove(self, trial: Trial) -> None:
-        """ExperimentJournal that a trial was stopped while it did not train."""
-        if trial.trial_id in self.arms.slices:
             self.arms.tell(trial.trial_id)
         self._record.stop_waiting(trial)
 
@@ -229,7 +221,8 @@ class Experiment:
             raise RunDirError(msg)
         self._record.write_ready()
         self._close_finished()
-        self._ask_all()
+        while self._ask_next():
+            pass
         self._teller.epochs()
         if self.is_done:
             self._finish()
@@ -244,27 +237,19 @@ class Experiment:
         if not waiting:
             return None
         if waiting[0].status == Trial.PAUSED:
-            store_log(waiting[0], self.controller)
+            store_log(waiting[0])
         return waiting[0]
 
     @property
     def is_done(self) -> bool:
         """Whether nothing will ever train again."""
-        return self._trains_nothing and not self._retries
-
-    @property
-    def _trains_nothing(self) -> bool:
-        return not self.arms.slices and self.scheduler.done
+        return not self.arms.slices and self.scheduler.done and not self._retries
 
     @property
     def _has_room(self) -> bool:
         n_jobs = self.scheduler.n_jobs or room_for(next(iter(self.trials.values())))
         room = n_jobs if self._limit is None else min(n_jobs, self._limit)
         return len(self.scheduler.in_flight) < room
-
-    def _ask_all(self) -> None:
-        while self._ask_next():
-            pass
 
     def _ask_next(self) -> bool:
         """Ask for what is due; return whether there may be more."""
@@ -280,7 +265,7 @@ class Experiment:
         if trial_id is None:
             return self._none_is_left()
         if trial_id not in self.arms.arm:
-            self._open(job.arm, trial_id)
+            self.arms.open(job.arm, trial_id, params_of(self.trials[trial_id]))
             self.trials[trial_id].init_local_path()  # its folder, to be found again
             self._record.save_trials(self.controller)
         if self._is_gone(trial_id):
@@ -288,9 +273,6 @@ class Experiment:
         else:
             self.arms.begin()
         return True
-
-    def _open(self, arm: int, trial_id: str) -> None:
-        self.arms.open(arm, trial_id, params_of(self.trials[trial_id]))
 
     def _is_gone(self, trial_id: str) -> bool:
         """Whether Ray trains a trial no more."""
@@ -312,25 +294,12 @@ class Experiment:
         return True
 
     def _try_again(self) -> None:
-        """Go on with a trial that Ray tries again, whose failure is recorded."""
+        """Continue a trial that Ray tries again, whose failure is recorded."""
         trial_id = self._retries.pop(0)
         try:
-            self.arms.start(trial_id)
-        except InvalidParameterError as error:
+            self.arms.start_again(trial_id)
+        except JobError as error:
             logger.warning("trial %s is not tried again: %s", trial_id, error)
-
-    def _unasked(self, trial: Trial) -> TrialJob | None:
-        """Charge a trial that trains unasked for an epoch, where the budget pays."""
-        trial_id = trial.trial_id
-        if trial_id in self._pool and self.arms.unopened:
-            self._pool.remove(trial_id)
-            self._open(self.arms.unopened[0], trial_id)
-        if trial_id not in self.arms.arm:
-            return None
-        try:
-            return self.arms.start(trial_id, 1)
-        except InvalidParameterError:
-            return None
 
     def _close_finished(self) -> None:
         """Stop the trials of arms that are over; fail those that Ray has ended."""
@@ -389,14 +358,3 @@ def _reason(trial: Trial) -> str:
     if trial.run_metadata.error_filename and Path(trial.error_file).exists():
         text = Path(trial.error_file).read_text().strip() or text
     return text.splitlines()[-1]
-
-
-def _check_same(saved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    differs = first_difference(saved, given)
-    if differs is not None:
-        name, was, now = differs
-        msg = (
-            f"the experiment was begun with {name}={was}, and is restored with "
-            f"{name}={now}: give the same scheduler"
-        )
-        raise RunDirError(msg)

@@ -21,12 +21,11 @@ from risingsearch.storage.journal import Event, Journal, create, read
 
 @dataclass
 class _Line:
-    """An event that is not on disk yet."""
+    """Event that is not on disk yet."""
 
     event: Event
-    trial: Trial | None = None  # whose checkpoint it waits for
+    trial: Trial | None  # whose checkpoint it waits for; None if it is ready
     stamp: Any = None  # of the result that the checkpoint holds
-    is_ready: bool = False
 
 
 class ExperimentJournal:
@@ -51,16 +50,12 @@ class ExperimentJournal:
             return cls(Path(storage.experiment_fs_path, NAME), staging)
         return cls(staging / REMOTE_NAME, staging)
 
-    def resume(self, key: str, trial: Trial) -> tuple[Event, list[Event]] | None:
-        """Return header and events if the experiment was begun before.
-
-        It is known by the key of its scheduler, or by the first trial that Ray adds.
-        """
+    def resume(self, key: str) -> tuple[Event, list[Event]] | None:
+        """Return header and events if the experiment was begun before."""
         if not self.path.exists():
             return None
         recorded = read(self.path)
-        trials = {event.get("trial") for event in recorded.events}
-        if recorded.header["key"] != key and trial.trial_id not in trials:
+        if recorded.header["key"] != key:
             return None  # of another experiment, which had the folder before
         self._journal = Journal(self.path, recorded)
         return recorded.header, recorded.events
@@ -76,7 +71,7 @@ class ExperimentJournal:
 
         Events keep their order: those after one that waits wait as well.
         """
-        self._lines.append(_Line(event, trial, stamp, is_ready=trial is None))
+        self._lines.append(_Line(event, trial, stamp))
         self._write()
 
     def save_trials(self, controller: Any) -> None:
@@ -96,31 +91,28 @@ class ExperimentJournal:
     def write_ready(self) -> None:
         """Write the events whose checkpoints are there by now; a missing one raises."""
         for line in self._lines:
-            if not line.is_ready and line.trial is not None:
-                self._check(line, line.trial)
+            trial = line.trial
+            if trial is None:
+                continue
+            if last_stamp(trial) == line.stamp:
+                line.event |= checkpoint_of(trial)
+                line.trial = None
+            elif trial.is_finished():
+                line.trial = None
+            elif not trial.is_saving:
+                raise without_checkpoint(trial)
         self._write()
 
     def stop_waiting(self, trial: Trial) -> bool:
         """Wait no longer for checkpoints of a trial; return whether one was due."""
-        due = [
-            line for line in self._lines if line.trial is trial and not line.is_ready
-        ]
+        due = [line for line in self._lines if line.trial is trial]
         for line in due:
-            line.is_ready = True
+            line.trial = None
         self._write()
         return bool(due)
 
-    def _check(self, line: _Line, trial: Trial) -> None:
-        if last_stamp(trial) == line.stamp:
-            line.event |= checkpoint_of(trial)
-            line.is_ready = True
-        elif trial.is_finished():
-            line.is_ready = True
-        elif not trial.is_saving:
-            raise without_checkpoint(trial)
-
     def _write(self) -> None:
         assert self._journal is not None
-        while self._lines and self._lines[0].is_ready:
+        while self._lines and self._lines[0].trial is None:
             self._journal.append(self._lines[0].event)
             self._lines.pop(0)

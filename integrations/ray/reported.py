@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pyarrow.fs import FileSystem, FileType
 from ray.tune.experiment import Trial
-from ray.tune.logger import JsonLoggerCallback
-from ray.tune.result import (
-    CONFIG_PREFIX,
-    EXPR_RESULT_FILE,
-    TRIAL_ID,
-)
+from ray.tune.result import CONFIG_PREFIX, EXPR_RESULT_FILE, TRIAL_ID
 from ray.tune.utils import flatten_dict
-from ray.tune.utils.util import SafeFallbackEncoder
 
 from risingsearch.errors import RunDirError
 from risingsearch.integrations.ray.checkpoints import NONE, plain, stamp_of
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import RESULTS, Event
-from risingsearch.storage.files import atomic_write
 from risingsearch.storage.journal import read
 
 NAME = "risingsearch-journal.jsonl"
@@ -129,55 +120,15 @@ def results_by_trial(events: Iterable[Event]) -> dict[str, list[Result]]:
     return told
 
 
-def bring_results_up_to_date(
-    trial: Trial, results: Sequence[Result], controller: Any
-) -> None:
-    """Give a restored trial the results that Ray has lost.
+def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
+    """Let a restored trial have reported what was told, unless Ray knows that already.
 
-    Ray notes the state of its trials now and then, and uploads what its loggers write
-    now and then, so both may lag behind the journal, or be ahead of it: what an
-    unfinished trial has reported beyond what was told is trained and reported again.
+    Ray notes the state of its trials now and then, so it may lag behind the journal, or
+    be ahead of it: what an unfinished trial has reported beyond that is trained
+    and reported again.
     """
-    whole = [{**r, TRIAL_ID: trial.trial_id, "config": trial.config} for r in results]
-    if _logs(controller):
-        _mend_file(trial, whole)
-    if whole:
-        _mend_state(trial, whole)
-
-
-def store_log(trial: Trial, controller: Any) -> None:
-    """Store the log of a paused trial that is about to resume.
-
-    Its logger begins with the stored file then, which Ray uploads now and then: without
-    this, an epoch that was logged since would be lost.
-    """
-    local = _log(trial)
-    if _logs(controller) and local.exists():
-        _store_log(trial, local.read_bytes())
-
-
-def _logs(controller: Any) -> bool:
-    loggers = controller._callbacks._callbacks
-    return any(isinstance(logger, JsonLoggerCallback) for logger in loggers)
-
-
-def _log(trial: Trial) -> Path:
-    return Path(trial.local_path, EXPR_RESULT_FILE)
-
-
-def _stored_log(trial: Trial) -> str:
-    return PurePosixPath(trial.path, EXPR_RESULT_FILE).as_posix()
-
-
-def _store_log(trial: Trial, content: bytes) -> None:
-    storage = trial.storage.storage_filesystem
-    storage.create_dir(trial.path)
-    with storage.open_output_stream(_stored_log(trial)) as file:
-        file.write(content)
-
-
-def _mend_state(trial: Trial, results: Sequence[Result]) -> None:
-    """Let a trial have reported what was told, unless Ray knows that, or its end."""
+    if not results:
+        return
     metadata = trial.run_metadata
     stamps = [stamp_of(result) for result in results]
     known = stamp_of(metadata.last_result)
@@ -186,49 +137,21 @@ def _mend_state(trial: Trial, results: Sequence[Result]) -> None:
     for name in set().union(*results):
         metadata.metric_analysis.pop(name, None)
     for result in results:
-        trial.update_last_result(dict(result))
+        trial.update_last_result(
+            {**result, TRIAL_ID: trial.trial_id, "config": trial.config}
+        )
 
 
-def _mend_file(trial: Trial, results: Sequence[Result]) -> None:
-    """Bring the file up to date that Ray reads the data frames of results from.
+def store_log(trial: Trial) -> None:
+    """Store the log of a paused trial that is about to resume.
 
-    The driver's own copy is the newer one, where it is left. A trial that resumes
-    begins with the one in storage, and one that does not leaves its own to be uploaded.
+    Its logger begins with the stored file then, which Ray uploads now and then: without
+    this, an epoch that was logged since would be lost.
     """
-    local = _log(trial)
-    storage = trial.storage.storage_filesystem
-    before = (
-        local.read_bytes() if local.exists() else _content(storage, _stored_log(trial))
-    )
-    told = {
-        stamp_of(result): json.dumps(result, cls=SafeFallbackEncoder).encode()
-        for result in results
-    }
-    known = [
-        (stamp_of(result), line)
-        for line in before.splitlines()
-        if (result := _whole(line)) is not None
-    ]
-    while known and known[-1][0] not in told and not trial.is_finished():
-        known.pop()  # it is trained again
-    content = b"".join(line + b"\n" for line in (told | dict(known)).values())
-    if content == before:
-        return
-    trial.init_local_path()
-    atomic_write(local, content)
-    _store_log(trial, content)
-
-
-def _whole(line: bytes) -> Result | None:
-    """Return the result of a line; None if a crash has torn it."""
-    try:
-        return dict(json.loads(line))
-    except ValueError:
-        return None
-
-
-def _content(storage: FileSystem, path: str) -> bytes:
-    if storage.get_file_info(path).type == FileType.NotFound:
-        return b""
-    with storage.open_input_stream(path) as file:
-        return bytes(file.read())
+    local = Path(trial.local_path, EXPR_RESULT_FILE)
+    if local.exists():
+        storage = trial.storage.storage_filesystem
+        storage.create_dir(trial.path)
+        stored = PurePosixPath(trial.path, EXPR_RESULT_FILE).as_posix()
+        with storage.open_output_stream(stored) as file:
+            file.write(local.read_bytes())

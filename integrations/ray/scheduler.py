@@ -18,7 +18,6 @@ from risingsearch.integrations.ray.experiment import Experiment
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scheduling.stopping import StoppingScheduler
-from risingsearch.search.arguments import settings_of
 from risingsearch.search.callbacks import Callback, checked_callbacks
 
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
@@ -176,13 +175,10 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
                 f"got metric={self._metric!r} and mode={self._mode!r}"
             )
             raise InvalidParameterError(msg)
-        settings = {"metric": self._metric, "mode": self._mode, **self._options}
-        for name in ("patience", "target_score"):  # may be others after Tuner.restore
-            settings.pop(name, None)
         return Experiment(
             controller,
             trial,
-            settings=settings_of([], settings),
+            budget=self.budget,
             key=self._key,
             make_scheduler=self._make,
             metric=self._metric,
@@ -208,7 +204,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
         """Record that the trial was stopped while it did not train."""
-        self._running.remove(trial)
+        self._running.complete(trial, {})
 
     def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
         """Return the trial that trains next, the same until it does."""

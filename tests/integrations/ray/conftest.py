@@ -16,9 +16,7 @@ import pytest
 from ray.train import Checkpoint
 from ray.train._internal.session import _TrainingResult
 from ray.train._internal.storage import StorageContext
-from ray.tune.callback import CallbackList
 from ray.tune.experiment import Trial
-from ray.tune.logger import JsonLoggerCallback
 from ray.tune.result import SHOULD_CHECKPOINT
 
 from risingsearch.integrations.ray import RisingScheduler
@@ -55,7 +53,6 @@ class FakeTune:
     """Plays an experiment; attributes that tests set say what goes wrong."""
 
     def __init__(self, scheduler, folder, n_samples=8, n_slots=2, seed=0, **trial):
-        self._callbacks = CallbackList([JsonLoggerCallback()])  # whose files are lost
         self.saved_scheduler = pickle.dumps(scheduler)  # as Tuner does before it begins
         self.scheduler = scheduler
         self.folder = folder
@@ -252,7 +249,6 @@ class FakeTune:
         scheduler = pickle.loads(self.saved_scheduler)
         other = FakeTune(scheduler, self.folder, n_slots=self.n_slots)
         for name in (
-            "_callbacks",
             "prefix",
             "trained",
             "snapshot",

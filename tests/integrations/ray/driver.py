@@ -9,7 +9,6 @@ from pathlib import Path
 
 import ray
 from ray import tune
-from ray.tune.logger import JsonLoggerCallback
 
 from risingsearch.integrations.ray import RisingScheduler
 from risingsearch.integrations.trackers import TensorBoardTracker
@@ -40,7 +39,7 @@ class Trainable(tune.Trainable):
 
 if __name__ == "__main__":
     FOLDER = Path(sys.argv[1])
-    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # but one, below
+    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     ray.init(
         address=sys.argv[2],
         log_to_driver=False,
@@ -56,19 +55,18 @@ if __name__ == "__main__":
             Trainable,
             param_space={"top": tune.uniform(0.0, 1.0)},
             tune_config=tune.TuneConfig(
-                num_samples=9,
+                num_samples=5,
                 metric="score",
                 mode="max",
                 reuse_actors=True,
                 scheduler=RisingScheduler(
-                    60, 12, n_jobs=2, seed=0, callbacks=[tracker]
+                    30, 10, n_jobs=2, seed=0, callbacks=[tracker]
                 ),
             ),
             run_config=tune.RunConfig(
                 name="experiment",
                 storage_path=str(FOLDER),
                 verbose=0,
-                callbacks=[JsonLoggerCallback()],
             ),
         )
     results = tuner.fit()
@@ -76,9 +74,5 @@ if __name__ == "__main__":
         "trials": len(results),
         "errors": results.num_errors,
         "last": {r.metrics["trial_id"]: r.metrics["score"] for r in results},
-        "epochs": {
-            r.metrics["trial_id"]: r.metrics_dataframe["epoch"].tolist()
-            for r in results
-        },
     }
     print(json.dumps(found))

@@ -24,7 +24,12 @@ from risingsearch.errors import (
 from risingsearch.integrations.ray import RisingScheduler
 from risingsearch.integrations.ray.experiment import lift_limit
 
-POLICIES = ["auto", "successive-halving", "hyperband", "raven-ucb"]
+POLICIES = [
+    ("auto", True),
+    ("auto", False),
+    ("successive-halving", False),
+    ("hyperband", True),
+]
 
 
 def charged(tune):
@@ -54,19 +59,15 @@ def told(tune):
 
 
 class TestBudget:
-    @pytest.mark.parametrize("policy", POLICIES)
-    @pytest.mark.parametrize("deterministic", [True, False])
+    @pytest.mark.parametrize(("policy", "deterministic"), POLICIES)
     def test_no_epoch_is_trained_twice_nor_beyond_the_budget(
         self, fake_tune, policy, deterministic
     ):
-        params = {"variance": "eq5"} if policy == "raven-ucb" else None
-        tune = fake_tune(
-            policy=policy, policy_params=params, deterministic=deterministic
-        )
+        tune = fake_tune(policy=policy, deterministic=deterministic)
         assert tune.run()
         assert len(set(tune.trained)) == len(tune.trained) == tune.scheduler.n_epochs
         assert tune.scheduler.n_epochs <= 40
-        if policy in ("auto", "raven-ucb"):
+        if policy == "auto":
             assert tune.scheduler.n_epochs == 40
 
     @pytest.mark.parametrize("budget", [1, 2, 7])
@@ -74,11 +75,6 @@ class TestBudget:
         tune = fake_tune(budget)
         assert tune.run()
         assert len(tune.trained) == budget
-
-    def test_no_trial_gets_more_than_max_epochs(self, fake_tune):
-        tune = fake_tune(60, max_epochs=9)
-        assert tune.run()
-        assert max(Counter(trial for trial, _ in tune.trained).values()) == 9
 
     def test_slices_may_be_longer(self, fake_tune):
         tune = fake_tune(41, epochs_per_job=4)
@@ -91,7 +87,6 @@ class TestBudget:
         assert min(Counter(trial for trial, _ in tune.trained).values()) >= 4
         assert len(tune.trained) == 40
 
-    @pytest.mark.parametrize("deterministic", [True, False])
     @pytest.mark.parametrize(
         ("rule", "reason"),
         [
@@ -99,10 +94,8 @@ class TestBudget:
             ({"target_score": 0.5}, "the target_score of 0.5 is reached"),
         ],
     )
-    def test_it_ends_early_where_that_is_enough(
-        self, fake_tune, deterministic, rule, reason
-    ):
-        tune = fake_tune(deterministic=deterministic, **rule)
+    def test_it_ends_early_where_that_is_enough(self, fake_tune, rule, reason):
+        tune = fake_tune(**rule)
         assert tune.run()
         assert tune.scheduler.n_epochs == len(tune.trained) < 40
         assert tune.scheduler.stop_reason.startswith(reason)
@@ -111,6 +104,7 @@ class TestBudget:
     def test_it_ends_when_all_trials_have_all_their_epochs(self, fake_tune):
         tune = fake_tune(500, max_epochs=5)
         assert tune.run()
+        assert set(Counter(trial for trial, _ in tune.trained).values()) == {5}
         assert len(tune.trained) == 8 * 5
 
     @pytest.mark.parametrize("is_function", [True, False])
@@ -191,11 +185,6 @@ class TestPausing:
         assert tune.run()
         assert {trial.status for trial in tune.trials} == {Trial.TERMINATED}
 
-    def test_it_only_pauses_by_what_it_returns(self, fake_tune):
-        tune = fake_tune()
-        assert not hasattr(tune, "pause_trial")  # ray#61448
-        assert tune.run()
-
     def test_results_are_not_buffered(self):
         assert not RisingScheduler(9).supports_buffered_results
 
@@ -209,12 +198,6 @@ class TestCheckpoints:
         with pytest.raises(RunDirError, match=r"give tune\.report a checkpoint"):
             tune.run()
         assert len(tune.trained) <= 3
-
-    def test_one_that_is_older_than_the_last_epoch_is_refused(self, fake_tune):
-        tune = fake_tune(epochs_per_job=3)
-        tune.saves = lambda trial, epoch: epoch % 2 == 0
-        with pytest.raises(RunDirError, match="no checkpoint of its last epoch"):
-            tune.run()
 
     def test_one_at_the_end_of_each_slice_is_enough(self, fake_tune):
         tune = fake_tune(epochs_per_job=3, max_epochs=9)
@@ -253,8 +236,9 @@ class TestCheckpoints:
 
 
 class TestScores:
-    @pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
-    @pytest.mark.parametrize("deterministic", [True, False])
+    @pytest.mark.parametrize(
+        ("lost", "deterministic"), [(math.nan, True), (math.inf, False)]
+    )
     def test_a_trial_whose_score_is_not_finite_is_stopped(
         self, fake_tune, lost, deterministic
     ):
@@ -313,11 +297,13 @@ class TestFailures:
         assert tune.run()
         arm = tune.scheduler.explain()[tune.id_of(1)]
         assert (arm.status, arm.epochs, arm.charged) == ("failed", 1, 3)
+        assert "retired: the trial failed" in arm.reason
         assert charged(tune) == 40
         assert len(tune.trained) == 40 - 2
 
-    @pytest.mark.parametrize("is_function", [True, False])
-    @pytest.mark.parametrize("deterministic", [True, False])
+    @pytest.mark.parametrize(
+        ("is_function", "deterministic"), [(True, True), (False, False)]
+    )
     def test_ray_tries_it_again_from_its_checkpoint(
         self, fake_tune, is_function, deterministic
     ):
@@ -343,15 +329,6 @@ class TestFailures:
             mine = {e for t, e in tune.trained if t == arm_id(tune, arm.arm)}
             assert arm.epochs == len(mine)
 
-    def test_the_reason_is_kept(self, fake_tune):
-        tune = fake_tune()
-        tune.fails = lambda trial, epoch: trial.trial_id == tune.id_of(0)
-        assert tune.run()
-        assert (
-            "retired: the trial failed"
-            in tune.scheduler.explain()[tune.id_of(0)].reason
-        )
-
     def test_a_trial_that_failed_while_it_saved_says_what_is_trained_again(
         self, fake_tune, caplog
     ):
@@ -376,14 +353,15 @@ def arm_id(tune, arm):
 
 
 class TestRestoring:
-    @pytest.mark.parametrize("is_function", [True, False])
-    @pytest.mark.parametrize("slice_", [None, 3])
-    @pytest.mark.parametrize("num_to_keep", [None, 1])
+    @pytest.mark.parametrize(
+        ("is_function", "slice_", "num_to_keep"),
+        [(True, None, 1), (False, None, None), (True, 3, None), (False, 3, 1)],
+    )
     def test_killed_after_any_step_it_goes_on_and_trains_nothing_told_again(
         self, fake_tune, is_function, slice_, num_to_keep
     ):
         config = CheckpointConfig(num_to_keep=num_to_keep)
-        for n_steps in itertools.count(3, 23):
+        for n_steps in itertools.count(3, 31):
             tune = fake_tune(epochs_per_job=slice_, tune={"checkpoint_config": config})
             tune.is_function = is_function
             if tune.run(n_steps):
@@ -423,16 +401,6 @@ class TestRestoring:
         other = tune.restored()
         assert other.run()
         assert other.scheduler.n_epochs == whole.scheduler.n_epochs < 40
-
-    def test_other_arguments_are_refused(self, fake_tune):
-        tune = fake_tune()
-        tune.run(20)
-        other = RisingScheduler(41, 10, metric="score", mode="max", n_jobs=2, seed=0)
-        tune.saved_scheduler = pickle.dumps(other)
-        with pytest.raises(
-            RunDirError, match=r"begun with budget=40, and .* budget=41"
-        ):
-            tune.restored()
 
     def test_what_cannot_be_restored_does_not_begin_anew(self, fake_tune):
         tune = fake_tune()
@@ -542,9 +510,7 @@ class TestSettings:
         ("given", "message"),
         [
             ({"budget": 0}, "budget"),
-            ({"max_epochs": 0}, "max_epochs"),
             ({"mode": "maximize"}, "mode must be one of"),
-            ({"epochs_per_job": 0}, "epochs_per_job"),
             ({"n_jobs": 0}, "n_jobs"),
             ({"policy_params": {"nope": 1}}, "nope"),
         ],
