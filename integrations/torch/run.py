@@ -1,23 +1,17 @@
-"""Runs of a PyTorch training loop, which wait on the device, in memory or on disk."""
+"""Runs of a PyTorch training loop, which wait on the device or in memory."""
 
 from __future__ import annotations
 
 import gc
-import itertools
-import math
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from risingsearch.errors import SetupError
-from risingsearch.integrations.torch.paused_runs import params_as_text, read
+from risingsearch.integrations.torch.paused_runs import params_as_text
 from risingsearch.integrations.torch.random_states import (
     kept_random_states,
     random_states,
@@ -25,6 +19,8 @@ from risingsearch.integrations.torch.random_states import (
     set_random_states,
 )
 from risingsearch.integrations.torch.snapshots import is_value, restore, snapshot
+
+OWN = ("params", "device", "epoch")
 
 
 class TorchRun:
@@ -44,20 +40,6 @@ class TorchRun:
         Epochs that the run has trained: 0 while the first one trains.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_file",
-        "_objects",
-        "_owner",
-        "_parked",
-        "_random",
-        "_replaced",
-        "_seed",
-        "device",
-        "epoch",
-        "params",
-    )
-
     def __init__(self, owner: Any, params: dict[str, Any], seed: int):
         self._objects: dict[str, Any] | None = None
         self.params = params
@@ -68,7 +50,6 @@ class TorchRun:
         self._replaced: set[str] = set()
         self._random: dict[str, Any] = {}
         self._parked: dict[str, Any] | None = None
-        self._file: Path | None = None
 
     def __del__(self) -> None:
         self._leave_device()
@@ -79,7 +60,7 @@ class TorchRun:
         return self._objects_with(name)[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in TorchRun.__slots__:
+        if name in OWN or name.startswith("_"):
             super().__setattr__(name, value)
             return
         objects = self._objects_with(name)
@@ -98,11 +79,6 @@ class TorchRun:
     def is_live(self) -> bool:
         """Whether its objects are on the device."""
         return self._objects is not None
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether it waits in memory."""
-        return self._parked is not None
 
     def begin(self) -> None:
         """Build the objects for the first time."""
@@ -127,8 +103,6 @@ class TorchRun:
         """Return all that the run resumes from: numbers, texts and CPU tensors."""
         if self._parked is not None:
             return self._parked
-        if self._file is not None:
-            return read(self._file)
         return {
             "params": params_as_text(self.params),
             "seed": self._seed,
@@ -150,11 +124,6 @@ class TorchRun:
         """Leave the device and wait in memory."""
         self.resume_from(self.checkpoint())
 
-    def spill(self, file: Path) -> None:
-        """Leave memory and wait on disk."""
-        torch.save(self._parked, file)
-        self._parked, self._file = None, file
-
     def revive(self) -> dict[str, Any]:
         """Return the objects, rebuilt and restored if they have left the device."""
         self._owner.residents.make_room(self)
@@ -166,9 +135,6 @@ class TorchRun:
             objects = self._built()
             restore(objects, checkpoint["objects"], self.device, self._replaced)
         self._objects, self._parked = objects, None
-        if self._file is not None:
-            self._file.unlink()
-            self._file = None
         return objects
 
     def _leave_device(self) -> None:
@@ -211,7 +177,7 @@ class TorchRun:
                 f"{{'model': ..., 'optimizer': ...}}; got {objects!r:.200}"
             )
             raise SetupError(msg)
-        taken = sorted(objects.keys() & set(dir(TorchRun)))
+        taken = sorted(objects.keys() & {*dir(TorchRun), *OWN})
         if taken:
             msg = f"build names objects {taken}, which a run uses itself: rename them"
             raise SetupError(msg)
@@ -219,27 +185,20 @@ class TorchRun:
 
 
 class Residents:
-    """Keeps the most recently used runs on the device, others in memory, then on disk.
+    """Keeps the most recently used runs on the device, and others in memory.
 
-    At most ``max_resident`` runs are on the device at the same time, and ``max_host``
-    in memory; None means all. If none may stay on the device, only the training one is
-    there.
+    At most ``max_resident`` runs are on the device at the same time; None means all. If
+    none may stay there, only the training one does.
     """
 
-    def __init__(self, max_resident: int | None, max_host: int | None) -> None:
+    def __init__(self, max_resident: int | None) -> None:
         self.max_resident = max_resident
-        self.max_host = max_host
-        # Dictionaries keep the order: the least recently used run comes first.
+        # It keeps the order: the least recently used run comes first.
         self._live: weakref.WeakKeyDictionary[TorchRun, None]
         self._live = weakref.WeakKeyDictionary()
-        self._waiting: weakref.WeakKeyDictionary[TorchRun, None]
-        self._waiting = weakref.WeakKeyDictionary()
-        self._folder: Path | None = None
-        self._files = itertools.count()
 
     def make_room(self, run: TorchRun) -> None:
         """Park the least recently used run, so that one more may be on the device."""
-        self._waiting.pop(run, None)
         self._live.pop(run, None)
         self._live[run] = None
         self._park_beyond(1)
@@ -249,21 +208,10 @@ class Residents:
         self._park_beyond(0)
 
     def _park_beyond(self, least: int) -> None:
-        """Keep ``max_resident`` runs on the device, or the least."""
-        most = math.inf if self.max_resident is None else self.max_resident
-        while len(self._live) > max(least, most):
+        if self.max_resident is None:
+            return
+        while len(self._live) > max(least, self.max_resident):
             oldest = next(iter(self._live))
             if oldest.is_live:
                 oldest.park()
-                self._waiting[oldest] = None
             self._live.pop(oldest)
-        while self.max_host is not None and len(self._waiting) > self.max_host:
-            oldest = next(iter(self._waiting))
-            oldest.spill(self._new_file())
-            self._waiting.pop(oldest)
-
-    def _new_file(self) -> Path:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="risingsearch-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        return self._folder / f"run-{next(self._files)}.pt"

@@ -137,7 +137,7 @@ def _restored_tensor(
 ) -> torch.Tensor:
     data: torch.Tensor = saved["data"]
     tensor = data if saved["on_cpu"] else data.to(device)
-    if _fits(held, data, torch.Tensor) and held.is_leaf and not _is_expanded(held):
+    if _fits(held, data, torch.Tensor) and held.is_leaf:
         held.detach().copy_(data)
         tensor = held
     _set_gradient(tensor, saved["requires_grad"], saved["grad"])
@@ -158,10 +158,6 @@ def _fits(held: Any, saved: Any, kind: type[Any]) -> bool:
         and held.shape == saved.shape
         and held.dtype == saved.dtype
     )
-
-
-def _is_expanded(tensor: torch.Tensor) -> bool:
-    return tensor.layout is torch.strided and 0 in tensor.stride()
 
 
 def _restored_container(

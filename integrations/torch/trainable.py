@@ -52,8 +52,6 @@ class TorchTrainable:
         default 2 on an accelerator, and all on the CPU. With 0 a run leaves it after
         every epoch, and torch gives back the memory that it has cached: for a GPU that
         others use too.
-    max_host : int, optional
-        Runs that wait in memory; others wait on disk. By default all.
 
     Raises
     ------
@@ -117,7 +115,6 @@ class TorchTrainable:
         *,
         device: str | torch.device = "auto",
         max_resident: int | None = None,
-        max_host: int | None = None,
     ) -> None:
         parts = {"build": build, "train_epoch": train_epoch, "validate": validate}
         for name, given in parts.items():
@@ -130,8 +127,9 @@ class TorchTrainable:
                 )
                 raise NotTrainableError(msg)
         self.device = device
-        self.max_resident = _checked_number("max_resident", max_resident, 0)
-        self.max_host = _checked_number("max_host", max_host, 0)
+        if max_resident is not None:
+            max_resident = checked_int("max_resident", max_resident, 0)
+        self.max_resident = max_resident
         self._residents: Residents | None = None
         self._readable = False
 
@@ -151,7 +149,7 @@ class TorchTrainable:
             most = self.max_resident
             if most is None and self.torch_device.type != "cpu":
                 most = RESIDENT
-            self._residents = Residents(most, self.max_host)
+            self._residents = Residents(most)
         return self._residents
 
     def start(self, params: Mapping[str, Any], seed: int) -> TorchRun:
@@ -211,10 +209,6 @@ def _empty_cache(device: torch.device) -> None:
     """Release the memory of a device that torch has cached."""
     if device.type != "cpu":
         getattr(torch, device.type).empty_cache()
-
-
-def _checked_number(name: str, value: int | None, least: int) -> int | None:
-    return None if value is None else checked_int(name, value, least)
 
 
 def _worker_number() -> int:

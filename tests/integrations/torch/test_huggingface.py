@@ -9,7 +9,6 @@ from transformers import Trainer, TrainingArguments
 
 from risingsearch import RisingSearch
 from risingsearch.errors import (
-    InvalidParameterError,
     NotTrainableError,
     SetupError,
 )
@@ -123,11 +122,6 @@ def test_a_metric_that_is_not_there_is_named():
     search = RisingSearch(trainable(monitor="eval_f1"), [{"rate": 0.1}], budget=2)
     with pytest.raises(SetupError, match="and monitor is 'eval_f1'"):
         search.run()
-
-
-def test_n_steps_is_checked():
-    with pytest.raises(InvalidParameterError, match="n_steps"):
-        trainable(n_steps=0)
 
 
 def test_a_run_that_has_not_trained_has_no_folder(tmp_path):

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from risingsearch import RisingSearch
-from risingsearch.errors import InvalidParameterError, SetupError
+from risingsearch.errors import SetupError
 from risingsearch.integrations.torch import Batches
 from risingsearch.integrations.torch.lightning import LightningTrainable
 
@@ -136,20 +136,6 @@ def test_a_search_finds_the_rate_that_learns(tmp_path):
     assert accuracy == pytest.approx(result.best_score)
 
 
-def test_own_callbacks_are_called():
-    class Counting(Callback):
-        n_epochs = 0
-
-        def on_train_epoch_end(self, trainer, pl_module):
-            Counting.n_epochs += 1
-
-    own = trainable(callbacks=[Counting()])
-    run = own.start({"rate": 0.1}, 0)
-    for _ in range(3):
-        own.train(run)
-    assert Counting.n_epochs == 3
-
-
 class Remembering(Callback):
     """Logs how many epochs it has seen, and how many its last arm had counted."""
 
@@ -197,8 +183,3 @@ def test_a_metric_that_is_not_logged_is_named():
     search = RisingSearch(trainable(monitor="f1"), [{"rate": 0.1}], budget=2)
     with pytest.raises(SetupError, match=r"logged \['accuracy', 'rate'\], and"):
         search.run()
-
-
-def test_max_epochs_is_checked():
-    with pytest.raises(InvalidParameterError, match="max_epochs"):
-        trainable(max_epochs=0)

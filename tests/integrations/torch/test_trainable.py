@@ -72,20 +72,16 @@ class TestBitForBit:
         assert told == expected
         assert bits(run) == bits(whole)
 
-    @pytest.mark.parametrize("limits", [(1, None), (1, 0), (2, 1), (None, 0)])
-    def test_interleaved_with_others_wherever_it_waits(self, limits):
-        most, waiting = limits
-        own = trainable(max_resident=most, max_host=waiting)
+    @pytest.mark.parametrize("most", [1, 2])
+    def test_interleaved_with_others_wherever_it_waits(self, most):
+        own = trainable(max_resident=most)
         chosen = loop.CANDIDATES[:4]
         runs = [own.start(params, seed) for seed, params in enumerate(chosen)]
         order = np.random.default_rng(0).permutation([*range(4)] * 4)
         told = [[] for _ in runs]
         for i in order:
             told[i].append(own.train(runs[i]))
-            if most is not None:
-                assert sum(run.is_live for run in runs) <= most
-            if waiting is not None:
-                assert sum(run.is_in_memory for run in runs) <= waiting
+            assert sum(run.is_live for run in runs) <= most
         for i, run in enumerate(runs):
             whole, expected = uninterrupted(4, chosen[i], i)
             assert told[i] == expected
@@ -102,28 +98,19 @@ class TestBitForBit:
         uninterrupted(1)
         assert (random.random(), np.random.random(), torch.rand(1).item()) == before
 
-    def test_the_schedule_goes_on_and_does_not_restart(self, tmp_path):
-        own = trainable()
-        run = own.start(PARAMS, 3)
-        rates = [own.train(run)["rate"] for _ in range(2)]
-        own.save(run, str(tmp_path / "run.pt"))
-        again = own.load(str(tmp_path / "run.pt"))
-        rates += [own.train(again)["rate"] for _ in range(2)]
-        assert rates == sorted(set(rates))
-        assert again.epoch == 4
-        assert again.n_steps == 16
-
 
 class TestSearch:
     def search(self, own, **options):
-        options = {"budget": 30, "max_epochs": 8, "seed": 0} | options
+        options = {"budget": 20, "max_epochs": 6, "seed": 0} | options
         return RisingSearch(own, loop.CANDIDATES, **options)
 
     def test_the_same_wherever_the_runs_wait_and_train(self, tmp_path):
         plain = self.search(trainable()).run()
-        assert plain.n_epochs == 30
-        assert plain.best_score > 0.7
-        parked = self.search(trainable(max_resident=1, max_host=2)).run()
+        assert plain.n_epochs == 20
+        best = plain.best_state()
+        assert best.epoch == plain.best_epoch
+        assert loop.validate(best)["score"] == plain.best_score > 0.7
+        parked = self.search(trainable(max_resident=1)).run()
         kept = self.search(trainable(), run_dir=tmp_path).run()
         for other in (parked, kept):
             assert other.history["score"] == plain.history["score"]
@@ -132,19 +119,13 @@ class TestSearch:
             away = self.search(trainable(), executor=pool).run()
         assert away.history["score"] == plain.history["score"]
 
-    def test_the_best_state_scores_what_it_scored(self):
-        result = self.search(trainable(max_resident=1)).run()
-        best = result.best_state()
-        assert best.epoch == result.best_epoch
-        assert loop.validate(best)["score"] == result.best_score
-
     def test_killed_and_resumed(self, tmp_path):
         plain = self.search(trainable()).run()
         pid = os.fork()
         if pid == 0:
 
             def kill(search, report):
-                if search.scheduler.n_epochs >= 17:
+                if search.scheduler.n_epochs >= 11:
                     os.kill(os.getpid(), signal.SIGKILL)
 
             self.search(trainable(), run_dir=tmp_path, callbacks=[kill]).run()
@@ -181,10 +162,8 @@ class TestWhatIsGiven:
         ("built", "message"),
         [
             (nn.Linear(1, 1), "build must return a dict of the run's objects by name"),
-            ({"my model": 1}, "build must return a dict"),
             ({"_model": 1}, "build must return a dict"),
             ({"epoch": 1}, r"build names objects \['epoch'\], which a run uses"),
-            ({"train": 1}, r"build names objects \['train'\]"),
         ],
     )
     def test_what_build_must_return(self, built, message):
@@ -192,15 +171,9 @@ class TestWhatIsGiven:
         with pytest.raises(SetupError, match=message):
             own.start({}, 0)
 
-    @pytest.mark.parametrize("options", [{"max_resident": -1}, {"max_host": -1}])
-    def test_limits_out_of_range(self, options):
-        with pytest.raises(InvalidParameterError, match=next(iter(options))):
-            trainable(**options)
-
-    def test_an_unknown_name_says_what_build_has_returned(self):
-        run = trainable().start(PARAMS, 0)
-        with pytest.raises(AttributeError, match=r"no 'modle': build has .*'model'"):
-            run.modle  # noqa: B018
+    def test_a_limit_out_of_range(self):
+        with pytest.raises(InvalidParameterError, match="max_resident"):
+            trainable(max_resident=-1)
 
     def test_another_build_than_before_is_refused(self, tmp_path):
         own = trainable()
