@@ -1,4 +1,4 @@
-"""A search on a Slurm cluster, in a folder; tests start it, kill it, start it again."""
+"""A search on a Slurm cluster, in a folder, which a test starts."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ from distributed import Client
 from risingsearch import RisingSearch
 from risingsearch.integrations.dask import slurm
 
-BUDGET = 60
-FREE = 12  # epochs before all others wait for the file "go"
+BUDGET = 24
+FREE = 6  # epochs before all others wait for the file "go"
 N_JOBS = 3  # one more than there are slots
 
 
@@ -55,7 +55,7 @@ def main(folder):
         slurm.keep_jobs(cluster, N_JOBS)
         RisingSearch(
             Patient(folder),
-            [{"arm": arm, "top": 0.5 + arm / 40} for arm in range(20)],
+            [{"arm": arm, "top": 0.5 + arm / 40} for arm in range(8)],
             budget=BUDGET,
             max_epochs=8,
             seed=0,

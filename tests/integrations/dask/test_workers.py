@@ -393,12 +393,9 @@ class TestExecutors:
         ("options", "n_threads"),
         [
             ({}, 4),
-            ({"retries": 2}, 4),
             ({"workers": ["tcp://a:1"]}, 4),
-            ({"workers": "a"}, 4),
             ({"workers": ["the first"]}, 4),
             ({"workers": ["tcp://b:1"]}, 0),
-            ({"resources": {"GPU": 1}}, 2),
             ({"resources": {"GPU": 2}}, 1),
             ({"resources": {"TPU": 1}}, 0),
         ],

@@ -62,7 +62,7 @@ class FakeTune:
         self.random = random.Random(seed)
         self.search_alg = Searcher(self.make_trial, n_samples)
         self.max_pending = 200
-        self.trials, self.staged, self.paused_by = [], [], []
+        self.trials, self.staged = [], []
         self.epoch, self.decisions, self.clock = {}, {}, itertools.count()
         self.trained = []  # (trial, epoch), in all processes
         self.snapshot = None
@@ -248,17 +248,9 @@ class FakeTune:
         """Return the experiment as another process restores it."""
         scheduler = pickle.loads(self.saved_scheduler)
         other = FakeTune(scheduler, self.folder, n_slots=self.n_slots)
-        for name in (
-            "prefix",
-            "trained",
-            "snapshot",
-            "clock",
-            "random",
-            "trial_options",
-        ):
-            setattr(other, name, getattr(self, name))
-        for name in ("is_function", "saves", "score", "fails", "ends"):
-            setattr(other, name, getattr(self, name))
+        own = {"scheduler", "search_alg", "trials", "staged", "epoch", "decisions"}
+        own |= {"max_pending"}
+        vars(other).update({k: v for k, v in vars(self).items() if k not in own})
         n_samples = self.search_alg.total_samples
         other.search_alg = Searcher(other.make_trial, n_samples, self.n_saved)
         for state, metadata in self.snapshot:

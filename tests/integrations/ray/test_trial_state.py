@@ -79,12 +79,6 @@ def test_a_paused_trial_ends_as_if_it_had_not_been(session):
     assert [report["epoch"] for report in whole.reports] == [1, 2, 3, 4, 5, 6]
 
 
-def test_an_epoch_that_is_counted_otherwise_stays(session):
-    begun = session("begun")
-    TrialState(nn.Linear(1, 1)).report({"epoch": 10})
-    assert begun.reports == [{"epoch": 10}]
-
-
 @pytest.mark.parametrize("objects", [(), (nn.Linear(1, 1), 3)])
 def test_what_has_no_state_is_refused(objects, session):
     session("begun")
