@@ -51,8 +51,8 @@ print(f"{len(study.trials)} trials, best R2 {best.best_score:.3f}: {best.params}
 # The trials of an arm are one curve.
 
 history = [
-    {"arm": trial.number, "epoch": step + 1, "score": score}
-    for trial in rising.arm_study(study).trials
-    for step, score in trial.intermediate_values.items()
+    {"arm": result.id, "epoch": step + 1, "score": score}
+    for result in rising.arm_results(study)
+    for step, score in result.curve.items()
 ]
 plot_curves(history, metric="R2")

@@ -13,29 +13,26 @@ except ModuleNotFoundError as error:
         raise
     raise missing("optuna", "optuna") from error
 
-from risingsearch.integrations.optuna.arms import TrialArm, arm
+from risingsearch.integrations.optuna.arms import TrialArm, arm, ask
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.results import (
     ArmResult,
     arm_results,
-    arm_study,
     arms,
     best_arm,
     finalize,
 )
 from risingsearch.integrations.optuna.sampler import RisingSampler
-from risingsearch.integrations.optuna.study import RisingStudy
 
 __all__ = [
     "ArmResult",
     "RisingPruner",
     "RisingSampler",
-    "RisingStudy",
     "TrialArm",
     "arm",
     "arm_results",
-    "arm_study",
     "arms",
+    "ask",
     "best_arm",
     "finalize",
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import optuna
 
@@ -13,7 +13,6 @@ from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.optuna.checkpoints import Checkpoints
 from risingsearch.integrations.optuna.sampler import NOTHING_TO_TRAIN, RisingSampler
 from risingsearch.integrations.optuna.trials import (
-    AGAIN,
     ARM,
     CHECKPOINT,
     N_EPOCHS,
@@ -57,39 +56,20 @@ class TrialArm:
             CHECKPOINT, []
         )
         if checkpoints is not None and self._saved:
-            self._find_checkpoint(checkpoints)
+            key = {int(epoch): key for epoch, key in self._saved}.get(self.from_epoch)
+            if key is None:
+                msg = (
+                    f"arm {self.id} has no checkpoint of its {self.from_epoch} epochs, "
+                    "so it would train some again: save one before each TrialPruned"
+                )
+                raise CheckpointError(msg)
+            self.checkpoint = checkpoints.find(str(key), self)
 
     def __repr__(self) -> str:
         return (
             f"TrialArm(id={self.id}, from_epoch={self.from_epoch}, "
             f"n_epochs={self.n_epochs}, checkpoint={self.checkpoint})"
         )
-
-    def _find_checkpoint(self, checkpoints: Checkpoints) -> None:
-        due = self._slice.from_epoch
-        reasons = []
-        found = 0
-        for epoch, key in self._saved:
-            if int(epoch) > due:
-                continue  # of a trial that died before its slice was over
-            try:
-                self.checkpoint = checkpoints.find(str(key), self)
-            except RunDirError as error:
-                reasons.append(str(error))
-                continue
-            found = int(epoch)
-            break
-        if found != due:
-            because = "; ".join(reasons) or "none was saved later"
-            msg = (
-                f"arm {self.id} resumes from epoch {found} instead of {due}; the "
-                f"epochs between are trained again, beyond the budget: {because}"
-            )
-            warnings.warn(msg, RuntimeWarning, stacklevel=4)
-            self._trial.set_user_attr(AGAIN, (due, found))
-            self.from_epoch = found
-            if self.n_epochs is not None:
-                self.n_epochs += due - found
 
     @contextmanager
     def save(self) -> Iterator[Path]:
@@ -119,12 +99,9 @@ class TrialArm:
             msg = "other processes gave this trial up: its arm continues elsewhere"
             raise optuna.TrialPruned(msg)
         epoch = len(self._trial._cached_frozen_trial.intermediate_values)
-        with self._checkpoints.folder() as folder:
-            inside = Path(folder) / "checkpoint"
-            inside.mkdir()
-            yield inside
-            name = f"{self.id}-{epoch}"
-            key = self._checkpoints.publish(inside, self._trial, name)
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
+            key = self._checkpoints.save(Path(folder))
         before = [entry for entry in self._saved if entry[0] != epoch]
         kept = next((e for e in before if int(e[0]) <= self._slice.from_epoch), None)
         self._saved = [[epoch, key]] if kept is None else [[epoch, key], kept]
@@ -167,6 +144,8 @@ def arm(trial: optuna.Trial) -> TrialArm:
     ------
     optuna.TrialPruned
         If there is nothing to train: others have had the epochs.
+    CheckpointError
+        If the checkpoint that the arm resumes from was not saved, or is lost.
 
     Examples
     --------
@@ -212,3 +191,40 @@ def arm(trial: optuna.Trial) -> TrialArm:
     slice_ = TrialSlice.of(trial._cached_frozen_trial)
     assert slice_ is not None
     return TrialArm(trial, slice_, checkpoints)
+
+
+def ask(study: optuna.Study) -> optuna.Trial | None:
+    """Return a trial with epochs to train; None if nothing can start now.
+
+    For programs that hold many trials open in one process: ``study.optimize`` waits
+    for others. If no trial is open and this returns None, the search is over.
+
+    Parameters
+    ----------
+    study : Study
+        With a ``RisingSampler`` and a ``RisingPruner``.
+
+    Returns
+    -------
+    optuna.Trial or None
+        To be told by ``study.tell``: with ``state=TrialState.PRUNED`` its arm pauses,
+        with a value it has ended.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the study has another sampler, or more than one objective.
+    """
+    sampler = study.sampler
+    if not isinstance(sampler, RisingSampler):
+        msg = (
+            "rising.ask takes a study with sampler=RisingSampler(...); got "
+            f"{type(sampler).__name__}"
+        )
+        raise InvalidParameterError(msg)
+    while sampler.can_start(study):
+        trial = study.ask()
+        if trial.user_attrs[N_EPOCHS]:
+            return trial
+        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    return None

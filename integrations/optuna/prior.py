@@ -6,12 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna._transform import _SearchSpaceTransform
+from optuna.distributions import BaseDistribution
 
 from risingsearch.priors import PriorProposer
 from risingsearch.priors.models import Learnt, is_usable
@@ -97,11 +93,6 @@ class PriorSuggestions:
         chosen = proposer.most_promising(seen, np.array(free))
         return None if chosen is None else dict(pool.configurations[chosen])
 
-    def policy_params(self, opened: OpenedArms) -> dict[str, float]:
-        """Return the parameters of the policy that usable earlier curves suggest."""
-        pool = self._pool_of(searched(opened.space), opened.params)
-        return {} if pool is None else dict(pool.learnt.said.policy_params)
-
     def trusted(self, opened: OpenedArms) -> dict[str, float]:
         """Return how far each earlier search is trusted; nothing before it is known."""
         space = searched(opened.space)
@@ -133,38 +124,12 @@ def searched(space: Space) -> dict[str, BaseDistribution]:
 
 
 def drawn(space: Space, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return random configurations of a space, each once: fewer where it has fewer.
-
-    Examples
-    --------
-    >>> space = {"depth": IntDistribution(1, 3), "kind": CategoricalDistribution("a")}
-    >>> drawn(space, 100, np.random.default_rng(0))
-    [{'depth': 3, 'kind': 'a'}, {'depth': 2, 'kind': 'a'}, {'depth': 1, 'kind': 'a'}]
-    """
-    columns = [_values(one, n, rng) for one in space.values()]
-    rows = (dict(zip(space, row, strict=True)) for row in zip(*columns, strict=True))
+    """Return random configurations of a space, each once: fewer where it has fewer."""
+    transform = _SearchSpaceTransform(dict(space))
+    low, high = transform.bounds.T
+    points = rng.uniform(low, high, size=(n, len(low)))
+    rows = [transform.untransform(point) for point in points]
     return list({_key(row, space): row for row in rows}.values())
-
-
-def _values(one: BaseDistribution, n: int, rng: np.random.Generator) -> list[Any]:
-    if isinstance(one, CategoricalDistribution):
-        return [one.choices[k] for k in rng.integers(len(one.choices), size=n)]
-    if not isinstance(one, (FloatDistribution, IntDistribution)):
-        msg = f"a distribution of Optuna has values of its own; got {one!r}"
-        raise TypeError(msg)
-    low, high, whole = one.low, one.high, isinstance(one, IntDistribution)
-    if one.log:
-        ends = np.log(low), np.log(high + 1 if whole else high)
-        values = np.exp(rng.uniform(*ends, size=n))
-        values = np.clip(np.floor(values) if whole else values, low, high)
-    elif one.step is not None:
-        n_steps = round((high - low) / one.step)
-        values = low + one.step * rng.integers(n_steps + 1, size=n)
-        values = np.minimum(values, high)
-    else:
-        values = np.clip(rng.uniform(low, high, size=n), low, high)
-    found: list[Any] = values.tolist()
-    return [int(value) for value in found] if whole else found
 
 
 def _key(params: Params, space: Space) -> tuple[str, ...]:

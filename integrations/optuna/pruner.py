@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 from optuna.pruners import BasePruner
@@ -13,7 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, JobError
 from risingsearch.integrations.optuna.trials import (
     TrialSlice,
     curve,
@@ -43,8 +40,6 @@ class RisingPruner(BasePruner):
     n_warmup_steps : int, default 0
         Steps of a trial before it may be stopped, at least 0; it is never stopped
         before its fourth report, when it begins to have a slope.
-    interval_steps : int, default 1
-        Steps between two decisions on a trial, at least 1.
 
     Raises
     ------
@@ -78,30 +73,18 @@ class RisingPruner(BasePruner):
         *,
         n_startup_trials: int = 5,
         n_warmup_steps: int = 0,
-        interval_steps: int = 1,
     ) -> None:
         if max_epochs is not None:
             max_epochs = checked_int("max_epochs", max_epochs, 1)
         self.max_epochs = max_epochs
         self.n_startup_trials = checked_int("n_startup_trials", n_startup_trials, 0)
         self.n_warmup_steps = checked_int("n_warmup_steps", n_warmup_steps, 0)
-        self.interval_steps = checked_int("interval_steps", interval_steps, 1)
-        self._goes_beyond = False  # whether the objective reports after max_epochs
-        self._forget()
-
-    def _forget(self) -> None:
-        self._lock = threading.Lock()
-        self._finished = _Finished(1.0)
-        self._asked: dict[Any, tuple[int, int]] = {}  # reports, and those to come again
-        self._followed: tuple[Any, int] | None = None
+        # By trial: reports of which it was asked, and the best of one that has ended.
+        self._asked: dict[Any, int] = {}
+        self._best: dict[Any, float] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"_lock", "_asked", "_finished", "_followed"}  # the process's
-        return {name: value for name, value in vars(self).items() if name not in own}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
+        return vars(self) | {"_asked": {}, "_best": {}}  # those are the process's
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         """Return whether the trial should end here.
@@ -121,26 +104,29 @@ class RisingPruner(BasePruner):
             self._check_report(trial, slice_, n_reports)
             if is_given_up(study, trial._trial_id):
                 return True
-        if n_reports < slice_.from_epoch + slice_.n_epochs:
-            limit = getattr(study.sampler, "max_epochs", self.max_epochs)
-            return not slice_.asked and self._is_hopeless(study, trial, limit)
-        return self._is_full(study, n_reports)
+        limit = getattr(study.sampler, "max_epochs", self.max_epochs)
+        if limit is not None and n_reports > limit:
+            msg = (
+                f"the objective reports more than max_epochs={limit} times: give "
+                "RisingSampler the epochs that it trains"
+            )
+            raise InvalidParameterError(msg)
+        if n_reports >= slice_.from_epoch + slice_.n_epochs:
+            return n_reports != limit  # then the objective returns
+        return not slice_.asked and self._is_hopeless(study, trial, limit)
 
     def _check_report(
         self, trial: FrozenTrial, slice_: TrialSlice, n_reports: int
     ) -> None:
-        """Raise where nothing was reported since the last question.
+        """Raise if nothing was reported since the last question.
 
         Optuna ignores a report at a step that an earlier slice has had; what was
         trained for it would count for nothing.
         """
         key = trial._trial_id, trial.datetime_start  # ids are a storage's own
-        known = slice_.from_epoch, slice_.n_again
-        with self._lock:
-            before, n_again = self._asked.pop(key, known)
-            is_new = n_reports > before
-            self._asked[key] = n_reports, n_again if is_new else n_again - 1
-        if is_new or n_again > 0:
+        before = self._asked.get(key, slice_.from_epoch)
+        self._asked[key] = n_reports
+        if n_reports > before:
             return
         last = max(trial.intermediate_values, default=-1)
         msg = (
@@ -151,84 +137,39 @@ class RisingPruner(BasePruner):
         )
         raise InvalidParameterError(msg)
 
-    def _is_full(self, study: Study, n_reports: int) -> bool:
-        """Whether a slice that has had its epochs pauses: it does not at the very end.
-
-        Then the objective returns, and the trial completes.
-        """
-        limit = getattr(study.sampler, "max_epochs", n_reports + 1)
-        if n_reports > limit and not self._goes_beyond:
-            self._goes_beyond = True
-            msg = (
-                f"the objective reports more than max_epochs={limit} times; it is "
-                f"stopped there from now on: give RisingSampler the epochs it trains"
-            )
-            warnings.warn(msg, RuntimeWarning, stacklevel=2)
-        return n_reports != limit or self._goes_beyond
-
     def _is_hopeless(
         self, study: Study, trial: FrozenTrial, max_epochs: int | None
     ) -> bool:
-        steps = sorted(trial.intermediate_values)
-        if not steps or not self._is_due(steps):
+        if max(trial.intermediate_values, default=-1) < self.n_warmup_steps:
             return False
-        finished = self._follow(study)
-        if finished.n_complete < self.n_startup_trials:
+        ended = study.get_trials(
+            deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)
+        )
+        lengths = [
+            len(one.intermediate_values)
+            for one in ended
+            if one.state == TrialState.COMPLETE
+        ]
+        if len(lengths) < self.n_startup_trials:
             return False
         if not math.isfinite([*curve(trial).values()][-1]):
             return True
-        rewards = _rewards(trial, sign_of(study))
-        limit = max_epochs or finished.longest
+        sign = sign_of(study)
+        rewards = _rewards(trial, sign)
+        limit = max_epochs or max(lengths, default=0)
         if len(rewards) < FEWEST or not limit:
             return False
-        return max(*rewards, highest_end(rewards, limit)) < finished.best
+        best = max((self._best_of(one, sign) for one in ended), default=-math.inf)
+        return max(*rewards, highest_end(rewards, limit)) < best
 
-    def _is_due(self, steps: list[int]) -> bool:
-        since = steps[-1] - self.n_warmup_steps
-        if since < 0:
-            return False
-        due = self.n_warmup_steps + since // self.interval_steps * self.interval_steps
-        return len(steps) == 1 or steps[-2] < due
-
-    def _follow(self, study: Study) -> _Finished:
-        with self._lock:
-            if self._followed != (study._storage, study._study_id):
-                self._followed = (study._storage, study._study_id)
-                self._finished = _Finished(sign_of(study))
-            self._finished.sync(
-                study._storage.get_all_trials(study._study_id, deepcopy=False)
-            )
-            return self._finished
+    def _best_of(self, ended: FrozenTrial, sign: float) -> float:
+        key = ended._trial_id, ended.datetime_start
+        if key not in self._best:
+            self._best[key] = max(_rewards(ended, sign), default=-math.inf)
+        return self._best[key]
 
 
 FEWEST = 4  # reports
-
-
-class _Finished:
-    """Best scores of the finished trials of a study."""
-
-    def __init__(self, sign: float) -> None:
-        self.n_complete = 0
-        self.longest = 0
-        self.best = -math.inf
-        self._sign = sign
-        self._open: list[int] = []
-        self._n_seen = 0
-
-    def sync(self, trials: Sequence[FrozenTrial]) -> None:
-        numbers = [*self._open, *range(self._n_seen, len(trials))]
-        self._n_seen = len(trials)
-        self._open = [i for i in numbers if not trials[i].state.is_finished()]
-        for i in numbers:
-            if trials[i].state in (TrialState.COMPLETE, TrialState.PRUNED):
-                self._record(trials[i])
-
-    def _record(self, trial: FrozenTrial) -> None:
-        rewards = _rewards(trial, self._sign)
-        if trial.state == TrialState.COMPLETE:
-            self.n_complete += 1
-            self.longest = max(self.longest, len(rewards))
-        self.best = max([self.best, *rewards])
 
 
 def _rewards(trial: FrozenTrial, sign: float) -> list[float]:

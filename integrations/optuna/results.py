@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, fields
 from typing import Any
 
 import optuna
@@ -127,15 +126,8 @@ def arms(study: Study) -> Any:
     MissingDependencyError
         If pandas is not installed.
     """
-    columns = [
-        "epochs",
-        "best_score",
-        "best_epoch",
-        "last_score",
-        "state",
-        "n_trials",
-        "opened_by_prior",
-    ]
+    others = ("id", "params", "curve")
+    columns = [one.name for one in fields(ArmResult) if one.name not in others]
     rows = [
         {"id": result.id}
         | {name: getattr(result, name) for name in columns}
@@ -170,47 +162,15 @@ def finalize(study: Study) -> None:
         if own == result.best_score or not math.isfinite(result.best_score):
             continue
         if (arm, result.epochs) not in known:
-            study.add_trial(_final(result, slices))
-
-
-def arm_study(study: Study) -> Study:
-    """Return a study in memory in which each arm is one trial, and nothing else is.
-
-    For plots and tables: its trials are numbered from 0 in the order in which the arms
-    were last trained, and the value of each is the arm's best score.
-
-    Parameters
-    ----------
-    study : Study
-        A study that was optimized with a ``RisingSampler``. It stays as it is.
-
-    Returns
-    -------
-    Study
-        A copy of the arms that have a finite score.
-    """
-    arms = optuna.create_study(direction=study.direction)
-    by_arm = sorted(_by_arm(study).values(), key=lambda slices: slices[-1].number)
-    for slices in by_arm:
-        result = _result(study, slices)
-        if math.isfinite(result.best_score):
-            final = _final(result, slices)
-            final.datetime_start = slices[0].datetime_start
-            final.datetime_complete = slices[-1].datetime_complete or datetime.now()
-            arms.add_trial(final)
-    return arms
-
-
-def _final(result: ArmResult, slices: list[FrozenTrial]) -> FrozenTrial:
-    """Return an arm as one complete trial."""
-    return optuna.trial.create_trial(
-        state=TrialState.COMPLETE,
-        value=result.best_score,
-        params=result.params,
-        distributions=slices[-1].distributions,
-        intermediate_values=result.curve,
-        user_attrs={FINAL: result.id},
-    )
+            final = optuna.trial.create_trial(
+                state=TrialState.COMPLETE,
+                value=result.best_score,
+                params=result.params,
+                distributions=slices[-1].distributions,
+                intermediate_values=result.curve,
+                user_attrs={FINAL: result.id},
+            )
+            study.add_trial(final)
 
 
 def _by_arm(study: Study) -> dict[int, list[FrozenTrial]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -20,13 +22,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int
-from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
 from risingsearch.integrations.optuna.prior import PriorSuggestions
 from risingsearch.integrations.optuna.pruner import RisingPruner
 from risingsearch.integrations.optuna.sqlite_lock import claim
 from risingsearch.integrations.optuna.study_replica import StudyReplica
-from risingsearch.integrations.optuna.telling import StudyCallbacks
 from risingsearch.integrations.optuna.trials import (
     ARM,
     BY_PRIOR,
@@ -34,12 +34,12 @@ from risingsearch.integrations.optuna.trials import (
     GIVEN_UP,
     LAST,
     N_EPOCHS,
-    EnqueuedArms,
     TrialSlice,
     all_trials,
     check_objective,
     complete_curve,
     fail_stale_trials,
+    fix_enqueued,
     n_kept,
     pauses,
     set_n_epochs,
@@ -50,7 +50,8 @@ from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scheduling.stopping import StoppingScheduler
-from risingsearch.search.callbacks import Callback, checked_callbacks
+from risingsearch.search.arguments import checked_enqueue
+from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 
 NOTHING_TO_TRAIN = "nothing to train: the epochs of this trial went to others"
 UNASKED = (
@@ -61,6 +62,7 @@ NOT_REPORTED = (
     "the objective returned a value that it has not reported, so it counts for nothing "
     "here, and study.best_trial compares it with scores: return a reported score"
 )
+SEARCH = "rising:search"  # attribute of a study: which search it is
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
 
@@ -69,6 +71,21 @@ class _Suggested(NamedTuple):
 
     params: dict[str, Any]
     space: dict[str, BaseDistribution]
+
+
+@dataclass
+class _Here:
+    """What this process knows of the study that it searches."""
+
+    lock: Any = field(default_factory=threading.RLock)
+    replica: StudyReplica | None = None
+    followed: tuple[Any, int] | None = None  # storage and study
+    mine: set[int] = field(default_factory=set)  # trials that run in this process
+    teller: CallbackList | None = None
+    told: Literal["nothing", "epochs", "end"] = "nothing"  # to the callbacks
+    warned: set[str] = field(default_factory=set)
+    # By prior, for open trials:
+    suggested: dict[int, _Suggested] = field(default_factory=dict)
 
 
 class RisingSampler(BaseSampler):
@@ -212,7 +229,7 @@ class RisingSampler(BaseSampler):
         self.give_up_after = checked_float(
             "give_up_after", give_up_after, 0.0, open_low=False
         )
-        self._enqueued = EnqueuedArms(enqueue)
+        self._enqueued = [dict(params) for params in checked_enqueue(enqueue)]
         self.callbacks = checked_callbacks(callbacks, functions=False)
         earlier = prior_as_data(prior)
         chosen = choose_policy(
@@ -227,55 +244,24 @@ class RisingSampler(BaseSampler):
             self._most_arms = checked_int("n_candidates", n_candidates, 1)
         n_arms = max(chosen.n_opened, len(self._enqueued))
         self._n_arms = min(n_arms, self._most_arms or n_arms)
-        self._enqueued.check_fits(self._n_arms)
-        self._policy = chosen
+        self._options |= {"policy": chosen.name, "policy_params": chosen.parameters}
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
         self._prior = PriorSuggestions(earlier, seed) if earlier.searches else None
-        self._forget()
+        self._here = _Here()
 
-    def _scheduler(
-        self,
-        direction: str,
-        n_arms: int,
-        policy_params: Mapping[str, float] | None = None,
-    ) -> Scheduler:
-        """Return a new one, with what earlier curves say of the policy's parameters."""
-        policy = self._policy.informed(policy_params or {})
-        decided: dict[str, Any] = {
-            "policy": policy.name,
-            "policy_params": policy.parameters,
-            "enqueue": range(min(n_arms, len(self._enqueued))),
-        }
+    def _scheduler(self, direction: str, n_arms: int) -> Scheduler:
+        enqueue = range(min(n_arms, len(self._enqueued)))
         return StoppingScheduler(
-            n_arms=n_arms, direction=direction, **self._options | decided
+            n_arms=n_arms, direction=direction, **self._options | {"enqueue": enqueue}
         )
 
-    def _forget(self) -> None:
-        self._lock = threading.RLock()
-        self._replica: StudyReplica | None = None
-        self._followed: tuple[Any, int] | None = None
-        self._mine: set[int] = set()  # trials that run in this process
-        self._teller: StudyCallbacks | None = None
-        self._warned: set[str] = set()
-        self._suggested: dict[int, _Suggested] = {}  # by prior, for open trials
-
     def __getstate__(self) -> dict[str, Any]:
-        own = {  # the process's
-            "_lock",
-            "_replica",
-            "_followed",
-            "_mine",
-            "_teller",
-            "_warned",
-            "_suggested",
-        }
-        return {name: value for name, value in vars(self).items() if name not in own}
+        return vars(self) | {"_here": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
+        self.__dict__.update(state, _here=_Here())
 
     # --------------------------------------------------------------- Optuna's own hooks
 
@@ -285,7 +271,7 @@ class RisingSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Decide what the trial trains: an arm's next slice, a new arm, or nothing."""
-        self._enqueued.fix(study, trial)
+        fix_enqueued(study, trial, self._enqueued)
         if self._grant(study, trial) == 0:
             self._wait_for_work(study, trial)
         elif _opens(trial):
@@ -298,8 +284,8 @@ class RisingSampler(BaseSampler):
         """Ask earlier searches, and else the sampler that proposes new arms."""
         if not _opens(trial):
             return {}
-        if trial.number in self._suggested:
-            return self._suggested[trial.number].space
+        if trial.number in self._here.suggested:
+            return self._here.suggested[trial.number].space
         return self.base.infer_relative_search_space(self._view(study, trial), trial)
 
     def sample_relative(
@@ -311,7 +297,7 @@ class RisingSampler(BaseSampler):
         """Return the suggestion of earlier searches, or ask the base."""
         if not _opens(trial):
             return {}
-        suggested = self._suggested.pop(trial.number, None)
+        suggested = self._here.suggested.pop(trial.number, None)
         if suggested is not None:
             study._storage.set_trial_user_attr(trial._trial_id, BY_PRIOR, True)
             return suggested.params
@@ -341,12 +327,14 @@ class RisingSampler(BaseSampler):
         """Queue the slice that is due next, or stop the study when nothing is."""
         if trial.user_attrs.get(N_EPOCHS) == 0:
             return
-        self._suggested.pop(trial.number, None)  # of a trial that asked for nothing
+        self._here.suggested.pop(
+            trial.number, None
+        )  # of a trial that asked for nothing
         if _opens(trial):
             self.base.after_trial(self._view(study, trial), trial, state, values)
         with self._following(study) as replica:
             replica.finish(trial, state, values)
-            self._mine.discard(trial.number)
+            self._here.mine.discard(trial.number)
             if replica.unasked:
                 self._warn(UNASKED)
             reports = trial.intermediate_values.values()
@@ -365,7 +353,7 @@ class RisingSampler(BaseSampler):
         waits = pauses()
         while True:
             with self._following(study) as replica:
-                self._mine.add(trial.number)
+                self._here.mine.add(trial.number)
                 n_epochs = replica.grant(trial, enqueued=enqueued)
                 late = time.monotonic() > give_up_at
                 if n_epochs or late or not replica.undecided_before(trial.number):
@@ -382,7 +370,7 @@ class RisingSampler(BaseSampler):
         """
         attrs = trial.system_attrs
         trial.system_attrs = {key: attrs[key] for key in attrs if key != FIXED}
-        self._mine.discard(trial.number)
+        self._here.mine.discard(trial.number)
         for pause in pauses():
             fail_stale_trials(study)
             with self._following(study) as replica:
@@ -394,7 +382,7 @@ class RisingSampler(BaseSampler):
             time.sleep(pause)
 
     def _give_up(self, study: Study, replica: StudyReplica) -> None:
-        for silent in replica.silent(self.give_up_after, self._mine):
+        for silent in replica.silent(self.give_up_after, self._here.mine):
             with suppress(UpdateFinishedTrialError):
                 # Not ended: should it be alive, Optuna would raise when it is told.
                 study._storage.set_trial_user_attr(
@@ -419,7 +407,7 @@ class RisingSampler(BaseSampler):
         """
         if self._prior is None or FIXED in trial.system_attrs:
             return
-        with self._lock:  # as the study was when the trial was decided
+        with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             opened = replica.opened()
             try:
@@ -429,7 +417,7 @@ class RisingSampler(BaseSampler):
                 raise
             if params is not None:
                 space = {name: opened.space[name] for name in params}
-                self._suggested[trial.number] = _Suggested(params, space)
+                self._here.suggested[trial.number] = _Suggested(params, space)
 
     def take_request(self, trial: optuna.Trial) -> None:
         """Record that the objective has asked for the arm that its trial opens."""
@@ -440,16 +428,6 @@ class RisingSampler(BaseSampler):
         trial.set_user_attr(ARM, trial.number)
 
     # -------------------------------------------------------------------- the study
-
-    def follow(self, study: Study) -> None:
-        """Read where a study stands, or raise why it cannot be searched."""
-        with self._following(study):
-            pass
-
-    def is_done(self, study: Study) -> bool:
-        """Whether nothing will ever start again in the study."""
-        with self._following(study) as replica:
-            return replica.done
 
     def prior_trust(self, study: Study) -> dict[str, float]:
         """Return how far each earlier search is trusted in a study by now.
@@ -469,7 +447,7 @@ class RisingSampler(BaseSampler):
         with self._following(study) as replica:
             return {} if self._prior is None else self._prior.trusted(replica.opened())
 
-    def can_ask(self, study: Study) -> bool:
+    def can_start(self, study: Study) -> bool:
         """Whether a trial asked for now has something to train; queue it if need be."""
         with self._following(study) as replica:
             return replica.queued() or self._prepare_next(study, replica)
@@ -477,49 +455,62 @@ class RisingSampler(BaseSampler):
     @contextmanager
     def _following(self, study: Study) -> Iterator[StudyReplica]:
         """Hold the replica of a study, up to date."""
-        with self._lock:
+        with self._here.lock:
             replica = self._replica_of(study)
             replica.sync(all_trials(study))
-            if self._prior is not None and not replica.informed:
-                self._inform(replica, self._prior)
             yield replica
-            if self._teller is not None:
-                self._teller.tell()
+            self._tell(replica)
 
-    def _inform(self, replica: StudyReplica, prior: PriorSuggestions) -> None:
-        """Decide by earlier curves, once it is known which searches are of use here."""
-        opened = replica.opened()
-        if opened.params:
-            with suppress(
-                InvalidParameterError
-            ):  # the next arm raises it, and fails its trial
-                replica.inform(prior.policy_params(opened))
+    def _tell(self, replica: StudyReplica) -> None:
+        """Tell the callbacks what is new."""
+        here = self._here
+        if here.teller is None or here.told == "end":
+            return
+        if here.told == "nothing":
+            here.told = "epochs"
+            here.teller.begins()
+        here.teller.epochs()
+        if replica.done:
+            here.told = "end"
+            here.teller.ends()
 
     def _replica_of(self, study: Study) -> StudyReplica:
-        if self._replica is None or self._followed != (study._storage, study._study_id):
+        followed = study._storage, study._study_id
+        if self._here.replica is None or self._here.followed != followed:
             check_objective(study)
-            direction = self._checked(study)
+            if not isinstance(study.pruner, RisingPruner):
+                msg = (
+                    "RisingSampler needs pruner=RisingPruner() to end slices; "
+                    f"the study has a {type(study.pruner).__name__}"
+                )
+                warnings.warn(msg, RuntimeWarning, stacklevel=2)
             claim(study._storage)
-            self._replica = StudyReplica(
-                partial(self._scheduler, direction),
+            replica = StudyReplica(
+                partial(self._scheduler, study.direction.name.lower()),
                 self._n_arms,
                 self._most_arms,
                 self.max_epochs,
             )
-            self._followed = (study._storage, study._study_id)
-            self._mine = set()
+            self._here.replica, self._here.followed = replica, followed
+            self._here.mine = set()
             if self.callbacks:
-                self._teller = StudyCallbacks(study, self._replica, self.callbacks)
-        return self._replica
+                self._here.teller = self._callback_list(study, replica)
+                self._here.told = "nothing"
+        return self._here.replica
 
-    def _checked(self, study: Study) -> str:
-        if not isinstance(study.pruner, RisingPruner):
-            msg = (
-                f"RisingSampler needs pruner=RisingPruner() to end slices; the study "
-                f"has a {type(study.pruner).__name__}"
-            )
-            warnings.warn(msg, RuntimeWarning, stacklevel=2)
-        return study.direction.name.lower()
+    def _callback_list(self, study: Study, replica: StudyReplica) -> CallbackList:
+        if SEARCH not in study.user_attrs:
+            study.set_user_attr(SEARCH, secrets.token_hex(8))
+        names = study.metric_names
+        return CallbackList(
+            lambda: self.callbacks,
+            lambda: replica.scheduler,
+            search=study.user_attrs[SEARCH],
+            metric=names[0] if names else "value",
+            params=lambda index: replica.params_of(replica.arm_of(index)),
+            reports={},
+            name=replica.arm_of,
+        )
 
     def _view(self, study: Study, trial: FrozenTrial) -> ArmView:
         check_objective(study)
@@ -530,13 +521,15 @@ class RisingSampler(BaseSampler):
         )
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
-        with self._lock:  # as the study was when the trial was decided, as in Optuna
+        with (
+            self._here.lock
+        ):  # as the study was when the trial was decided, as in Optuna
             replica = self._replica_of(study)
             return replica.others + replica.expected()
 
     def _warn(self, msg: str) -> None:
-        if msg not in self._warned:
-            self._warned.add(msg)
+        if msg not in self._here.warned:
+            self._here.warned.add(msg)
             warnings.warn(msg, UserWarning, stacklevel=3)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,41 +59,6 @@ class OpenTrial:
             self.heard, self.n_reports = time.monotonic(), n_reports
 
 
-class OpenTrials(dict[int, OpenTrial]):
-    """All trials that have not finished, by number."""
-
-    def read(self, trials: Sequence[FrozenTrial]) -> None:
-        """Replace each trial by what the storage says of it now."""
-        for number, opened in self.items():
-            opened.trial = trials[number]
-
-    def is_taken(self, number: int, slice_: TrialSlice) -> bool:
-        """Whether a trial that came first may train the same epochs of the arm."""
-        return any(
-            i < number and o.reserved and o.slice[:2] == slice_[:2]
-            for i, o in self.items()
-        )
-
-    def reserved_before(self, number: int) -> int:
-        """Return the epochs that trials that came first can still be charged."""
-        return sum(o.reserved for i, o in self.items() if i < number)
-
-    def undecided_before(self, number: int) -> bool:
-        """Whether a trial that came first may still give back what it has reserved."""
-        return any(
-            i < number and o.is_undecided and o.trial.state == TrialState.RUNNING
-            for i, o in self.items()
-        )
-
-    def silent(self, seconds: float, mine: Collection[int]) -> Iterator[OpenTrial]:
-        """Iterate over running trials of other processes that are silent for longer."""
-        now = time.monotonic()
-        for number, opened in self.items():
-            runs = opened.trial.state == TrialState.RUNNING and number not in mine
-            if runs and opened.reserved and now - opened.heard > seconds:
-                yield opened
-
-
 class StudyReplica:
     """Replica of the search that processes share: follows the trials of a study.
 
@@ -106,15 +71,13 @@ class StudyReplica:
     it has trained. So what was enough when the trial of the largest number began is
     enough at the end.
 
-    ``make_scheduler(n_arms, policy_params)`` makes the scheduler, for ``n_arms`` to
-    begin with and more when these have all ended, up to ``most_arms``; ``max_epochs``
-    is what an arm can get. The parameters of the policy are None until ``inform`` says
-    what follows from earlier searches.
+    ``make_scheduler(n_arms)`` makes the scheduler, for ``n_arms`` to begin with and
+    more when these have all ended, up to ``most_arms``.
     """
 
     def __init__(
         self,
-        make_scheduler: Callable[[int, Mapping[str, float] | None], Scheduler],
+        make_scheduler: Callable[[int], Scheduler],
         n_arms: int,
         most_arms: int | None,
         max_epochs: int,
@@ -123,18 +86,17 @@ class StudyReplica:
         self._most_arms = math.inf if most_arms is None else most_arms
         self._max_epochs = max_epochs
         self._no_more = False  # whether the study has nothing to open any more
-        self._policy_params: Mapping[str, float] | None = None
         self._begin(n_arms)
 
     def _begin(self, n_arms: int) -> None:
-        self.scheduler = self._make_scheduler(n_arms, self._policy_params)
+        self.scheduler = self._make_scheduler(n_arms)
         self.asks = False  # whether the objective has asked for an arm
         self.unasked = 0  # arms that ended without being asked for
         self._seconds, self._n_epochs = 0.0, 0  # what finished slices took
         self.others: list[FrozenTrial] = []  # finished, and no part of the search
         self.newest: dict[int, FrozenTrial] = {}  # each arm's last that has not failed
         self._trials: Sequence[FrozenTrial] = ()
-        self._open = OpenTrials()
+        self._open: dict[int, OpenTrial] = {}  # not finished, by number
         self._n_seen = 0
         # The arms of the study are trial numbers, those of the scheduler 0, 1, 2, ...
         self._free = list(range(n_arms - 1, -1, -1))  # the scheduler's, not opened
@@ -149,7 +111,8 @@ class StudyReplica:
 
     def sync(self, trials: Sequence[FrozenTrial]) -> None:
         """Record what has happened since; ``trials`` are all, by number."""
-        self._open.read(trials)
+        for number, opened in self._open.items():
+            opened.trial = trials[number]
         self._trials = trials
         ended = {i for i in self._told if trials[i].state.is_finished()}
         self._told -= ended
@@ -165,19 +128,6 @@ class StudyReplica:
         n_arms = self._wanted_arms()
         if n_arms != self.scheduler.n_arms:
             self._begin(n_arms)
-            self.sync(trials)
-
-    @property
-    def informed(self) -> bool:
-        """Whether it is known what earlier searches say of the policy."""
-        return self._policy_params is not None
-
-    def inform(self, policy_params: Mapping[str, float]) -> None:
-        """Decide from now on as these parameters of the policy, by name, would have."""
-        self._policy_params = policy_params
-        if policy_params:
-            trials = self._trials
-            self._begin(self.scheduler.n_arms)
             self.sync(trials)
 
     def finish(
@@ -214,13 +164,17 @@ class StudyReplica:
             self._seconds += seconds
             self._n_epochs += opened.job.n_epochs
         self._tell(opened, scores, state, values, seconds)
-        self.scheduler.peek()  # the policy decides as it goes, also in a replay
 
     def silent(self, seconds: float, mine: Collection[int]) -> list[FrozenTrial]:
         """Return running trials of other processes without a report for too long."""
         usual = self._seconds / max(1, self._n_epochs)
-        limit = max(seconds, SILENT_EPOCHS * usual)
-        return [opened.trial for opened in self._open.silent(limit, mine)]
+        since = time.monotonic() - max(seconds, SILENT_EPOCHS * usual)
+        return [
+            opened.trial
+            for number, opened in self._open.items()
+            if opened.trial.state == TrialState.RUNNING and number not in mine
+            if opened.reserved and opened.heard < since
+        ]
 
     def _tell_lost(self, opened: OpenTrial, scores: list[float]) -> None:
         """Record that a trial was given up: its arm continues from its checkpoint.
@@ -262,11 +216,18 @@ class StudyReplica:
             wanted = 0 if self._no_more else min(self._max_epochs, self.left)
         else:
             wanted = opened.reserved = slice_.n_epochs
-        if wanted and not self._open.is_taken(trial.number, slice_):
+        if wanted and not self._is_taken(trial.number, slice_):
             self._finish_before(slice_)
             opened.job = self._start(slice_, wanted)
             if opened.job is not None:
                 self._holder[slice_.arm] = trial.number
+
+    def _is_taken(self, number: int, slice_: TrialSlice) -> bool:
+        """Whether a trial that came first may train the same epochs of the arm."""
+        return any(
+            i < number and o.reserved and o.slice[:2] == slice_[:2]
+            for i, o in self._open.items()
+        )
 
     def _finish_before(self, slice_: TrialSlice) -> None:
         """Finish the slice before this one, where its trial is about to end."""
@@ -446,10 +407,11 @@ class StudyReplica:
             return 0  # Optuna took it for dead: it has ended
         # Until they are decided, trials before it can have reserved more than there is.
         unspent = int(self.scheduler.budget - self.scheduler.spent)
-        most = max(0, unspent - self._open.reserved_before(trial.number))
+        before = sum(o.reserved for i, o in self._open.items() if i < trial.number)
+        most = max(0, unspent - before)
         if opened.is_undecided:
             return self._grant_new_arm(trial.number, most, enqueued=enqueued)
-        if opened.job is None or self._open.is_taken(trial.number, opened.slice):
+        if opened.job is None or self._is_taken(trial.number, opened.slice):
             return 0
         return min(opened.job.n_epochs, most)
 
@@ -503,7 +465,10 @@ class StudyReplica:
 
     def undecided_before(self, number: int) -> bool:
         """Whether a trial that came first may still give back what it has reserved."""
-        return self._open.undecided_before(number)
+        return any(
+            i < number and o.is_undecided and o.trial.state == TrialState.RUNNING
+            for i, o in self._open.items()
+        )
 
     def expected(self) -> list[FrozenTrial]:
         """Return one trial per arm, with the end that is expected of it.

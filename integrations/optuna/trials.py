@@ -14,8 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from risingsearch.arms import sign_of as direction_sign
-from risingsearch.errors import InvalidParameterError, SetupError
-from risingsearch.search.arguments import checked_enqueue
+from risingsearch.errors import InvalidParameterError, StorageError
 
 # User attributes, so that they are seen on the dashboard, and copied when a
 # trial is retried. A trial that opens an arm gets ARM when the objective asks for it.
@@ -23,7 +22,6 @@ ARM = "rising:arm"
 FROM_EPOCH = "rising:from_epoch"
 N_EPOCHS = "rising:n_epochs"
 CHECKPOINT = "rising:checkpoint"
-AGAIN = "rising:again"  # from which epoch a slice trains what was trained before it
 FINAL = "rising:final"
 LAST = "rising:last"  # the sampler that proposes arms has said that there are no more
 BY_PRIOR = "rising:by_prior"  # opened for what earlier searches say
@@ -41,7 +39,6 @@ class TrialSlice(NamedTuple):
     from_epoch: int
     n_epochs: int | None  # None before it was decided; 0: nothing to train
     asked: bool  # whether the objective can resume the arm
-    n_again: int = 0  # epochs before ``from_epoch`` that it trains once more
 
     @classmethod
     def of(cls, trial: FrozenTrial) -> TrialSlice | None:
@@ -49,14 +46,11 @@ class TrialSlice(NamedTuple):
         attrs = trial.user_attrs
         if N_EPOCHS not in attrs and trial.state.is_finished():
             return None
-        from_epoch = attrs.get(FROM_EPOCH, 0)
-        slice_, epoch = attrs.get(AGAIN, (from_epoch, from_epoch))
         return cls(
             attrs.get(ARM, trial.number),
-            from_epoch,
+            attrs.get(FROM_EPOCH, 0),
             attrs.get(N_EPOCHS, 0 if GIVEN_UP in attrs else None),
             asked=ARM in attrs,
-            n_again=from_epoch - epoch if slice_ == from_epoch else 0,
         )
 
 
@@ -153,31 +147,14 @@ def pauses() -> Iterator[float]:
         pause = min(1.5 * pause, LONGEST)
 
 
-class EnqueuedArms:
-    """Configurations that trials open first, in order."""
-
-    def __init__(self, enqueue: Sequence[Mapping[str, Any]]) -> None:
-        self._params = [dict(params) for params in checked_enqueue(enqueue)]
-
-    def __len__(self) -> int:
-        return len(self._params)
-
-    def check_fits(self, n_arms: int) -> None:
-        """Raise where there are more than a study has arms."""
-        if len(self) > n_arms:
-            msg = (
-                f"enqueue has {len(self)} configurations, and n_candidates "
-                f"is {n_arms}: raise n_candidates, or enqueue fewer"
-            )
-            raise InvalidParameterError(msg)
-
-    def fix(self, study: Study, trial: FrozenTrial) -> None:
-        """Fix the parameters of a new trial, if some are enqueued that none has."""
-        is_given = FIXED in trial.system_attrs or ARM in trial.user_attrs
-        if is_given or not self._params:
-            return
-        known = [other.system_attrs.get(FIXED) for other in all_trials(study)]
-        due = next((params for params in self._params if params not in known), None)
-        if due is not None:
-            study._storage.set_trial_system_attr(trial._trial_id, FIXED, due)
-            trial.system_attrs = trial.system_attrs | {FIXED: due}
+def fix_enqueued(
+    study: Study, trial: FrozenTrial, enqueued: Sequence[Mapping[str, Any]]
+) -> None:
+    """Fix the parameters of a new trial, if some are enqueued that none has."""
+    if not enqueued or FIXED in trial.system_attrs or ARM in trial.user_attrs:
+        return
+    known = [other.system_attrs.get(FIXED) for other in all_trials(study)]
+    due = next((params for params in enqueued if params not in known), None)
+    if due is not None:
+        study._storage.set_trial_system_attr(trial._trial_id, FIXED, due)
+        trial.system_attrs = trial.system_attrs | {FIXED: due}

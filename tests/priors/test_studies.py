@@ -138,7 +138,7 @@ def test_every_study_in_a_database_is_an_earlier_search(tmp_path):
     [
         ("sqlite:///{}/none.db", "there is no file"),
         ("sqlite://", "there is no file"),
-        ("sqlite:///{}/other.db", "holds no studies"),
+        ("sqlite:///{}/other.db", "cannot be read"),
         ("sqlite:///{}/junk.db", "cannot be read"),
         ("redis://localhost", "URL of a database"),
         ("nonsense://x", "URL of a database"),

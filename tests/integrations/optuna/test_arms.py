@@ -1,10 +1,9 @@
-import shutil
-
 import optuna
 import pytest
+from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import CheckpointError, InvalidParameterError, JobError
 
 N_EPOCHS = 20
 
@@ -14,11 +13,10 @@ class Saving:
 
     def __init__(self):
         self.resumed = []
-        self.lost = lambda arm: None  # called before an arm is asked for
+        self.saves = lambda epoch: True
 
     def __call__(self, trial):
         top = trial.suggest_float("x", 0.0, 1.0)
-        self.lost(trial)
         arm = rising.arm(trial)
         epochs = 0
         if arm.checkpoint:
@@ -29,8 +27,9 @@ class Saving:
             score = top * (1 - 1 / (epoch + 2))
             trial.report(score, epoch)
             if trial.should_prune():
-                with arm.save() as folder:
-                    (folder / "epochs").write_text(str(epoch + 1))
+                if self.saves(epoch):
+                    with arm.save() as folder:
+                        (folder / "epochs").write_text(str(epoch + 1))
                 raise optuna.TrialPruned
         return score
 
@@ -44,13 +43,6 @@ def place(request, tmp_path):
     return {"artifact_store": store}
 
 
-def kept(place, tmp_path):
-    """Return the names of what is kept."""
-    if "checkpoint_dir" in place:
-        return [p.name for p in place["checkpoint_dir"].glob("*/*")]
-    return [p.name for p in (tmp_path / "artifacts").iterdir()]
-
-
 def test_arms_go_on_from_their_checkpoints(make_study, place):
     objective = Saving()
     study = make_study(budget=100, **place)
@@ -59,52 +51,29 @@ def test_arms_go_on_from_their_checkpoints(make_study, place):
     assert sum(result.epochs for result in rising.arm_results(study)) == 100
 
 
-def test_two_checkpoints_are_kept_of_each_arm(make_study, place, tmp_path):
-    study = make_study(budget=100, **place)
+def test_two_checkpoints_are_kept_of_each_arm(make_study, tmp_path):
+    study = make_study(budget=100, checkpoint_dir=tmp_path)
     study.optimize(Saving())
     n_slices = [result.n_trials for result in rising.arm_results(study)]
     assert max(n_slices) > 3
-    assert len(kept(place, tmp_path)) <= sum(min(2, n) for n in n_slices)
-    assert not list(tmp_path.glob("checkpoints/.new-*"))
+    assert len(list(tmp_path.iterdir())) <= sum(min(2, n) for n in n_slices)
 
 
-@pytest.mark.filterwarnings("ignore:The reported value is ignored")
-def test_a_lost_checkpoint_falls_back_to_the_one_before(make_study, place, tmp_path):
+def test_an_arm_whose_checkpoint_is_lost_fails(make_study, tmp_path):
+    study = make_study(budget=100, epochs_per_job=2, checkpoint_dir=tmp_path)
+    study.optimize(Saving(), n_trials=20)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        study.optimize(Saving())
+
+
+def test_an_arm_that_was_saved_before_its_last_epoch_only_fails(make_study, tmp_path):
     objective = Saving()
-
-    def lose(trial):
-        saved = trial.user_attrs.get("rising:checkpoint", [])
-        if len(saved) == 2 and not lost:
-            lost.append(trial.number)
-            if "checkpoint_dir" in place:
-                shutil.rmtree(place["checkpoint_dir"] / saved[0][1])
-            else:
-                (tmp_path / "artifacts" / saved[0][1]).unlink()
-
-    lost = []
-    objective.lost = lose
-    study = make_study(budget=100, epochs_per_job=2, **place)
-    message = "resumes from epoch 2 instead of 4; .* there is no"
-    with pytest.warns(RuntimeWarning, match=message):
+    objective.saves = lambda epoch: epoch < 2
+    study = make_study(budget=100, epochs_per_job=2, checkpoint_dir=tmp_path)
+    with pytest.raises(CheckpointError, match="no checkpoint of its 4 epochs"):
         study.optimize(objective)
-    assert lost
-
-
-def test_with_no_checkpoint_left_the_arm_starts_over(make_study, tmp_path):
-    objective = Saving()
-
-    def lose(trial):
-        if trial.user_attrs.get("rising:checkpoint") and not lost:
-            lost.append(trial.number)
-            shutil.rmtree(tmp_path)
-
-    lost = []
-    objective.lost = lose
-    study = make_study(budget=60, epochs_per_job=2, checkpoint_dir=tmp_path)
-    with pytest.warns() as said:
-        study.optimize(objective, n_trials=30)
-    texts = [str(warning.message) for warning in said]
-    assert any("from epoch 0 instead of 2" in text for text in texts)
 
 
 def test_an_exception_while_saving_keeps_nothing(make_study, tmp_path):
@@ -135,12 +104,6 @@ def test_in_any_other_study_each_trial_is_an_arm():
     study = optuna.create_study(pruner=rising.RisingPruner())
     arm = rising.arm(study.ask())
     assert (arm.id, arm.from_epoch, arm.n_epochs, arm.checkpoint) == (0, 0, None, None)
-
-
-def test_an_arm_says_what_it_is(make_study):
-    study = make_study(budget=5, epochs_per_job=3)
-    arm = rising.arm(study.ask())
-    assert repr(arm) == "TrialArm(id=0, from_epoch=0, n_epochs=3, checkpoint=None)"
 
 
 def test_steps_that_begin_at_zero_again_are_refused(make_study):
@@ -197,3 +160,57 @@ def test_should_prune_is_asked_once_for_each_report(make_study):
     study = make_study(budget=60, epochs_per_job=3)
     with pytest.raises(InvalidParameterError, match="no new step before should_prune"):
         study.optimize(objective)
+
+
+def train(study, trial, trained):
+    arm = rising.arm(trial)
+    for epoch in range(arm.from_epoch, arm.from_epoch + arm.n_epochs):
+        trained.append((arm.id, epoch))
+        trial.report(1.0 - 1.0 / (epoch + 2), epoch)
+    study.tell(trial, state=TrialState.PRUNED)
+
+
+def test_many_trials_are_open_at_once(make_study):
+    study = make_study(budget=100)
+    trained, most, trials = [], 0, True
+    while trials:
+        trials = []
+        while len(trials) < 5 and (trial := rising.ask(study)) is not None:
+            trial.suggest_float("x", 0.0, 1.0)
+            rising.arm(trial)
+            trials.append(trial)
+        most = max(most, len(trials))
+        for trial in reversed(trials):
+            train(study, trial, trained)
+    assert most == 5
+    assert len(trained) == len(set(trained)) == 100
+
+
+def test_nothing_is_handed_out_beyond_the_budget(make_study):
+    study = make_study(budget=3, epochs_per_job=1)
+    trials, trained = [], []
+    while (trial := rising.ask(study)) is not None:
+        rising.arm(trial)
+        trials.append(trial)
+    assert 1 < len(trials) <= 3
+    while trials:
+        train(study, trials.pop(), trained)
+        trials += [trial] if (trial := rising.ask(study)) is not None else []
+    assert len(trained) == 3
+
+
+def test_an_arm_that_has_a_value_has_ended(make_study):
+    study = make_study(budget=10, epochs_per_job=1)
+    trial = rising.ask(study)
+    rising.arm(trial)
+    trial.report(0.5, 0)
+    study.tell(trial, 0.5)
+    assert study.trials[0].state == TrialState.COMPLETE
+    while (trial := rising.ask(study)) is not None:
+        assert rising.arm(trial).id != 0
+        train(study, trial, [])
+
+
+def test_only_a_study_of_this_sampler_is_asked():
+    with pytest.raises(InvalidParameterError, match="takes a study with sampler=Ris"):
+        rising.ask(optuna.create_study())

@@ -49,12 +49,6 @@ def test_nothing_is_stopped_while_it_warms_up(n_warmup_steps, n):
     assert run([GOOD, FLAT], **options) == [20, n]
 
 
-@pytest.mark.parametrize(("interval_steps", "n"), [(1, 4), (3, 4), (5, 6), (7, 8)])
-def test_trials_are_judged_in_intervals(interval_steps, n):
-    options = {"n_startup_trials": 1, "interval_steps": interval_steps}
-    assert run([GOOD, FLAT], **options) == [20, n]
-
-
 def test_a_diverged_trial_is_stopped_at_once():
     diverged = [0.1, math.nan, 0.2, 0.3]
     assert run([GOOD, diverged], n_startup_trials=1) == [20, 2]
@@ -101,7 +95,6 @@ def test_it_can_be_pickled():
         ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1"),
         ({"n_startup_trials": -1}, "n_startup_trials must be a whole number"),
         ({"n_warmup_steps": 0.5}, "n_warmup_steps must be a whole number"),
-        ({"interval_steps": 0}, "interval_steps must be a whole number of at least 1"),
     ],
 )
 def test_what_is_wrong_is_said(given, message):

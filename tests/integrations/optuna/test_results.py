@@ -26,28 +26,9 @@ def test_finalize_shows_one_complete_trial_per_arm(searched):
     best = rising.best_arm(searched)
     assert searched.best_params == best.params
     assert searched.best_value == best.best_score
-
-
-def test_what_an_arm_returned_at_its_end_hides_no_better_score(make_study):
-    def objective(trial):
-        top = trial.suggest_float("x", 0.0, 1.0)
-        arm = rising.arm(trial)
-        for epoch in range(arm.from_epoch, 20):
-            score = top * (epoch if epoch < 15 else 10)  # the best comes before the end
-            trial.report(score, epoch)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        return score
-
-    study = make_study(budget=100)
-    study.optimize(objective)
-    assert any(arm.state == "complete" for arm in rising.arm_results(study))
-    rising.finalize(study)
-    assert study.best_value == rising.best_arm(study).best_score
-    assert study.best_params == rising.best_arm(study).params
-    n_trials = len(study.trials)
-    rising.finalize(study)
-    assert len(study.trials) == n_trials
+    n_trials = len(searched.trials)
+    rising.finalize(searched)
+    assert len(searched.trials) == n_trials
 
 
 def test_a_value_that_was_not_reported_is_said_once(make_study):
@@ -64,28 +45,6 @@ def test_a_value_that_was_not_reported_is_said_once(make_study):
     with pytest.warns(UserWarning, match="has not reported") as caught:
         study.optimize(objective)
     assert len(caught) == 1
-
-
-def test_a_study_of_arms_is_numbered_in_the_order_of_time(searched):
-    arms = rising.arm_study(searched)
-    results = {result.id: result for result in rising.arm_results(searched)}
-    assert [trial.number for trial in arms.trials] == list(range(len(results)))
-    ends = [trial.datetime_complete for trial in arms.trials]
-    assert ends == sorted(ends)
-    for trial in arms.trials:
-        assert trial.value == results[trial.user_attrs["rising:final"]].best_score
-    assert arms.best_value == rising.best_arm(searched).best_score
-    assert arms.direction == searched.direction
-
-
-def test_finalize_adds_only_what_is_new(objective, searched):
-    rising.finalize(searched)
-    n_trials = len(searched.trials)
-    rising.finalize(searched)
-    assert len(searched.trials) == n_trials
-    assert len(rising.arm_results(searched)) == searched.trials[
-        -1
-    ].number - n_trials + (1 + len(rising.arm_results(searched)))
 
 
 def test_a_search_goes_on_after_finalize(objective, searched):
@@ -111,10 +70,3 @@ def test_arms_are_a_table(searched):
         "opened_by_prior",
         "params_x",
     }
-
-
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-def test_optunas_tables_and_importances_take_the_study(searched):
-    rising.finalize(searched)
-    assert len(searched.trials_dataframe()) == len(searched.trials)
-    assert set(optuna.importance.get_param_importances(searched)) <= {"x"}

@@ -69,18 +69,12 @@ def test_the_seed_decides(make_study, objective):
     assert found(1) != found(2)
 
 
-@pytest.mark.parametrize("policy", ["asha", "trusted-damped-slope", "cure-ucb"])
+@pytest.mark.parametrize("policy", ["asha", "cure-ucb"])
 def test_any_policy_decides(objective, make_study, policy):
     study = make_study(budget=60, policy=policy)
     study.optimize(objective)
     assert 0 < objective.trained.total() <= 60
     assert set(objective.trained.values()) == {1}
-
-
-def test_slices_are_as_long_as_asked_for(objective, make_study):
-    study = make_study(budget=60, epochs_per_job=5)
-    study.optimize(objective)
-    assert {trial.user_attrs[N_EPOCHS] for trial in slices(study)} == {5}
 
 
 @pytest.mark.parametrize("n_arms", [1, 5, 1000])
@@ -278,37 +272,12 @@ def test_an_exception_that_is_not_caught_ends_optimize_only(objective, make_stud
     assert 0 < objective.trained.total() < 60
 
 
-def test_a_failed_arm_is_tried_again_where_that_is_asked_for(objective, make_study):
-    def failing(trial):
-        arm = rising.arm(trial)
-        if arm.from_epoch == 0 and trial.number == arm.id:
-            raise OSError("a bad start")
-        return objective(trial)
-
-    study = make_study(budget=40, max_failures=1, epochs_per_job=2)
-    study.optimize(failing, catch=(OSError,))
-    again = [t for t in slices(study) if t.user_attrs["rising:arm"] != t.number]
-    assert again
-    assert set(objective.trained.values()) == {1}
-
-
 def test_a_trial_that_never_reports_is_charged_an_epoch(make_study):
     study = make_study(budget=12)
     with pytest.warns(UserWarning, match="did not ask for its arm"):
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0))
     assert len(study.trials) == 12
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
-
-
-def test_a_trial_that_ends_without_a_word_is_charged_an_epoch(make_study):
-    def silent(trial):
-        trial.suggest_float("x", 0.0, 1.0)
-        rising.arm(trial)
-        raise optuna.TrialPruned
-
-    study = make_study(budget=12, epochs_per_job=1)
-    study.optimize(silent)
-    assert len(study.trials) == 12
 
 
 def test_an_objective_that_returns_early_has_ended(objective, make_study):
@@ -319,12 +288,10 @@ def test_an_objective_that_returns_early_has_ended(objective, make_study):
     assert max(result.epochs for result in rising.arm_results(study)) == 3
 
 
-def test_an_objective_longer_than_max_epochs_is_said_once(objective, make_study):
+def test_an_objective_longer_than_max_epochs_is_refused(objective, make_study):
     study = make_study(budget=60, max_epochs=8)
-    with pytest.warns(RuntimeWarning, match="reports more than max_epochs=8") as said:
+    with pytest.raises(InvalidParameterError, match="more than max_epochs=8 times"):
         study.optimize(objective)
-    assert len(said) == 1
-    assert objective.trained.total() == 61
 
 
 def unaware(trial, trained):
@@ -548,14 +515,10 @@ def test_optunas_tutorial_runs_with_sampler_and_pruner_changed():
         return 1.0 - clf.score(valid_x, valid_y)
 
     study = optuna.create_study(
-        sampler=rising.RisingSampler(budget=800, max_epochs=100, seed=0),
+        sampler=rising.RisingSampler(budget=300, max_epochs=100, seed=0),
         pruner=rising.RisingPruner(),
     )
     with pytest.warns(UserWarning, match="did not ask for its arm"):
         study.optimize(objective)
-    assert sum(len(trial.intermediate_values) for trial in study.trials) == 800
+    assert sum(len(trial.intermediate_values) for trial in study.trials) == 300
     assert study.best_value < 0.2
-    assert {trial.state for trial in study.trials} == {
-        TrialState.COMPLETE,
-        TrialState.PRUNED,
-    }

@@ -75,20 +75,6 @@ def test_a_sampler_with_no_more_to_propose_leaves_the_budget_to_its_arms(
     assert rising.best_arm(study).params == {"x": 2, "y": 3}
 
 
-def test_threads_that_have_no_more_to_open_go_on_too(objective, make_study):
-    base = optuna.samplers.GridSampler({"x": [0.1, 0.3, 0.5, 0.7, 0.9]}, seed=0)
-    study = make_study(budget=90, base=base)
-    study.optimize(objective, n_jobs=4)
-    assert objective.trained.total() == 90
-    assert {arm.params["x"] for arm in rising.arm_results(study)} == {
-        0.1,
-        0.3,
-        0.5,
-        0.7,
-        0.9,
-    }
-
-
 def test_a_study_that_is_taken_up_again_opens_no_more_either(objective, make_study):
     base = optuna.samplers.GridSampler({"x": [0.1, 0.3, 0.9]}, seed=0)
     study = make_study(budget=30, base=base)

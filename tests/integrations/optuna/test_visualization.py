@@ -41,31 +41,3 @@ def test_intermediate_values(study, arms):
     plot = optuna.visualization.plot_intermediate_values(study)
     curves = [list(line.y) for line in plot.data]
     assert all(list(arm.curve.values()) in curves for arm in arms)
-
-
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-def test_param_importances(study):
-    [bars] = optuna.visualization.plot_param_importances(study).data
-    assert set(bars.y) == {"x", "y"}
-    assert sum(bars.x) == pytest.approx(1.0)
-
-
-def test_parallel_coordinate(study, arms):
-    drawn = optuna.visualization.plot_parallel_coordinate(study).data
-    if drawn[0].type == "parcoords":  # until Optuna 4
-        lines = drawn[0].dimensions[0]["values"]
-    else:
-        lines = [line for line in drawn if line.mode == "lines"]
-    assert len(lines) == len(arms)
-
-
-def test_slice(study, arms):
-    for points in optuna.visualization.plot_slice(study).data:
-        assert sorted(points.y) == sorted(arm.best_score for arm in arms)
-
-
-def test_contour(study, arms):
-    plot = optuna.visualization.plot_contour(study, params=["x", "y"])
-    points = next(drawn for drawn in plot.data if drawn.type == "scatter")
-    drawn = sorted(zip(points.x, points.y, strict=True))
-    assert drawn == sorted((a.params["x"], a.params["y"]) for a in arms)

@@ -18,8 +18,8 @@ import optuna
 import risingsearch.integrations.optuna as rising
 from risingsearch.priors import earlier_searches
 
-BUDGET, MAX_EPOCHS, PATIENCE = 120, 30, 4.0
-STOP_AT = 12  # epochs, or trials
+BUDGET, MAX_EPOCHS, PATIENCE = 80, 20, 4.0
+STOP_AT = 8  # epochs, or trials
 PRIOR = "prior.csv"
 
 
