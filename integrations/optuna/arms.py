@@ -62,7 +62,7 @@ class TrialArm:
                     f"arm {self.id} has no checkpoint of its {self.from_epoch} epochs, "
                     "so it would train some again: save one before each TrialPruned"
                 )
-                raise CheckpointError(msg)
+                raise RunDirError(msg)
             self.checkpoint = checkpoints.find(str(key), self)
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ def arm(trial: optuna.Trial) -> TrialArm:
     ------
     optuna.TrialPruned
         If there is nothing to train: others have had the epochs.
-    CheckpointError
+    RunDirError
         If the checkpoint that the arm resumes from was not saved, or is lost.
 
     Examples

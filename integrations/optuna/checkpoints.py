@@ -15,7 +15,7 @@ from typing import Any
 from optuna.artifacts import FileSystemArtifactStore
 from optuna.artifacts.exceptions import ArtifactNotFound
 
-from risingsearch.errors import CheckpointError, InvalidParameterError
+from risingsearch.errors import InvalidParameterError, RunDirError
 
 NAME = "checkpoint"  # of the folder in an archive
 
@@ -48,7 +48,7 @@ class Checkpoints:
                 packed.extractall(into, filter="data")
         except (ArtifactNotFound, tarfile.TarError) as error:
             msg = f"there is no checkpoint {key} to be read: {error}"
-            raise CheckpointError(msg) from error
+            raise RunDirError(msg) from error
         return into / NAME
 
     def remove(self, key: str) -> None:

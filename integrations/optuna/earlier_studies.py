@@ -12,7 +12,7 @@ from optuna.study import Study
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.storage.run_directory import no_collection
 
 _Read = TypeVar("_Read")
@@ -40,7 +40,7 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
     except (ImportError, SQLAlchemyError, RuntimeError, KeyError, TypeError) as error:
         first = str(error).partition("\n")[0]
         msg = f"the studies in {where} cannot be read: {first:.300}"
-        raise PriorError(msg) from error
+        raise InvalidParameterError(msg) from error
     if not found:
         msg = f"{where} holds no trials, so nothing can be learnt from it: leave it out"
         raise InvalidParameterError(msg)
@@ -62,6 +62,6 @@ def shown_url(url: str) -> str:
         path = Path(parsed.database or "").resolve()
         if not path.is_file():  # SQLite would make it
             msg = f"there is no file {path} with studies, as {url!r} says"
-            raise PriorError(msg)
+            raise InvalidParameterError(msg)
         parsed = parsed.set(database=str(path))
     return parsed.render_as_string(hide_password=True)

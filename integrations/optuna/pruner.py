@@ -10,7 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from risingsearch.checks import checked_int
-from risingsearch.errors import InvalidParameterError, JobError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.optuna.trials import (
     TrialSlice,
     curve,

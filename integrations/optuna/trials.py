@@ -14,7 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from risingsearch.arms import sign_of as direction_sign
-from risingsearch.errors import InvalidParameterError, StorageError
+from risingsearch.errors import InvalidParameterError, SetupError
 
 # User attributes, so that they are seen on the dashboard, and copied when a
 # trial is retried. A trial that opens an arm gets ARM when the objective asks for it.

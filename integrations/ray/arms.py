@@ -80,7 +80,7 @@ class Arms:
         self._begin(job)
 
     def start_again(self, trial_id: str) -> None:
-        """Start a trial that failed; a JobError if the budget does not pay."""
+        """Start a trial that failed; an InvalidParameterError without budget."""
         self._begin(self.scheduler.start(self.arm[trial_id]))
 
     def _begin(self, job: Job) -> None:

@@ -298,7 +298,7 @@ class Experiment:
         trial_id = self._retries.pop(0)
         try:
             self.arms.start_again(trial_id)
-        except JobError as error:
+        except InvalidParameterError as error:
             logger.warning("trial %s is not tried again: %s", trial_id, error)
 
     def _close_finished(self) -> None:

@@ -3,7 +3,7 @@ import pytest
 from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import CheckpointError, InvalidParameterError, JobError
+from risingsearch.errors import InvalidParameterError, RunDirError
 
 N_EPOCHS = 20
 
@@ -64,7 +64,7 @@ def test_an_arm_whose_checkpoint_is_lost_fails(make_study, tmp_path):
     study.optimize(Saving(), n_trials=20)
     for file in tmp_path.iterdir():
         file.unlink()
-    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+    with pytest.raises(RunDirError, match="there is no checkpoint"):
         study.optimize(Saving())
 
 
@@ -72,7 +72,7 @@ def test_an_arm_that_was_saved_before_its_last_epoch_only_fails(make_study, tmp_
     objective = Saving()
     objective.saves = lambda epoch: epoch < 2
     study = make_study(budget=100, epochs_per_job=2, checkpoint_dir=tmp_path)
-    with pytest.raises(CheckpointError, match="no checkpoint of its 4 epochs"):
+    with pytest.raises(RunDirError, match="no checkpoint of its 4 epochs"):
         study.optimize(objective)
 
 

@@ -8,7 +8,7 @@ import pytest
 from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
-from risingsearch.errors import PriorError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import EarlierSearch, Prior
 
 

@@ -17,10 +17,7 @@ from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 from ray.tune.search.searcher import Searcher
 
 from risingsearch import Scheduler
-from risingsearch.errors import (
-    InvalidParameterError,
-    RunDirError,
-)
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.ray import RisingScheduler
 from risingsearch.integrations.ray.experiment import lift_limit
 
