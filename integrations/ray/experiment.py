@@ -78,7 +78,7 @@ class Experiment:
         self._retries: list[str] = []  # trials that failed, and Ray tries again
         self._seen: dict[str, Stamp] = {}  # of the last result of each
         controller.update_max_pending_trials(NONE_BY_ITSELF)
-        new = {
+        new: Event = {
             "key": key,
             "limit": lift_limit(controller.search_alg),
             "n_arms": min(controller.search_alg.total_samples or budget, budget),
