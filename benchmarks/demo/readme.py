@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from risingsearch.cli.demo.searches import OWN, run
+from risingsearch.cli.demo import OWN, run
 from risingsearch.plotting import plot_allocation, plot_pauses
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"

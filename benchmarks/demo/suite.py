@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.shared import figures, report
-from risingsearch.cli.demo import run_all, table
-from risingsearch.cli.demo.problem import BUDGET
-from risingsearch.cli.demo.searches import DemoRun
+from risingsearch.cli import demo
+from risingsearch.cli.demo import BUDGET, DemoRun, Margin, run_all
 
 SHARE = 0.8  # of the seeds
 
@@ -23,8 +22,8 @@ def run(out: Path, *, scale: str, seed: int, seeds: int) -> None:
     found = run_all(range(seed, seed + (2 if scale == "quick" else seeds)))
     report.write_results(out, [_record(one) for one in found])
     title = f"The demo: {BUDGET} epochs per search, seeds {seed} to {found[-1].seed}"
-    picture = figures.save(table.best_by_epochs(found), out, "best-by-epochs")
-    parts = [report.table(verdicts(found)), report.table(table.rows(found)), picture]
+    picture = figures.save(demo.best_by_epochs(found), out, "best-by-epochs")
+    parts = [report.table(verdicts(found)), report.table(demo.rows(found)), picture]
     report.write_summary(out, title, parts)
 
 
@@ -34,24 +33,24 @@ def verdicts(found: Sequence[DemoRun]) -> list[dict[str, Any]]:
     The bar is on the score, which is what a search is asked for; the rows that no
     search has chosen by say what is left of the lead there.
     """
-    by_test = table.margins(found, "test_score")
+    by_test = demo.margins(found, "test_score")
     return [
         _verdict(margin) | {"by the test rows": f"{on_seeds(test)}, {by(test)}"}
-        for margin, test in zip(table.margins(found), by_test, strict=True)
+        for margin, test in zip(demo.margins(found), by_test, strict=True)
     ]
 
 
-def on_seeds(margin: table.Margin) -> str:
+def on_seeds(margin: Margin) -> str:
     """Return on how many seeds ours is above."""
     return f"{margin.on_seeds} of {margin.n_seeds}"
 
 
-def by(margin: table.Margin) -> str:
+def by(margin: Margin) -> str:
     """Return by how much ours is above, with its interval."""
     return f"{margin.mean:+.4f} ± {margin.half_width:.4f}"
 
 
-def _verdict(margin: table.Margin) -> dict[str, Any]:
+def _verdict(margin: Margin) -> dict[str, Any]:
     on_enough = margin.on_seeds >= SHARE * margin.n_seeds
     holds = on_enough and margin.mean > margin.half_width
     return {

@@ -3,7 +3,7 @@ import csv
 import pytest
 
 from benchmarks.demo import suite
-from risingsearch.cli.demo.searches import OWN, DemoRun
+from risingsearch.cli.demo import OWN, DemoRun
 
 
 def runs(search, scores):

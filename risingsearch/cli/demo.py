@@ -1,0 +1,439 @@
+"""``risingsearch demo``: a search compared with those of other tools, by epochs.
+
+Every search has the same generated points, space and epochs. What it trains and scores
+is counted inside the models, with every trainer.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from risingsearch.cli.options import writing
+from risingsearch.errors import missing
+from risingsearch.plotting.html_report import write_report
+from risingsearch.search.results import SearchResult
+from risingsearch.simulation.statistics import half_width
+
+try:
+    from joblib import Parallel, delayed
+    from scipy.stats import loguniform
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.datasets import make_classification
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingRandomSearchCV, ParameterSampler
+    from sklearn.neural_network import MLPClassifier
+    from threadpoolctl import threadpool_limits
+    from tqdm import tqdm
+
+    from risingsearch.integrations.sklearn import RisingSearchCV
+except ModuleNotFoundError as error:
+    raise missing("scikit-learn", extra="sklearn") from error
+try:
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise missing("matplotlib", extra="plot") from error
+
+SEEDS = 4
+BUDGET = 270
+MAX_EPOCHS = 54
+SPACE: dict[str, Any] = {
+    "width": [4, 8, 16, 32, 64, 128],
+    "depth": [1, 2, 3, 4],
+    "activation": ["identity", "relu", "tanh", "logistic"],
+    "solver": ["sgd", "adam"],
+    "rate": loguniform(1e-6, 1.0),
+    "alpha": loguniform(1e-6, 10.0),
+    "batch_size": [32, 64, 128, 256, 512],
+    "momentum": [0.0, 0.5, 0.8, 0.9, 0.95, 0.99],
+}
+PLAN = f"""\
+Problem: 8,000 generated points of 4 classes, 8 clusters each, in 12 dimensions.
+Space:   neural networks, 1 to 4 layers of 4 to 128 units, with learning rates over six
+         decades; what trains and penalises them, and in what batches: 8 parameters.
+Budget:  {BUDGET} epochs for every search; one model takes {MAX_EPOCHS} in full.
+"""
+LEGEND = f"""
+Median of {SEEDS} seeds, and their range. Score: the best accuracy on the points that a
+search chooses by; test: that of the same model on others. Epochs: counted inside the
+models. Tried: how many of them were opened.
+"""
+OWN = "RisingSearchCV"
+OPTUNA = "Optuna, TPE and median"
+STYLES = (("#D55E00", "-"), ("#0072B2", "--"), ("#7F7F7F", ":"), ("#009E73", "-."))
+
+
+# ------------------------------------------------------------------------- the problem
+
+
+class Problem(NamedTuple):
+    """Points, and the rows to train on, to choose models by and to test them."""
+
+    X: Any
+    y: Any
+    train: Any
+    valid: Any
+    test: Any
+
+    def epochs(self, params: Mapping[str, Any], seed: int) -> Iterator[float]:
+        """Train a model epoch by epoch, and yield its scores."""
+        model = Classifier(**params, random_state=seed)
+        for _ in range(MAX_EPOCHS):
+            model.partial_fit(self.X[self.train], self.y[self.train])
+            yield model.score(self.X[self.valid], self.y[self.valid])
+
+
+def load() -> Problem:
+    """Return 4,000 points to train on, 2,000 to choose by, 2,000 to test.
+
+    Of a hundredth of the points the class is drawn at random.
+    """
+    X, y = make_classification(
+        n_samples=8000,
+        n_features=12,
+        n_informative=12,
+        n_redundant=0,
+        n_classes=4,
+        n_clusters_per_class=8,
+        class_sep=2.0,
+        random_state=0,
+    )
+    parts = np.split(np.arange(len(y)), [4000, 6000])
+    return Problem(X.astype(np.float32), y, *parts)
+
+
+@dataclass
+class DemoRun:
+    """A search with one seed, as its models have counted it."""
+
+    search: str
+    seed: int
+    best: list[tuple[int, float]] = field(default_factory=list)  # where it rises
+    test_score: float = float("nan")  # of the model with the best score
+    epochs: int = 0
+    tried: int = 0
+    seconds: float = 0.0
+    result: SearchResult | None = None  # of this package's search
+
+    @property
+    def score(self) -> float:
+        """The best score on the rows that a model is chosen by."""
+        return self.best[-1][1]
+
+
+class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A network that counts its epochs and keeps its best scores in ``log``.
+
+    Its parameters are those of the space, ``random_state``, and how many ``epochs`` a
+    ``fit`` trains, for searches that cannot continue a training.
+    """
+
+    problem: ClassVar[Problem]
+    log: ClassVar[DemoRun]
+    tried: ClassVar[set[tuple[Any, ...]]]
+
+    def __init__(self, **given: Any) -> None:
+        self.given = {**dict.fromkeys(SPACE), "random_state": None, "epochs": 1}
+        self.given |= given
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters."""
+        return dict(self.given)
+
+    def set_params(self, **given: Any) -> Classifier:
+        """Change some parameters."""
+        self.given |= given
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Classifier:
+        """Train one epoch more."""
+        if not hasattr(self, "model_"):
+            given = self.get_params()
+            del given["epochs"]
+            self.tried.add(tuple(given.values()))
+            self.log.tried = len(self.tried)
+            layers = (given.pop("width"),) * given.pop("depth")
+            rate = given.pop("rate")
+            self.model_ = MLPClassifier(layers, learning_rate_init=rate, **given)
+            self.diverged_ = False
+            self.classes_ = np.unique(y) if classes is None else np.asarray(classes)
+        self.log.epochs += 1
+        try:
+            if not self.diverged_:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self.model_.partial_fit(X, y, classes=self.classes_)
+        except ValueError as error:
+            if "non-finite" not in str(error):
+                raise
+            self.diverged_ = True
+        return self
+
+    def fit(self, X: Any, y: Any) -> Classifier:
+        """Start afresh and train ``epochs`` epochs."""
+        vars(self).pop("model_", None)
+        for _ in range(self.given["epochs"]):
+            self.partial_fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predict with the model; always the same class once it has diverged."""
+        if self.diverged_:
+            return np.full(len(X), self.classes_[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.model_.predict(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; test the model if that is the best so far."""
+        score, log = float(super().score(X, y, sample_weight)), self.log
+        if not log.best or score > log.score:
+            log.best.append((log.epochs, score))
+            X, y, *_, test = self.problem
+            log.test_score = float(np.mean(self.predict(X[test]) == y[test]))
+        return score
+
+
+# ------------------------------------------------------------------------ the searches
+
+
+def run(search: str, seed: int) -> DemoRun:
+    """Run a search, and return what its models have counted."""
+    problem, log = load(), DemoRun(search, seed)
+    Classifier.problem, Classifier.log, Classifier.tried = problem, log, set()
+    begin = time.perf_counter()
+    with threadpool_limits(1):  # models this small train slower with more
+        log.result = SEARCHES[search](problem, seed)
+    log.seconds = time.perf_counter() - begin
+    return log
+
+
+def run_all(seeds: Sequence[int]) -> list[DemoRun]:
+    """Run every search with every seed, on all processors."""
+    jobs = [delayed(run)(search, seed) for seed in seeds for search in SEARCHES]
+    runs = Parallel(n_jobs=-1, return_as="generator")(jobs)
+    return list(tqdm(runs, "searches", len(jobs)))
+
+
+def _rising(problem: Problem, seed: int) -> SearchResult:
+    search = RisingSearchCV(
+        Classifier(random_state=seed),
+        SPACE,
+        budget=BUDGET,
+        max_epochs=MAX_EPOCHS,
+        cv=[(problem.train, problem.valid)],
+        refit=False,
+        random_state=seed,
+    )
+    search.fit(problem.X, problem.y)
+    return search._search.result()
+
+
+def _halving(problem: Problem, seed: int) -> None:
+    """Train 63 for 1 epoch, the best third afresh for 3, then for 9 and 27: 270 in all.
+
+    Of the brackets that were tried when the problem was chosen it found the best.
+    """
+    search = HalvingRandomSearchCV(
+        Classifier(random_state=seed),
+        SPACE,
+        resource="epochs",
+        n_candidates=63,
+        min_resources=1,
+        max_resources=27,
+        factor=3,
+        cv=[(problem.train, problem.valid)],
+        refit=False,
+        return_train_score=False,
+        random_state=seed,
+    )
+    search.fit(problem.X, problem.y)
+
+
+def _in_full(problem: Problem, seed: int) -> None:
+    """Train as many as the budget allows, and look at every epoch."""
+    n = BUDGET // MAX_EPOCHS
+    for params in ParameterSampler(SPACE, n, random_state=seed):
+        for _ in problem.epochs(params, seed):
+            pass
+
+
+def _optuna(problem: Problem, seed: int) -> None:
+    """Train trials that TPE proposes and the default pruner stops, to the budget."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        direction="maximize",
+        sampler=optuna.samplers.TPESampler(seed=seed),
+        pruner=optuna.pruners.MedianPruner(),
+    )
+
+    def objective(trial: optuna.Trial) -> float:
+        score = 0.0
+        for epoch, score in enumerate(problem.epochs(_suggest(trial), seed), 1):
+            trial.report(score, epoch)
+            if Classifier.log.epochs == BUDGET:
+                study.stop()
+                break
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return score
+
+    study.optimize(objective)
+
+
+def _suggest(trial: Any) -> dict[str, Any]:
+    """Return a configuration; numbers of a list by place, so that TPE sees an order."""
+    params: dict[str, Any] = {}
+    for name, values in SPACE.items():
+        if not isinstance(values, list):
+            low, high = values.support()
+            params[name] = trial.suggest_float(name, low, high, log=True)
+        elif isinstance(values[0], str):
+            params[name] = trial.suggest_categorical(name, values)
+        else:
+            params[name] = values[trial.suggest_int(name, 0, len(values) - 1)]
+    return params
+
+
+SEARCHES: dict[str, Callable[[Problem, int], SearchResult | None]] = {
+    OWN: _rising,
+    "HalvingRandomSearchCV": _halving,
+    "random search, in full": _in_full,
+}
+if importlib.util.find_spec("optuna"):
+    SEARCHES[OPTUNA] = _optuna
+
+
+# -------------------------------------------------------------- the table and picture
+
+
+def run_demo(out: Path, seed: int) -> dict[str, Any]:
+    """Run every search with four seeds, and print and draw the results.
+
+    A picture and a report are written to the folder ``out``, which is made if missing.
+    Returned are the rows of the table, a row per run, and the files.
+    """
+    picture, report = out / "best-by-epochs.png", out / "report.html"
+    with writing(picture):  # before anything is trained
+        out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out).close()
+    print(PLAN)
+    if OPTUNA not in SEARCHES:
+        print("Without Optuna its search is left out: pip install optuna\n")
+    found = run_all(range(seed, seed + SEEDS))
+    table = rows(found)
+    lines = [list(table[0]), *(list(map(str, row.values())) for row in table)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print(*map(str.ljust, line, widths), sep="  ")
+    print(LEGEND)
+    ahead = [m for of in ("score", "test_score") for m in margins(found, of)]
+    print(*ahead, sep="\n")
+    with writing(picture):
+        best_by_epochs(found).savefig(picture, dpi=150)
+        own = next(run.result for run in found if run.search == OWN)
+        settings = {"max_epochs": MAX_EPOCHS}
+        write_report(own, report, title="The search of the demo", settings=settings)
+    print(f"\nWritten: {picture}, {report}")
+    return {
+        "table": table,
+        "margins": [margin._asdict() for margin in ahead],
+        "runs": [asdict(replace(run, result=None)) for run in found],
+        "files": [str(picture), str(report)],
+    }
+
+
+def _by_search(found: Sequence[DemoRun]) -> dict[str, list[DemoRun]]:
+    """Return the runs of every search, in the order of the seeds."""
+    groups: dict[str, list[DemoRun]] = {}
+    for run in sorted(found, key=lambda run: run.seed):
+        groups.setdefault(run.search, []).append(run)
+    return groups
+
+
+def rows(found: Sequence[DemoRun]) -> list[dict[str, Any]]:
+    """Return a row per search: medians and ranges over the seeds."""
+    return [
+        {
+            "search": search,
+            "score": _spread([run.score for run in runs]),
+            "test": _spread([run.test_score for run in runs]),
+            "epochs": round(median(run.epochs for run in runs)),
+            "tried": round(median(run.tried for run in runs)),
+        }
+        for search, runs in _by_search(found).items()
+    ]
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+class Margin(NamedTuple):
+    """How this package's search stands beside another one."""
+
+    above: str  # the other search
+    of: str  # "score", on the rows that models are chosen by, or "test_score"
+    on_seeds: int  # where the other one has the lower one
+    n_seeds: int
+    mean: float  # by how much
+    half_width: float  # of the 95 % interval over the seeds
+
+    def __str__(self) -> str:
+        rows = "" if self.of == "score" else "by the test rows, "
+        return (
+            f"{OWN} is above {self.above} on {self.on_seeds} of {self.n_seeds} seeds, "
+            f"{rows}by {self.mean:+.4f} ± {self.half_width:.4f} on average."
+        )
+
+
+def margins(found: Sequence[DemoRun], of: str = "score") -> Iterator[Margin]:
+    """Yield by how much this package's search is ahead of each other one."""
+    scores = {
+        search: np.array([getattr(run, of) for run in runs])
+        for search, runs in _by_search(found).items()
+    }
+    own = scores.pop(OWN)
+    for search, others in scores.items():
+        ahead = own - others
+        mean, half = float(ahead.mean()), float(half_width(ahead))
+        yield Margin(search, of, int((ahead > 0).sum()), len(ahead), mean, half)
+
+
+def best_by_epochs(found: Sequence[DemoRun]) -> Figure:
+    """Draw the median of the best scores so far, within their range over the seeds."""
+    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    ax = figure.subplots()
+    grid = np.arange(1, max(run.epochs for run in found) + 1)
+    early = []
+    groups = _by_search(found)
+    for (search, runs), (color, line) in zip(groups.items(), STYLES, strict=False):
+        best = np.array([_best_at(run, grid) for run in runs])
+        middle = np.median(best, axis=0)
+        ax.plot(grid, middle, line, color=color, lw=2, label=search)
+        low, high = best.min(axis=0), best.max(axis=0)
+        ax.fill_between(grid, low, high, color=color, alpha=0.15, linewidth=0)
+        early.append(middle[BUDGET // 20])
+    ax.set_ylim(bottom=np.nanmin(early))  # before that, scores are too low to compare
+    ax.set_xlabel("epochs spent, counted inside the models")
+    ax.set_ylabel("best accuracy so far")
+    title = f"Median and range of {len(runs)} seeds"
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.legend(loc="lower right", frameon=False)
+    return figure
+
+
+def _best_at(run: DemoRun, grid: Any) -> Any:
+    """Return the best score after so many epochs; NaN outside of the search."""
+    epochs, scores = np.array(run.best).T
+    places = np.searchsorted(epochs, grid, side="right")
+    best = np.concatenate([[np.nan], scores])[places]
+    return np.where(grid <= run.epochs, best, np.nan)
