@@ -9,7 +9,9 @@ import json
 import random
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Integral
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -31,8 +33,7 @@ from risingsearch.testing.require import require
 
 _HORIZON = 48
 _MAX_PULLS = 14
-
-
+_SUMS = ("sum", "mean", "prod", "cumsum", "dot", "std", "var")
 _FLAWS: dict[str, Any] = {
     "divide": "warn",
     "invalid": "warn",
@@ -115,118 +116,6 @@ def check_policy(
                 raise AssertionError(msg) from error
 
 
-def _check_layout(subject: _Subject) -> None:
-    policy = subject.new_policy()
-    require(
-        isinstance(policy, tuple) and hasattr(policy, "_fields"),
-        f"the factory returned a {type(policy).__name__}",
-    )
-    for name in ("select", "update"):
-        require(hasattr(policy, name), f"it has no method {name}")
-    for name, dtype, start in (
-        ("available", np.bool_, True),
-        ("pulls_left", np.int64, _MAX_PULLS),
-        ("horizon", np.float64, _HORIZON),
-        ("pulls", np.int64, 0),
-    ):
-        array = getattr(policy, name, None)
-        require(
-            isinstance(array, np.ndarray)
-            and array.shape == (subject.n_arms,)
-            and array.dtype == dtype
-            and bool((array == start).all()),
-            f"{name} must be an array of shape ({subject.n_arms},), type "
-            f"{dtype.__name__}, filled with {start} at first; it is {array!r}",
-        )
-
-
-def _check_kernel_source(subject: _Subject) -> None:
-    # Interpreted and compiled, these differ in the last bits or do not compile at all.
-    # ``explain`` is exempt: it is never compiled.
-    policy_class = type(subject.new_policy())
-    methods = {name for name in dir(policy_class) if name not in policy_class._fields}
-    for function in _compiled_functions(policy_class):
-        for line, finding in _banned(function, methods):
-            where = f"{function.__qualname__}, line {line} of its source"
-            raise AssertionError(f"{finding} in {where}")
-
-
-def _check_global_random(subject: _Subject) -> None:
-    before = _global_random()
-    _Run(subject).play()
-    require(
-        _global_random() == before, "the state of random or of np.random has changed"
-    )
-
-
-def _check_pulls(subject: _Subject) -> None:
-    run = _Run(subject).play()
-    require(
-        np.array_equal(run.policy.pulls, run.taken),
-        f"pulls is {run.policy.pulls.tolist()} after {run.taken.tolist()} rewards",
-    )
-
-
-def _check_ties(subject: _Subject) -> None:
-    rewards = np.full((subject.n_arms, _MAX_PULLS), 0.5)
-    first, again, other = (
-        _Run(subject, rewards, seed=seed).play() for seed in (1, 1, 2)
-    )
-    _require_same(first, again)
-    # Without draws, only the tie rule is left to decide: no seed can matter.
-    if first.rng.bit_generator.state == np.random.default_rng(1).bit_generator.state:
-        _require_same(first, other)
-
-
-def _check_seed(subject: _Subject) -> None:
-    _require_same(_Run(subject, seed=3).play(), _Run(subject, seed=3).play())
-
-
-def _check_in_flight(subject: _Subject) -> None:
-    for seed in range(5):
-        _Run(subject, seed=seed, n_workers=3).play()
-
-
-def _check_endings(subject: _Subject) -> None:
-    for seed in range(10):
-        _Run(subject, seed=seed, n_workers=1 + seed % 3, mishaps=True).play()
-
-
-def _check_short_horizon(subject: _Subject) -> None:
-    for horizon in (1, max(1, subject.n_arms - 2)):
-        _Run(subject, horizon=horizon).play()
-
-
-def _check_extreme_rewards(subject: _Subject) -> None:
-    usual = _curves(subject.n_arms, seed=5)
-    for rewards in (0.0 * usual, -1.0 - usual, 1e300 * usual, 1e300 * (0.5 - usual)):
-        _Run(subject, rewards).play()
-
-
-def _check_saved_state(subject: _Subject) -> None:
-    _require_same(
-        _Run(subject, n_workers=2).play(), _SavedAndLoaded(subject, n_workers=2).play()
-    )
-
-
-def _check_constants(subject: _Subject) -> None:
-    run = _Run(subject, n_workers=2)
-    before = _constants(run.policy)
-    now = _constants(run.play().policy)
-    changed = [name for name in now if now[name] != before.get(name)]
-    require(not changed, f"{changed} changed, which no state holds")
-
-
-def _constants(policy: Any) -> dict[str, Any]:
-    """Return the values of a policy that are not arrays, as their ``repr``."""
-    held = getattr(policy, "__dict__", {}) | policy._asdict()
-    return {
-        name: repr(value)
-        for name, value in held.items()
-        if not isinstance(value, np.ndarray)
-    }
-
-
 class _Subject(NamedTuple):
     """The policy under test."""
 
@@ -247,6 +136,7 @@ class _Pulls(NamedTuple):
     n: int
 
 
+@dataclass
 class _Run:
     """A policy at work: what a scheduler does with it, exactly by the contract.
 
@@ -254,26 +144,22 @@ class _Run:
     arms have ended, others are tried again later.
     """
 
-    def __init__(
-        self,
-        subject: _Subject,
-        rewards: NDArray[np.float64] | None = None,
-        *,
-        horizon: int = _HORIZON,
-        seed: int = 0,
-        n_workers: int = 1,
-        mishaps: bool = False,
-    ) -> None:
-        self.subject = subject
-        self.policy = subject.new_policy(horizon)
-        self.rewards = _curves(subject.n_arms, seed) if rewards is None else rewards
-        self.horizon = horizon
-        self.n_workers = n_workers
-        self.mishaps = mishaps
-        self.rng = np.random.default_rng(seed)  # the policy's own
-        self.fate = np.random.default_rng(seed + 1)  # decides what happens around it
+    subject: _Subject
+    rewards: NDArray[np.float64] | None = None
+    horizon: int = _HORIZON
+    seed: int = 0
+    n_workers: int = 1
+    mishaps: bool = False
+
+    def __post_init__(self) -> None:
+        n_arms = self.subject.n_arms
+        self.policy = self.subject.new_policy(self.horizon)
+        given = self.rewards
+        self.told = _curves(n_arms, self.seed) if given is None else given
+        self.rng = np.random.default_rng(self.seed)  # the policy's own
+        self.fate = np.random.default_rng(self.seed + 1)  # what happens around it
         self.t = 1
-        self.taken = np.zeros(subject.n_arms, dtype=np.int64)
+        self.taken = np.zeros(n_arms, dtype=np.int64)
         self.in_flight: list[_Pulls] = []
         self.chosen: list[_Pulls] = []
 
@@ -310,18 +196,13 @@ class _Run:
 
     def select(self) -> int:
         """Ask for an arm."""
-        before = self.policy_arrays()
-        arm = _called(self.policy.select, self.t, self.rng)
-        self.require_same_arrays("select", before)
+        with self.unchanged("select"):
+            arm = _called(self.policy.select, self.t, self.rng)
         require(
             isinstance(arm, Integral) and int(arm) in (WAIT, *self.choice()),
             f"select returned {arm!r} at round {self.t}; available are {self.choice()}",
         )
         return int(arm)
-
-    def update(self, t: int, arm: int, reward: float) -> None:
-        """Tell a reward."""
-        _called(self.policy.update, t, arm, reward, self.rng)
 
     def choice(self) -> list[int]:
         """Return the arms that are available."""
@@ -329,29 +210,30 @@ class _Run:
 
     def start(self, arm: int) -> None:
         """Start the pulls that the policy wants, as far as arm and budget allow."""
-        before = self.policy_arrays()
-        wanted = _called(slice_length, self.policy, arm)
-        self.require_same_arrays("slice_length", before)
-        _called(started, self.policy, self.t, arm)
+        with self.unchanged("slice_length"):
+            wanted = _called(slice_length, self.policy, arm)
+        require(wanted >= 1, f"slice_length({arm}) is {wanted} at round {self.t}")
+        with self.unchanged("started", CALLER_ARRAYS):
+            _called(started, self.policy, self.t, arm)
         left = min(int(self.policy.pulls_left[arm]), self.horizon - self.t + 1)
-        pulls = _Pulls(self.t, arm, max(1, min(wanted, left)))
+        pulls = _Pulls(self.t, arm, min(wanted, left))
         self.policy.available[arm] = False
         self.t += pulls.n
         self.chosen.append(pulls)
         self.in_flight.append(pulls)
 
-    def policy_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return copies of all arrays of the policy."""
-        named = self.policy._asdict().items()
-        return {
-            name: value.copy() for name, value in named if isinstance(value, np.ndarray)
+    @contextmanager
+    def unchanged(self, method: str, names: Sequence[str] = ()) -> Iterator[None]:
+        """Raise if a method changes one of the arrays; by default any of them."""
+        arrays = {
+            name: (array, array.copy())
+            for name, array in self.policy._asdict().items()
+            if isinstance(array, np.ndarray) and (not names or name in names)
         }
-
-    def require_same_arrays(self, method: str, before: dict[str, NDArray[Any]]) -> None:
-        """Raise where an array is not what it was before a method that only reads."""
-        for name, array in before.items():
+        yield
+        for name, (array, before) in arrays.items():
             require(
-                np.array_equal(array, getattr(self.policy, name), equal_nan=True),
+                np.array_equal(array, before, equal_nan=True),
                 f"{method} changed array {name} at round {self.t}",
             )
 
@@ -367,8 +249,9 @@ class _Run:
             self.t -= pulls.n - n  # the rest goes back to the budget
         for k in range(n):
             self.policy.pulls_left[arm] -= 1
-            reward = float(self.rewards[arm, self.taken[arm]])
-            self.update(t + k, arm, reward)
+            reward = float(self.told[arm, self.taken[arm]])
+            with self.unchanged("update", CALLER_ARRAYS):
+                _called(self.policy.update, t + k, arm, reward, self.rng)
             self.taken[arm] += 1
         self.policy.available[arm] = self.policy.pulls_left[arm] > 0
 
@@ -381,68 +264,157 @@ class _Run:
             self.policy.pulls_left[arm] = 0
 
 
-class _WatchedSlices(_Run):
-    def start(self, arm: int) -> None:
-        wanted = _called(slice_length, self.policy, arm)
-        require(wanted >= 1, f"slice_length({arm}) is {wanted} at round {self.t}")
-        super().start(arm)
+# ------------------------------------------------------------------- a check per rule
 
 
-class _WatchedArrays(_Run):
-    def select(self) -> int:
-        before = self.arrays()
-        arm = super().select()
-        self.require_unchanged("select", before)
-        return arm
-
-    def update(self, t: int, arm: int, reward: float) -> None:
-        before = self.arrays()
-        super().update(t, arm, reward)
-        self.require_unchanged("update", before)
-
-    def arrays(self) -> dict[str, list[Any]]:
-        return {name: getattr(self.policy, name).tolist() for name in CALLER_ARRAYS}
-
-    def require_unchanged(self, method: str, before: dict[str, list[Any]]) -> None:
-        for name, array in self.arrays().items():
-            require(
-                array == before[name],
-                f"{method} has changed {name} from {before[name]} to {array}",
-            )
-
-
-class _SavedAndLoaded(_Run):
-    def select(self) -> int:
-        state = _called(json.dumps, state_dict(self.policy), allow_nan=False)
-        self.policy = self.subject.new_policy(self.horizon)
-        _called(load_state_dict, self.policy, json.loads(state))
-        return super().select()
+def _check_layout(subject: _Subject) -> None:
+    policy = subject.new_policy()
+    require(
+        isinstance(policy, tuple) and hasattr(policy, "_fields"),
+        f"the factory returned a {type(policy).__name__}",
+    )
+    for name in ("select", "update"):
+        require(hasattr(policy, name), f"it has no method {name}")
+    for name, dtype, start in (
+        ("available", np.bool_, True),
+        ("pulls_left", np.int64, _MAX_PULLS),
+        ("horizon", np.float64, _HORIZON),
+        ("pulls", np.int64, 0),
+    ):
+        array = getattr(policy, name, None)
+        require(
+            isinstance(array, np.ndarray)
+            and array.shape == (subject.n_arms,)
+            and array.dtype == dtype
+            and bool((array == start).all()),
+            f"{name} must be an array of shape ({subject.n_arms},), type "
+            f"{dtype.__name__}, filled with {start} at first; it is {array!r}",
+        )
 
 
-class _Questioned(_Run):
-    def select(self) -> int:
-        arm = super().select()
-        state = state_dict(self.policy)
-        for i in range(self.subject.n_arms):
-            parts = _called(explain, self.policy, i)
+def _check_kernel_source(subject: _Subject) -> None:
+    # Interpreted and compiled, these differ in the last bits or do not compile at all.
+    # ``explain`` is exempt: it is never compiled.
+    policy_class = type(subject.new_policy())
+    methods = {*dir(policy_class)} - {*policy_class._fields}
+    kernels = ("select", "started", "update", "slice_length")
+    waiting = [getattr(policy_class, name) for name in kernels if name in methods]
+    seen = set(waiting)
+    for function in waiting:  # which grows by the functions that these call
+        source = textwrap.dedent(_called(inspect.getsource, function))
+        for node in ast.walk(ast.parse(source)):
+            callee = _global_value(function, getattr(node, "func", None))
+            if isinstance(callee, FunctionType) and callee not in seen:
+                seen.add(callee)
+                waiting.append(callee)
+            if finding := _banned(node, callee, methods):
+                at = f"line {getattr(node, 'lineno', 0)} of its source"
+                raise AssertionError(f"{finding} in {function.__qualname__}, {at}")
+
+
+def _global_value(function: FunctionType, node: ast.AST | None) -> Any:
+    """Return the global value of a name, plain or dotted, in a function; else None."""
+    if isinstance(node, ast.Name):
+        known = function.__globals__
+        return known.get(node.id, getattr(builtins, node.id, None))
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return getattr(_global_value(function, node.value), node.attr, None)
+    return None
+
+
+def _banned(node: ast.AST, callee: Any, methods: set[str]) -> str:
+    """Return why this compiles to other bits or not at all; "" if it does not."""
+    if callee is pow or isinstance(getattr(node, "op", None), ast.Pow):
+        return "a power; write a product or math.pow"
+    if isinstance(callee, np.ufunc):
+        return f"np.{callee.__name__}; use the math module"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name, owner = node.func.attr, ast.unparse(node.func.value)
+        if name in _SUMS:
+            return f"a call of {name}(); write a loop"
+        if callee is None and owner != "rng" and name in methods:
+            return f"{owner}.{name}(); call a plain function"
+    return ""
+
+
+def _check_global_random(subject: _Subject) -> None:
+    before = _global_random()
+    _Run(subject).play()
+    require(
+        _global_random() == before, "the state of random or of np.random has changed"
+    )
+
+
+def _check_pulls(subject: _Subject) -> None:
+    run = _Run(subject).play()
+    require(
+        np.array_equal(run.policy.pulls, run.taken),
+        f"pulls is {run.policy.pulls.tolist()} after {run.taken.tolist()} rewards",
+    )
+
+
+def _check_ties(subject: _Subject) -> None:
+    rewards = np.full((subject.n_arms, _MAX_PULLS), 0.5)
+    first, again, other = (
+        _Run(subject, rewards, seed=seed).play() for seed in (1, 1, 2)
+    )
+    _require_same(first, again)
+    # Without draws, only the tie rule is left to decide: no seed can matter.
+    if first.rng.bit_generator.state == np.random.default_rng(1).bit_generator.state:
+        _require_same(first, other)
+
+
+def _check_saved_state(subject: _Subject) -> None:
+    run = _Run(subject, n_workers=2)
+    while run.step():
+        state = _called(json.dumps, state_dict(run.policy), allow_nan=False)
+        run.policy = subject.new_policy()
+        _called(load_state_dict, run.policy, json.loads(state))
+    _require_same(_Run(subject, n_workers=2).play(), run)
+
+
+def _check_constants(subject: _Subject) -> None:
+    run = _Run(subject, n_workers=2)
+    before = _constants(run.policy)
+    now = _constants(run.play().policy)
+    changed = [name for name in now if now[name] != before.get(name)]
+    require(not changed, f"{changed} changed, which no state holds")
+
+
+def _constants(policy: Any) -> dict[str, Any]:
+    """Return the values of a policy that are not arrays, as their ``repr``."""
+    held = getattr(policy, "__dict__", {}) | policy._asdict()
+    return {
+        name: repr(value)
+        for name, value in held.items()
+        if not isinstance(value, np.ndarray)
+    }
+
+
+def _check_explain(subject: _Subject) -> None:
+    run = _Run(subject)
+    while run.step():
+        state = state_dict(run.policy)
+        for arm in range(subject.n_arms):
+            parts = _called(explain, run.policy, arm)
             require(
                 all(isinstance(name, str) for name in parts),
-                f"explain({i}) returned the names {list(parts)}",
+                f"explain({arm}) returned the names {list(parts)}",
             )
         require(
-            state == state_dict(self.policy),
-            f"explain has changed the state at round {self.t}",
+            state == state_dict(run.policy),
+            f"explain has changed the state at round {run.t}",
         )
-        return arm
 
 
-def _played(kind: type[_Run]) -> Callable[[_Subject], None]:
-    """Return the check that a run of this kind meets with nothing wrong."""
+def _extreme(subject: _Subject) -> Iterator[NDArray[np.float64]]:
+    usual = _curves(subject.n_arms, seed=5)
+    yield from (0.0 * usual, -1.0 - usual, 1e300 * usual, 1e300 * (0.5 - usual))
 
-    def check(subject: _Subject) -> None:
-        kind(subject).play()
 
-    return check
+def _play(subject: _Subject, runs: Iterable[Mapping[str, Any]]) -> None:
+    for options in runs:
+        _Run(subject, **options).play()
 
 
 _RULES: dict[str, Callable[[_Subject], None]] = {
@@ -450,20 +422,32 @@ _RULES: dict[str, Callable[[_Subject], None]] = {
     "what is compiled has no powers, numpy functions, sums or own methods": (
         _check_kernel_source
     ),
-    "select only reads, chooses available arms, and WAIT has a reason": _played(_Run),
-    "a slice has at least one pull": _played(_WatchedSlices),
-    "the arrays of the caller are never written": _played(_WatchedArrays),
+    "select only reads, chooses available arms and has a reason to WAIT, a slice has "
+    "at least one pull, and the arrays of the caller are never written": (
+        lambda subject: _play(subject, [{}])
+    ),
     "randomness comes from the generator passed in": _check_global_random,
     "pulls counts the rewards recorded": _check_pulls,
     "with constant rewards every run is the same": _check_ties,
-    "the same seed gives the same run": _check_seed,
-    "several pulls may be in flight and come back in any order": _check_in_flight,
-    "arms may end or fail at any time": _check_endings,
-    "the horizon may be shorter than the first round": _check_short_horizon,
-    "rewards may be constant, negative or huge": _check_extreme_rewards,
+    "the same seed gives the same run": (
+        lambda subject: _require_same(*(_Run(subject, seed=3).play() for _ in "12"))
+    ),
+    "several pulls may be in flight and come back in any order": (
+        lambda subject: _play(subject, ({"seed": k, "n_workers": 3} for k in range(5)))
+    ),
+    "arms may end or fail at any time": lambda subject: _play(
+        subject,
+        ({"seed": k, "n_workers": 1 + k % 3, "mishaps": True} for k in range(10)),
+    ),
+    "the horizon may be shorter than the first round": lambda subject: _play(
+        subject, ({"horizon": n} for n in (1, max(1, subject.n_arms - 2)))
+    ),
+    "rewards may be constant, negative or huge": lambda subject: _play(
+        subject, ({"rewards": rewards} for rewards in _extreme(subject))
+    ),
     "a run continues from its state, saved as JSON": _check_saved_state,
     "what changes is kept in arrays": _check_constants,
-    "explain changes nothing": _played(_Questioned),
+    "explain changes nothing": _check_explain,
 }
 
 
@@ -500,69 +484,3 @@ def _require_same(run: _Run, other: _Run) -> None:
 def _global_random() -> tuple[Any, ...]:
     state = np.random.get_state(legacy=False)  # noqa: NPY002, it is what is checked
     return random.getstate(), state["state"]["key"].tobytes(), state["state"]["pos"]
-
-
-def _compiled_functions(policy_class: type) -> Iterator[FunctionType]:
-    """Yield what is compiled: the kernels, and all functions that they call."""
-    kernels = ("select", "started", "update", "slice_length")
-    waiting = [
-        getattr(policy_class, name) for name in kernels if hasattr(policy_class, name)
-    ]
-    seen = set()
-    while waiting:
-        function = waiting.pop(0)
-        if function not in seen:
-            seen.add(function)
-            yield function
-            for node in ast.walk(_tree(function)):
-                if isinstance(node, ast.Call):
-                    callee = _global_value(function, node.func)
-                    if isinstance(callee, FunctionType):
-                        waiting.append(callee)
-
-
-def _tree(function: FunctionType) -> ast.AST:
-    return ast.parse(textwrap.dedent(_called(inspect.getsource, function)))
-
-
-def _global_value(function: FunctionType, node: ast.AST) -> Any:
-    """Return the global value of a name, plain or dotted, in a function; else None."""
-    if isinstance(node, ast.Name):
-        known = function.__globals__
-        return known.get(node.id, getattr(builtins, node.id, None))
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return getattr(_global_value(function, node.value), node.attr, None)
-    return None
-
-
-_POWER = "a power; write a product or math.pow"
-_SUMS = ("sum", "mean", "prod", "cumsum", "dot", "std", "var")
-
-
-def _banned(function: FunctionType, methods: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and description of all that compiles to other bits or not at all."""
-    for node in ast.walk(_tree(function)):
-        if isinstance(node, (ast.BinOp, ast.AugAssign)):
-            finding = _POWER if isinstance(node.op, ast.Pow) else ""
-        elif isinstance(node, ast.Call):
-            finding = _banned_call(function, node.func, methods)
-        else:
-            continue
-        if finding:
-            yield node.lineno, finding
-
-
-def _banned_call(function: FunctionType, callee: ast.expr, methods: set[str]) -> str:
-    """Return why this must not be called, "" if it may be."""
-    value = _global_value(function, callee)
-    if value is pow:
-        return _POWER
-    if isinstance(value, np.ufunc):
-        return f"np.{value.__name__}; use the math module"
-    if isinstance(callee, ast.Attribute):
-        if callee.attr in _SUMS:
-            return f"a call of {callee.attr}(); write a loop"
-        owner = ast.unparse(callee.value)
-        if value is None and owner != "rng" and callee.attr in methods:
-            return f"{owner}.{callee.attr}(); call a plain function"
-    return ""

@@ -172,14 +172,10 @@ def _tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
 
 def _require_same_scores(expected: list[float], scores: list[float], what: str) -> None:
     for epoch, (one, other) in enumerate(zip(expected, scores, strict=False), start=1):
-        require(
-            one == other,
-            f"epoch {epoch} scored {one!r} at first, and {other!r} {what}",
-        )
-    require(
-        len(expected) == len(scores),
-        f"it ended after {len(expected)} epochs at first, and {len(scores)} {what}",
-    )
+        message = f"epoch {epoch} scored {one!r} at first, and {other!r} {what}"
+        require(one == other, message)
+    n, now = len(expected), len(scores)
+    require(n == now, f"it ended after {n} epochs at first, and {now} {what}")
 
 
 def _seed_globally(seed: int) -> None:
