@@ -38,7 +38,7 @@ from risingsearch.cli.status import (
 from risingsearch.errors import RisingSearchError
 from risingsearch.plotting.comparison import comparison_page
 from risingsearch.plotting.html_report import report_page
-from risingsearch.plotting.parts import own_page, part
+from risingsearch.plotting.parts import own_page
 from risingsearch.search.following import RunReader, RunStatus
 from risingsearch.search.results import SearchResult
 
@@ -179,7 +179,6 @@ def note_page(title: str, content: str, version: str) -> str:
     return own_page(
         "note.html",
         title,
-        part("page.css"),
         "",
         version=version,
         content=content,

@@ -22,7 +22,7 @@ from risingsearch.cli.status import (
     state_of,
     why_ended,
 )
-from risingsearch.plotting.epochs import score_limits
+from risingsearch.plotting.figures import score_limits
 
 if TYPE_CHECKING:
     from risingsearch.search.following import RunStatus

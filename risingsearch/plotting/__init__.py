@@ -1,6 +1,9 @@
 """Figures and reports of searches."""
 
-from risingsearch.plotting.figures import plot_allocation, plot_curves
-from risingsearch.plotting.pauses import plot_pauses
+from risingsearch.plotting.figures import (
+    plot_allocation,
+    plot_curves,
+    plot_pauses,
+)
 
 __all__ = ["plot_allocation", "plot_curves", "plot_pauses"]

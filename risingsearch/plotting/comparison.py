@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,14 @@ from typing import Any
 from risingsearch.checks import on_one_line
 from risingsearch.errors import InvalidParameterError
 from risingsearch.plotting.fragment import result_html
+from risingsearch.plotting.html_report import facts_of
 from risingsearch.plotting.parts import embedded, own_page, part
 from risingsearch.plotting.sections import progress_charts, table
-from risingsearch.plotting.spending import spending_of
 from risingsearch.plotting.words import (
     LONGEST_NAME,
     NOTHING,
     as_text,
-    duration,
     escaped,
-    shown_metric,
-    spendable,
 )
 from risingsearch.storage.files import atomic_write
 
@@ -84,10 +80,9 @@ def comparison_page(
     return own_page(
         "comparison.html",
         as_text(title),
-        part("page.css"),
         "\n".join([part("dom.js"), part("progress.js")]),
         version=version,
-        facts=_side_by_side(results, [*_facts(results), *_given(results, settings)]),
+        facts=_side_by_side(results, _facts(results, settings or {})),
         winners=_winners(results),
         data=embedded({"progress": _progress(results)}),
         runs="\n".join(
@@ -101,36 +96,20 @@ def _name(name: str) -> str:
     return html.escape(on_one_line(name, LONGEST_NAME))
 
 
-def _facts(results: Mapping[str, Any]) -> Iterable[Row]:
-    every = list(results.values())
-    yield "metric", [f"{shown_metric(r.metric)}, to {r.direction}" for r in every]
-    yield "best", [_score(r) for r in every]
-    yield "of arm", ["" if r.best_arm is None else r.best_arm for r in every]
-    yield "at epoch", [r.best_epoch or "" for r in every]
-    yield "epochs used", [f"{r.n_epochs:,}" for r in every]
-    yield "budget", ["" if r.budget is None else spendable(r.budget) for r in every]
-    yield "wall-clock time", [_time(r.wall_seconds) for r in every]
-    yield "time in training", [_time(r.training_seconds) for r in every]
-    yield "arms opened", [f"{len(r.curves):,} of {len(r.arms):,}" for r in every]
-    yield "arms failed", [sum(a.status == "failed" for a in r.arms) for r in every]
-    yield "begun", [(r.begun or "").replace("T", " ") for r in every]
-    yield "stopped because", [r.stop_reason for r in every]
-
-
-def _score(result: Any) -> str:
-    return "" if result.best_arm is None else f"{result.best_score:.6g}"
-
-
-def _time(seconds: float) -> str:
-    return duration(seconds) if math.isfinite(seconds) else ""
-
-
-def _given(
-    results: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]] | None
+def _facts(
+    results: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]
 ) -> Iterable[Row]:
-    every = [(settings or {}).get(name, {}) for name in results]
-    for setting in dict.fromkeys(setting for one in every for setting in one):
-        yield setting, [one.get(setting, "") for one in every]
+    every = []
+    for name, result in results.items():
+        facts = dict(facts_of(result))
+        best = {"best": "", "of arm": "", "at epoch": ""}
+        if result.best_arm is not None:
+            at = result.best_arm, result.best_epoch
+            best = dict(zip(best, (f"{result.best_score:.6g}", *at), strict=True))
+        metric = {"metric": facts["metric"]}
+        every.append({**metric, **best, **facts, **settings.get(name, {})})
+    for fact in dict.fromkeys(fact for facts in every for fact in facts):
+        yield fact, [facts.get(fact, "") for facts in every]
 
 
 def _winners(results: Mapping[str, Any]) -> str:
@@ -163,10 +142,8 @@ def _side_by_side(results: Mapping[str, Any], rows: Iterable[Row]) -> str:
 
 def _progress(results: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the best scores so far over each other, for each metric by itself."""
-    groups: dict[tuple[str, str], list[tuple[str, Any, Any]]] = {}
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
     for name, result in results.items():
-        progress = spending_of(result).progress()
-        if progress.by_epochs:
-            run = on_one_line(name, LONGEST_NAME), result, progress
-            groups.setdefault((result.metric, result.direction), []).append(run)
-    return [progress_charts(runs) for runs in groups.values()]
+        group = groups.setdefault((result.metric, result.direction), {})
+        group[on_one_line(name, LONGEST_NAME)] = result
+    return [chart for runs in groups.values() for chart in progress_charts(runs)]

@@ -1,31 +1,30 @@
-"""Where the epochs went, and what they bought: two figures of one search.
+"""Where the epochs went, and what they bought: three figures of one search.
 
-Both read the rows of ``SearchResult.history``, one per epoch in the order told, and
-draw with a handful of artists, so ten thousand epochs stay fast. The colours can be
-told apart with any colour vision.
+All read the rows of ``SearchResult.history``, one per epoch in the order told, and draw
+with a handful of artists, so ten thousand epochs stay fast. The colours can be told
+apart with any colour vision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from risingsearch.plotting.epochs import (
-    RUNNERS_UP,
-    WINNER,
-    Epochs,
-    Ink,
-    best_rows,
-    new_axes,
-    whole_numbers,
-)
+from risingsearch.arms import sign_of
+from risingsearch.checks import checked_choice
+from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.plotting.words import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
+# Okabe and Ito's palette, the winner's colour first.
+WINNER = "#D55E00"
+LEADERS = (WINNER, "#0072B2", "#E69F00", "#56B4E9", "#009E73")
+LABEL_LENGTH = 32  # characters of an arm's name
 LABEL_SIZE = 7  # points, of the arms' names
 
 
@@ -78,35 +77,24 @@ def plot_allocation(
     Where 3 epochs went, over 2 arms
     best score (star) is of arm 1: 0.7 at epoch 2
     """
-    epochs = Epochs.read(history, direction, labels, metric)
+    epochs = _Epochs(history, direction, labels, metric)
     arms, row = _rows(epochs)
     if ax is None:
-        ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
+        ax = _new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
-    title = f"Where {len(epochs.arm):,} epochs went, over {epochs.n_arms:,} arms"
+    title = f"Where {len(epochs.arm):,} epochs went, over {len(arms):,} arms"
     failed = np.flatnonzero(np.isnan(epochs.score))
     if len(failed):
-        ax.plot(failed + 0.5, row[failed], "x", color=Ink.on(ax).failed, markersize=4)
+        ax.plot(failed + 0.5, row[failed], "x", color=_Ink.on(ax).failed, markersize=4)
         title += f", {len(failed):,} failed (cross)"
-    if epochs.best is not None:
-        ax.plot(
-            epochs.best + 0.5,
-            row[epochs.best],
-            "*",
-            color=WINNER,
-            markersize=14,
-            markeredgecolor="white",
-            clip_on=False,
-            zorder=5,
-        )
-        best = epochs.describe(epochs.best)
-        title += f"\nbest {epochs.metric} (star) is of {best}"
-    ax.set_title(title, loc="left", fontsize="medium")
+    if epochs.leaders:
+        best = epochs.leaders[0]
+        star = {"markersize": 14, "markeredgecolor": "white", "clip_on": False}
+        ax.plot(best + 0.5, row[best], "*", color=WINNER, zorder=5, **star)
+        title += f"\nbest {epochs.metric} (star) is of {epochs.describe(best)}"
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
-    ax.set_xlabel("epochs spent")
-    ax.set_ylabel("arms, the most trained on top")
-    whole_numbers(ax)
+    _frame(ax, title, "epochs spent", "arms, the most trained on top")
     _name_rows(ax, epochs, arms)
     return ax
 
@@ -147,19 +135,197 @@ def plot_curves(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
-    epochs = Epochs.read(history, direction, labels, metric)
-    if ax is None:
-        ax = new_axes(8.0, 4.8)
-    leaders = best_rows(epochs)[: len(RUNNERS_UP) + 1]
-    for place, best in enumerate(leaders):
-        _draw_leader(ax, epochs, best, place)
-    _draw_also_rans(ax, epochs, epochs.arm[leaders])
+    epochs = _Epochs(history, direction, labels, metric)
+    ax = ax or _new_axes(8.0, 4.8)
+    for place, best in enumerate(epochs.leaders):
+        _draw_curve(ax, epochs, best, place)
+    _draw_also_rans(ax, epochs)
     _mark_failures(ax, epochs)
-    _frame_curves(ax, epochs)
+    low, high = score_limits(epochs.score, maximize=epochs.maximize)
+    margin = 0.06 * (high - low) or 0.5
+    ax.set_ylim(low - margin, high + margin)
+    ax.set_xlim(0.5, 1.02 * epochs.epoch.max() + 0.5)
+    n_arms = len(np.unique(epochs.arm))
+    title = f"Learning curves of {n_arms:,} arms, {len(epochs.arm):,} epochs"
+    outside = int(((epochs.score < low) | (epochs.score > high)).sum())
+    if outside:
+        title += f", {outside:,} outside the axes"
+    _frame(ax, title, "epochs of the arm", epochs.metric)
+    # In the corner that good curves leave free, clear of the marks of failures.
+    corner, height = ("lower", 0.03) if epochs.maximize else ("upper", 0.97)
+    ax.legend(loc=f"{corner} right", bbox_to_anchor=(1, height), fontsize="small")
     return ax
 
 
-def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def plot_pauses(
+    history: Sequence[Mapping[str, Any]],
+    ax: Axes | None = None,
+    *,
+    direction: str = "maximize",
+    labels: Mapping[int, str] | None = None,
+    metric: str = "score",
+) -> Axes:
+    """Draw the learning curves over the epochs of the whole search.
+
+    Shows how a search decides: the curves of the best few arms are solid where they
+    train, and dotted where they are paused and others train. A ring is where a paused
+    arm trains on. The grey points are the scores of other arms, as far as these reach.
+
+    Parameters
+    ----------
+    history, ax, direction, labels, metric
+        As in ``plot_allocation``; a new figure has a fixed size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidParameterError, MissingDependencyError
+        As ``plot_allocation``.
+
+    Examples
+    --------
+    >>> scores = [(0, 1, 0.4), (1, 1, 0.5), (0, 2, 0.7)]
+    >>> rows = [{"arm": a, "epoch": e, "score": s} for a, e, s in scores]
+    >>> print(plot_pauses(rows).get_title(loc="left"))
+    2 arms, 1 pause that ended (ring)
+    """
+    epochs = _Epochs(history, direction, labels, metric)
+    ax = ax or _new_axes(8.0, 4.8)
+    for place, best in enumerate(epochs.leaders):
+        _draw_over_pauses(ax, epochs, best, place)
+    others = ~np.isin(epochs.arm, epochs.arm[epochs.leaders])
+    told = np.arange(1, len(epochs.arm) + 1)
+    grey = _Ink.on(ax).also_ran
+    ax.plot(told[others], epochs.score[others], ".", color=grey, markersize=3)
+    if epochs.leaders:
+        shown = epochs.score[~others]
+        margin = 0.06 * (np.nanmax(shown) - np.nanmin(shown)) or 0.5
+        ax.set_ylim(np.nanmin(shown) - margin, np.nanmax(shown) + margin)
+    ax.set_xlim(0, len(epochs.arm) + 1)
+    arms = np.unique(epochs.arm)
+    n = sum(len(_revivals(epochs, arm)) for arm in arms)
+    title = f"{len(arms):,} arms, {n:,} pause{'s' * (n != 1)} that ended (ring)"
+    _frame(ax, title, "epochs spent", epochs.metric)
+    return ax
+
+
+def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
+    """Return the range of scores without those that are far out.
+
+    Far out is beyond Tukey's outer fence, at the bad end only: one diverged run must
+    not flatten all others.
+
+    Examples
+    --------
+    >>> score_limits([0.5, 0.55, 0.7, 0.65, 0.6, -900.0], maximize=True)
+    (0.5, 0.7)
+    """
+    scores = np.asarray(given, dtype=np.float64)
+    scores = scores[np.isfinite(scores)]
+    if len(scores) == 0:
+        return 0.0, 1.0
+    quarter, three_quarters = np.quantile(scores, (0.25, 0.75))
+    reach = 3.0 * (three_quarters - quarter)
+    if reach > 0 and maximize:
+        scores = scores[scores >= quarter - reach]
+    elif reach > 0:
+        scores = scores[scores <= three_quarters + reach]
+    return float(scores.min()), float(scores.max())
+
+
+# --------------------------------------------------------------- what figures share
+
+
+class _Ink(NamedTuple):
+    """Colours of everything beside the leaders, on light ground or on dark."""
+
+    failed: str
+    guide: str
+    also_ran: str
+    dark: bool  # the ground
+
+    @classmethod
+    def on(cls, ax: Axes) -> _Ink:
+        """Return the colours that can be seen on the ground of these axes."""
+        from matplotlib.colors import to_rgb
+
+        red, green, blue = to_rgb(ax.get_facecolor())
+        if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5:
+            return cls("#FFFFFF", "#3D444D", "#6E7681", dark=True)
+        return cls("#000000", "#E4E4E4", "#BDBDBD", dark=False)
+
+
+class _Epochs:
+    """The columns of a history, and the best rows of its best arms."""
+
+    def __init__(
+        self,
+        history: Sequence[Mapping[str, Any]],
+        direction: str,
+        labels: Mapping[int, str] | None,
+        metric: str,
+    ) -> None:
+        checked_choice("direction", direction, ("maximize", "minimize"))
+        if len(history) == 0:
+            msg = "history is empty; plot it after the first epoch"
+            raise InvalidParameterError(msg)
+        self.arm = np.array([row["arm"] for row in history], dtype=np.int64)
+        self.epoch = np.array([row["epoch"] for row in history], dtype=np.int64)
+        self.score = np.array([row["score"] for row in history], dtype=np.float64)
+        self.score[~np.isfinite(self.score)] = np.nan  # failed
+        self.maximize = sign_of(direction) > 0.0
+        self.metric = _as_text(metric)
+        self._labels = labels or {}
+        good = sign_of(direction) * self.score
+        order = np.lexsort((np.arange(len(good)), -good))  # NaN is last
+        ranked = [row for row in order.tolist() if np.isfinite(good[row])]
+        best: dict[int, int] = {}  # row of each arm, the best arm first
+        for row in ranked:
+            best.setdefault(int(self.arm[row]), row)
+        self.leaders = list(best.values())[: len(LEADERS)]
+
+    def name(self, arm: int) -> str:
+        """Return the label of an arm, shortened to fit a figure."""
+        return _as_text(str(self._labels.get(arm, f"arm {arm}")))
+
+    def describe(self, row: int) -> str:
+        """Return the name of a row's arm, with the score and epoch of the row."""
+        name = self.name(int(self.arm[row]))
+        return f"{name}: {self.score[row]:.4g} at epoch {self.epoch[row]}"
+
+
+def _as_text(given: str) -> str:
+    """Return a text that fits a figure, of which matplotlib makes no formula."""
+    return short(given, LABEL_LENGTH).replace("$", r"\$")
+
+
+def _new_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new figure, in inches."""
+    try:
+        from matplotlib import pyplot
+    except ModuleNotFoundError as error:
+        raise missing("matplotlib", extra="plot") from error
+    _, ax = pyplot.subplots(figsize=(width, height), dpi=150, layout="constrained")
+    return ax
+
+
+def _frame(ax: Axes, title: str, x: str, y: str) -> None:
+    """Name the axes; epochs are counted in whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+
+
+# ------------------------------------------------------------------------ allocation
+
+
+def _rows(epochs: _Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the arms from top to bottom, and the row of every epoch.
 
     The most trained arm is on top; of equals the winner, then the one opened first.
@@ -167,23 +333,23 @@ def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     arms, first, index, count = np.unique(
         epochs.arm, return_index=True, return_inverse=True, return_counts=True
     )
-    if epochs.best is not None:
-        first[index[epochs.best]] = -1
+    if epochs.leaders:
+        first[index[epochs.leaders[0]]] = -1
     order = np.lexsort((first, -count))
     row = np.empty(len(arms), dtype=np.int64)
     row[order] = np.arange(len(arms))
     return arms[order], row[index]
 
 
-def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
+def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
     from matplotlib.collections import PolyCollection
 
     told = np.arange(len(row))
     x = told[:, np.newaxis] + np.array([0, 1, 1, 0])
     y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
     corners: Any = np.stack([x, y], axis=2)
-    low, high = epochs.limits()
-    ink = Ink.on(ax)
+    low, high = score_limits(epochs.score, maximize=epochs.maximize)
+    ink = _Ink.on(ax)
     blocks = PolyCollection(
         corners,
         array=np.ma.masked_invalid(epochs.score),
@@ -199,7 +365,7 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
     rows, opened = np.unique(row, return_index=True)
     left = len(row) - np.unique(row[::-1], return_index=True)[1]
     ax.hlines(rows, opened, left, color=ink.guide, linewidth=0.6, zorder=1)
-    if epochs.best is not None:
+    if epochs.leaders:
         below, above = (epochs.score < low).any(), (epochs.score > high).any()
         extend = "min" if below else "max" if above else "neither"
         ax.figure.colorbar(
@@ -207,14 +373,14 @@ def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
         )
 
 
-def _name_rows(ax: Axes, epochs: Epochs, arms: NDArray[np.int64]) -> None:
+def _name_rows(ax: Axes, epochs: _Epochs, arms: NDArray[np.int64]) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     step = int(np.ceil(1.15 * LABEL_SIZE * len(arms) / points))
     named = list(range(0, len(arms), step))
     winner = None
-    if epochs.best is not None:
-        winner = int(np.flatnonzero(arms == epochs.arm[epochs.best])[0])
+    if epochs.leaders:
+        winner = int(np.flatnonzero(arms == epochs.arm[epochs.leaders[0]])[0])
         named = [row for row in named if abs(row - winner) >= step]
         named = sorted([*named, winner])
     texts = [epochs.name(int(arms[row])) for row in named]
@@ -225,8 +391,12 @@ def _name_rows(ax: Axes, epochs: Epochs, arms: NDArray[np.int64]) -> None:
         text.set(color=WINNER, fontweight="bold")
 
 
-def _draw_also_rans(ax: Axes, epochs: Epochs, leaders: NDArray[np.int64]) -> None:
+# ---------------------------------------------------------------------------- curves
+
+
+def _draw_also_rans(ax: Axes, epochs: _Epochs) -> None:
     # One line for all of them: a NaN between two arms lifts the pen.
+    leaders = epochs.arm[epochs.leaders]
     rows = np.flatnonzero(np.isfinite(epochs.score) & ~np.isin(epochs.arm, leaders))
     rows = rows[np.argsort(epochs.arm[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(epochs.arm[rows])) + 1
@@ -236,7 +406,7 @@ def _draw_also_rans(ax: Axes, epochs: Epochs, leaders: NDArray[np.int64]) -> Non
         np.insert(epochs.epoch[rows].astype(np.float64), starts, np.nan),
         np.insert(epochs.score[rows], starts, np.nan),
         ".-",
-        color=Ink.on(ax).also_ran,
+        color=_Ink.on(ax).also_ran,
         linewidth=0.7,
         markersize=2,
         label=f"{len(starts) + 1:,} others",
@@ -244,13 +414,13 @@ def _draw_also_rans(ax: Axes, epochs: Epochs, leaders: NDArray[np.int64]) -> Non
     )
 
 
-def _draw_leader(ax: Axes, epochs: Epochs, best: int, place: int) -> None:
+def _draw_curve(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
     winner = place == 0
     rows = np.flatnonzero(np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best]))
     ax.plot(
         epochs.epoch[rows],
         epochs.score[rows],
-        color=(WINNER, *RUNNERS_UP)[place],
+        color=LEADERS[place],
         linewidth=2.6 if winner else 1.4,
         marker="*" if winner else ".",
         markersize=15 if winner else 4,
@@ -261,7 +431,7 @@ def _draw_leader(ax: Axes, epochs: Epochs, best: int, place: int) -> None:
     )
 
 
-def _mark_failures(ax: Axes, epochs: Epochs) -> None:
+def _mark_failures(ax: Axes, epochs: _Epochs) -> None:
     failed = np.isnan(epochs.score)
     if failed.any():
         # Without a score there is no height: the marks stand along the bad end.
@@ -270,28 +440,53 @@ def _mark_failures(ax: Axes, epochs: Epochs) -> None:
             epochs.epoch[failed],
             np.full(failed.sum(), height),
             "x",
-            color=Ink.on(ax).failed,
+            color=_Ink.on(ax).failed,
             markersize=4,
             label=f"{failed.sum():,} failed",
             transform=ax.get_xaxis_transform(),
         )
 
 
-def _frame_curves(ax: Axes, epochs: Epochs) -> None:
-    low, high = epochs.limits()
-    margin = 0.06 * (high - low) or 0.5
-    ax.set_ylim(low - margin, high + margin)
-    ax.set_xlim(0.5, 1.02 * epochs.epoch.max() + 0.5)
-    whole_numbers(ax)
-    ax.set_xlabel("epochs of the arm")
-    ax.set_ylabel(epochs.metric)
-    title = f"Learning curves of {epochs.n_arms:,} arms, {len(epochs.arm):,} epochs"
-    outside = int(((epochs.score < low) | (epochs.score > high)).sum())
-    if outside:
-        title += f", {outside:,} outside the axes"
-    ax.set_title(title, loc="left", fontsize="medium")
-    # In the corner that good curves leave free, clear of the marks of failures.
-    if epochs.maximize:
-        ax.legend(loc="lower right", bbox_to_anchor=(1, 0.03), fontsize="small")
-    else:
-        ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97), fontsize="small")
+def _draw_over_pauses(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
+    color = LEADERS[place]
+    rows = np.flatnonzero(epochs.arm == epochs.arm[best])
+    told, score = rows + 1, epochs.score[rows]
+    width, order = (2.4, 5) if place == 0 else (1.4, 4)
+    ax.plot(told, score, ":", color=color, linewidth=0.6 * width, zorder=3)
+    stretches = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows) > 1) + 1)
+    for stretch in stretches:
+        ax.plot(
+            told[stretch],
+            score[stretch],
+            ".-",
+            color=color,
+            linewidth=width,
+            markersize=2 * width,
+            zorder=order,
+        )
+    revived = _revivals(epochs, int(epochs.arm[best]))
+    ax.plot(
+        revived + 1,
+        epochs.score[revived],
+        "o",
+        color=color,
+        markerfacecolor=ax.get_facecolor(),
+        markersize=5,
+        zorder=order + 1,
+    )
+    if place == 0:
+        ax.plot(
+            best + 1,
+            epochs.score[best],
+            "*",
+            color=color,
+            markersize=15,
+            markeredgecolor=ax.get_facecolor(),
+            zorder=7,
+        )
+
+
+def _revivals(epochs: _Epochs, arm: int) -> NDArray[np.int64]:
+    """Return the rows at which an arm trains on after others have."""
+    rows = np.flatnonzero(epochs.arm == arm)
+    return rows[1:][np.diff(rows) > 1]

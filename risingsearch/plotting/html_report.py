@@ -10,22 +10,32 @@ from __future__ import annotations
 import html
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
 from risingsearch.checks import on_one_line
-from risingsearch.plotting.digest import Digest, Lost, column
+from risingsearch.plotting.digest import (
+    Lost,
+    column,
+    in_short,
+    lost_jobs,
+    other_metrics,
+    projections,
+    scale_of,
+    told_columns,
+    values_of,
+)
 from risingsearch.plotting.importance import Importances, parameter_importance
 from risingsearch.plotting.parts import embedded, own_page, part
 from risingsearch.plotting.sections import (
     cost_section,
+    costs,
     importance_section,
     progress_charts,
 )
-from risingsearch.plotting.spending import costs
 from risingsearch.plotting.words import (
     LONGEST_NAME,
     as_text,
@@ -49,7 +59,6 @@ PROGRAM = (
     "page.js",
 )
 MOST_FAILURES = 500  # of which the page holds the texts
-
 
 Result = Any
 """A ``SearchResult``; its room lies above this one."""
@@ -112,11 +121,17 @@ def report_page(
     settings: Mapping[str, Any],
     space: Mapping[str, str] | None,
     version: str | None = None,
+    importances: Importances | None = None,
 ) -> str:
-    """Return the page that ``write_report`` writes; ``own_page`` has the version."""
-    digest, importances = Digest(result), parameter_importance(result)
-    style, program = part("page.css"), "\n".join(part(name) for name in PROGRAM)
-    most, lost = _most_epochs(result, settings), digest.all_lost(result)
+    """Return the page that ``write_report`` writes; ``own_page`` has the version.
+
+    ``importances`` are those of this result, if they are known already.
+    """
+    importances = importances or parameter_importance(result)
+    most, lost = _most_epochs(result, settings), lost_jobs(result)
+    values = values_of(result.candidates)
+    if not space:
+        space = {name: in_short(_present(column)) for name, column in values.items()}
     best = html.escape(_why_nothing(result, lost))
     if result.best_arm is not None:
         at = f"arm {result.best_arm}, epoch {result.best_epoch}"
@@ -125,21 +140,29 @@ def report_page(
     return own_page(
         "page.html",
         as_text(title),
-        style,
-        program,
+        "\n".join(part(name) for name in PROGRAM),
         version=version,
         best=best,
-        facts=described(_facts(result, settings)),
+        facts=described([*facts_of(result), *settings.items()]),
         params=described(result.best_params.items()),
-        space=described((space or digest.space).items()),
-        cost=cost_section(costs(result, digest.spending, most), most),
+        space=described(space.items()),
+        cost=cost_section(costs(result, most), most),
         importance=importance_section(importances),
         failures=_failures(lost),
-        data=embedded(_data(result, digest, most, importances)),
+        data=embedded(
+            {
+                **_arms(result, values),
+                "mattering": [parameter.name for parameter in importances.parameters],
+                "told": told_columns(result),
+                "progress": progress_charts({"": result}),
+                "projections": projections(result, most),
+            }
+        ),
     )
 
 
-def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def facts_of(result: Result) -> Iterator[tuple[str, Any]]:
+    """Yield the facts about a search that its page and a comparison show."""
     statuses = Counter(arm.status for arm in result.arms)
     opened = len(result.arms) - statuses.pop("unopened", 0)
     yield "metric", f"{shown_metric(result.metric)}, to {result.direction}"
@@ -159,7 +182,6 @@ def _facts(result: Result, settings: Mapping[str, Any]) -> Iterable[tuple[str, A
     yield from prior_facts(result)
     if result.left_out is not None:
         yield "left out", result.left_out
-    yield from settings.items()
 
 
 def _why_nothing(result: Result, lost: Sequence[Lost]) -> str:
@@ -196,12 +218,13 @@ def _failures(lost: Sequence[Lost]) -> str:
     return rows or '<tr><td colspan="3">None.</td></tr>'
 
 
-def _data(
-    result: Result, digest: Digest, most: int, importances: Importances
-) -> dict[str, Any]:
-    """Return the data of the page: as columns, because they are short."""
-    arms, others = result.arms, list(digest.others())
-    progress = digest.spending.progress()
+def _present(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def _arms(result: Result, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return the arms and their parameters: as columns, because they are short."""
+    arms, others = result.arms, other_metrics(result)
     return {
         "maximize": sign_of(result.direction) > 0.0,
         "metric": shown_metric(result.metric),
@@ -214,42 +237,15 @@ def _data(
             "best": [number(arm.best_score) for arm in arms],
             "bestEpoch": [arm.best_epoch or None for arm in arms],
         },
-        "params": digest.params,
-        "scales": digest.scales,
-        "mattering": [parameter.name for parameter in importances.parameters],
-        "told": {
-            "arm": digest.arm,
-            "epoch": digest.epoch,
-            "score": digest.score,
-            "marks": "".join(digest.marks),
-        },
+        "params": [{"name": as_text(n)} | column(each) for n, each in values.items()],
+        "scales": [scale_of(_present(each)) for each in values.values()],
         "others": others,
         "othersLeftOut": len(result.other_metrics) - len(others),
-        "progress": [progress_charts([("", result, progress)])]
-        if progress.by_epochs
-        else [],
-        "projections": _projections(result, digest, most),
     }
 
 
 def _most_epochs(result: Result, settings: Mapping[str, Any]) -> int:
     """Return how many epochs an arm could have trained, as far as that is known."""
-    given = _whole(settings.get("max_epochs")) or result.max_epochs
-    return given or max((arm.charged for arm in result.arms), default=0)
-
-
-def _projections(result: Result, digest: Digest, limit: int) -> list[list[Any]]:
-    """Return arm, epoch, level, last epoch and end of every arm's last projection."""
-    sign = sign_of(result.direction)
-    epochs = None if result.budget is None else result.budget.epochs
-    budget = max(result.n_epochs, epochs or 0)
-    ends = []
-    for arm, (epoch, round_, level, gain) in digest.projections.items():
-        left = max(0, min(limit - epoch, budget - round_ + 1))
-        expected = sign * (level + gain)
-        ends.append([arm, epoch, sign * level, epoch + left, expected])
-    return ends
-
-
-def _whole(value: Any) -> int:
-    return int(value) if isinstance(value, Integral) else 0
+    given = settings.get("max_epochs")
+    given = given if isinstance(given, Integral) else result.max_epochs
+    return int(given or max((arm.charged for arm in result.arms), default=0))

@@ -36,7 +36,6 @@ def embedded(data: Any) -> str:
 def own_page(
     name: str,
     title: str,
-    style: str,
     program: str,
     *,
     version: str | None = None,
@@ -48,7 +47,7 @@ def own_page(
     user input is escaped in the content already. A page with a ``version`` asks the
     server it came from for a newer one.
     """
-    live = ""
+    live, style = "", part("page.css")
     if version is not None:
         live = '<p id="said" class="note" role="status"></p>\n'
         program += f"\n{part('live.js')}"

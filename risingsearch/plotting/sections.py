@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from string import Template
+from typing import Any, NamedTuple
 
 from risingsearch.arms import sign_of
-from risingsearch.plotting.epochs import score_limits
+from risingsearch.plotting.figures import score_limits
 from risingsearch.plotting.importance import (
     FEWEST_ARMS,
     LEVEL,
     Importance,
     Importances,
 )
-from risingsearch.plotting.spending import Cost, Point, Progress
+from risingsearch.plotting.parts import part
 from risingsearch.plotting.words import NOTHING, duration, escaped, shown_metric
 
 UNITS = {"hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+Point = tuple[float, float]
 
 
 def table(head: Sequence[str], body: str, *, numeric: bool = False) -> str:
@@ -33,11 +35,61 @@ def table(head: Sequence[str], body: str, *, numeric: bool = False) -> str:
     )
 
 
+# ------------------------------------------------------------------------------- costs
+
+
+class Cost(NamedTuple):
+    """Epochs, their time in training and wall-clock time; NaN if that is not known."""
+
+    name: str
+    epochs: int
+    training_seconds: float
+    wall_seconds: float
+
+
+def costs(result: Any, most: int) -> list[Cost]:
+    """Return the cost of a search, and that of training every arm in full.
+
+    An arm trains at most ``most`` epochs, and fewer if it has ended by itself; each as
+    long as its own epochs have taken, one never opened as long as those of the others
+    on average. The clock runs as fast, beside the training, as it did in the search.
+    """
+    measured: dict[int, list[float]] = {}
+    for row in result.history:
+        seconds = [row["seconds"]] if math.isfinite(row["seconds"]) else []
+        measured.setdefault(row["arm"], []).extend(seconds)
+    pace = {arm: math.fsum(took) / len(took) for arm, took in measured.items() if took}
+    training, wall = result.training_seconds, result.wall_seconds
+    clock = wall / training if training > 0.0 else math.nan
+    kinds = {"every arm that was opened, in full": list(measured)}
+    if len(measured) < len(result.candidates):
+        kinds["every candidate, in full"] = list(range(len(result.candidates)))
+    found = [Cost("this search", result.n_epochs, training, wall)]
+    for name, arms in kinds.items():
+        epochs, seconds = _full(result, most, arms, pace)
+        found.append(Cost(name, epochs, seconds, seconds * clock))
+    return found
+
+
+def _full(
+    result: Any, most: int, arms: Sequence[int], pace: Mapping[int, float]
+) -> tuple[int, float]:
+    """Return the epochs and seconds of training arms in full."""
+    typical = math.fsum(pace.values()) / len(pace) if pace else math.nan
+    epochs = {}
+    for arm in arms:
+        trained, status = result.arms[arm].epochs, result.arms[arm].status
+        epochs[arm] = trained if status == "finished" else max(most, trained)
+    total = math.fsum(n * pace.get(arm, typical) for arm, n in epochs.items())
+    return sum(epochs.values()), total
+
+
 def cost_section(rows: Sequence[Cost], most: int) -> str:
     """Return a table of what was spent beside what full training would have cost."""
     spent, opened, *_ = rows
+    each = "1 epoch" if most == 1 else f"{most:,} epochs"
     note = (
-        f"In full is {_epochs(most)}, or fewer where an arm has ended by itself; times "
+        f"In full is {each}, or fewer where an arm has ended by itself; times "
         "are those of the arms' own epochs."
     )
     if spent.epochs and opened.epochs > spent.epochs:
@@ -54,47 +106,91 @@ def cost_section(rows: Sequence[Cost], most: int) -> str:
     return f'<p class="note">{note}</p>{table(head, body, numeric=True)}'
 
 
-def _epochs(n: int) -> str:
-    return "1 epoch" if n == 1 else f"{n:,} epochs"
-
-
 def _time(seconds: float) -> str:
     return NOTHING if math.isnan(seconds) else duration(seconds)
 
 
-def progress_charts(runs: Sequence[tuple[str, Any, Progress]]) -> dict[str, Any]:
+# ---------------------------------------------------------------------------- progress
+
+
+class Progress(NamedTuple):
+    """The best score so far, where it has risen and at the end; none without a score.
+
+    Against the epochs told, the wall-clock seconds until then (empty if some are
+    unknown), and the seconds of training until then, over all workers.
+    """
+
+    by_epochs: list[Point]
+    by_clock: list[Point]
+    by_training: list[Point]
+
+
+def progress_of(result: Any) -> Progress:
+    """Return how the best score has risen.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> rows = [{"arm": 0, "job": k, "score": s, "seconds": 1800.0}
+    ...         for k, s in enumerate([1.0, 3.0, 2.0])]
+    >>> result = SimpleNamespace(history=rows, direction="maximize", returned_at={})
+    >>> progress_of(result).by_training
+    [(1800.0, 1.0), (3600.0, 3.0), (5400.0, 3.0)]
+    """
+    sign, best, is_clocked = sign_of(result.direction), -math.inf, True
+    progress, clock, trained = Progress([], [], []), 0.0, 0.0
+    n_epochs = len(result.history)
+    for told, row in enumerate(result.history, 1):
+        returned = result.returned_at.get(row["job"])
+        is_clocked &= returned is not None
+        clock = max(clock, returned or 0.0)
+        trained += row["seconds"] if math.isfinite(row["seconds"]) else 0.0
+        rises = math.isfinite(row["score"]) and sign * row["score"] > best
+        best = sign * row["score"] if rises else best
+        if rises or (told == n_epochs and best > -math.inf):
+            for points, x in zip(progress, (told, clock, trained), strict=True):
+                points.append((x, sign * best))
+    return progress if is_clocked else progress._replace(by_clock=[])
+
+
+def progress_charts(runs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the best scores so far of runs with one metric, as the page draws them."""
-    y, limits = f"best {shown_metric(runs[0][1].metric)} so far", _limits(runs)
-    epochs, clock, training = (
-        [progress[axis] for *_, progress in runs] for axis in range(3)
-    )
-    charts = [{"x": "epochs spent", "y": y, "limits": limits, "lines": epochs}]
+    found = {name: progress_of(result) for name, result in runs.items()}
+    found = {name: progress for name, progress in found.items() if progress.by_epochs}
+    if not found:
+        return []
+    first = next(iter(runs.values()))
+    shared = {
+        "y": f"best {shown_metric(first.metric)} so far",
+        "limits": _limits([runs[name] for name in found], list(found.values())),
+    }
+    epochs, clock, training = map(list, zip(*found.values(), strict=True))
+    charts = [{"x": "epochs spent", **shared, "lines": epochs}]
     for lines, of in (
         (clock, "of wall-clock time"),
         (training, "in training, all workers"),
     ):
         if any(lines):
-            unit, scaled = _in_units(lines)
-            x = f"{unit} {of}"
-            charts.append({"x": x, "y": y, "limits": limits, "lines": scaled})
-    return {"names": [name for name, *_ in runs], "charts": charts}
+            longest = max(x for points in lines for x, _ in points)
+            unit = next((unit for unit in UNITS if longest >= UNITS[unit]), "seconds")
+            size = UNITS[unit]
+            lines = [[(float(f"{x / size:.6g}"), y) for x, y in one] for one in lines]
+            charts.append({"x": f"{unit} {of}", **shared, "lines": lines})
+    return [{"names": list(found), "charts": charts}]
 
 
-def _limits(runs: Sequence[tuple[str, Any, Progress]]) -> tuple[float, float]:
+def _limits(
+    results: Sequence[Any], progress: Sequence[Progress]
+) -> tuple[float, float]:
     """Return a range in which no first score, however bad, flattens what came after."""
-    values = [value for *_, p in runs for _, value in p.by_epochs]
-    scores = [row["score"] for _, result, _ in runs for row in result.history]
-    maximize = sign_of(runs[0][1].direction) > 0.0
+    values = [value for one in progress for _, value in one.by_epochs]
+    scores = [row["score"] for result in results for row in result.history]
+    maximize = sign_of(results[0].direction) > 0.0
     low, high = score_limits(scores, maximize=maximize)
     return max(low, min(values)), min(high, max(values))
 
 
-def _in_units(lines: Sequence[Sequence[Point]]) -> tuple[str, list[list[Point]]]:
-    """Return the largest unit of time that the lines reach, and the lines in it."""
-    longest = max(x for points in lines for x, _ in points)
-    unit = next((unit for unit in UNITS if longest >= UNITS[unit]), "seconds")
-    size = UNITS[unit]
-    return unit, [[(float(f"{x / size:.6g}"), y) for x, y in one] for one in lines]
+# -------------------------------------------------------------------------- importance
 
 
 def importance_section(found: Importances) -> str:
@@ -105,14 +201,19 @@ def importance_section(found: Importances) -> str:
     high = max(0.01, *(p.high for p in found.parameters))
     body = "".join(_row(p, low, high) for p in found.parameters)
     head = ("parameter", "importance", f"with {LEVEL:.0%} interval")
-    note = (
-        f"How much worse it can be predicted which of the {found.n_arms:,} arms are "
-        "better, where a parameter is not known: what it does alone, and together "
-        f"with others. With all parameters {max(0.0, found.predicted):.0%} of their "
-        "differences is predicted. An interval that includes 0 says that the parameter "
-        "may not matter at all; its ends are estimates, and may lie beyond 0 and 100 %."
+    more = ""
+    if found.n_arms < found.n_opened:
+        more += f" Of {found.n_opened:,} opened arms, {found.n_arms} are compared, "
+        more += "spread evenly."
+    if found.unjudged:
+        names = ", ".join(map(escaped, found.unjudged))
+        more += f" Not judged, for too few or too many different values: {names}."
+    return Template(part("importance.html")).substitute(
+        n_arms=f"{found.n_arms:,}",
+        predicted=f"{max(0.0, found.predicted):.0%}",
+        table=table(head, body),
+        more=more,
     )
-    return f'<p class="note">{note}</p>{table(head, body)}{_method(found)}'
 
 
 def _why_none(found: Importances) -> str:
@@ -125,58 +226,22 @@ def _why_none(found: Importances) -> str:
 
 
 def _row(parameter: Importance, low: float, high: float) -> str:
-    interval = f"{_percent(parameter.low)} to {_percent(parameter.high)} %"
-    doubt = "" if parameter.low > 0.0 else ", may be none"
-    return (
-        f'<tr><th scope="row">{escaped(parameter.name)}</th>'
-        f'<td class="bars">{_bar(parameter, low, high)}</td>'
-        f"<td>{_percent(parameter.share)} % ({interval}){doubt}</td></tr>"
+    share, least, most = (
+        f"{round(100.0 * value)}".replace("-", "\N{MINUS SIGN}")
+        for value in (parameter.share, parameter.low, parameter.high)
     )
-
-
-def _bar(parameter: Importance, low: float, high: float) -> str:
     zero, at, left, right = (
         f"{100.0 * (value - low) / (high - low):.1f}"
         for value in (0.0, parameter.share, parameter.low, parameter.high)
     )
     line = 'stroke="currentColor" vector-effect="non-scaling-stroke"'
+    doubt = "" if parameter.low > 0.0 else ", may be none"
     return (
+        f'<tr><th scope="row">{escaped(parameter.name)}</th><td class="bars">'
         '<svg class="bar" viewBox="0 0 100 14" width="100" height="14" '
         'preserveAspectRatio="none" aria-hidden="true">'
         '<path class="rs-bar" fill="#0072b2" fill-opacity="0.55" '
         f'd="M{zero} 3H{at}V11H{zero}Z"/><path {line} stroke-width="1.5" '
         f'd="M{left} 7H{right}"/><path {line} d="M{zero} 0V14"/></svg>'
+        f"</td><td>{share} % ({least} to {most} %){doubt}</td></tr>"
     )
-
-
-def _percent(share: float) -> str:
-    r"""Return a share in percent.
-
-    >>> _percent(0.414), _percent(-0.001), _percent(-0.02) == "\N{MINUS SIGN}2"
-    ('41', '0', True)
-    """
-    return f"{round(100.0 * share)}".replace("-", "\N{MINUS SIGN}")
-
-
-def _method(found: Importances) -> str:
-    parts = [
-        "Arms that have trained for different lengths cannot be compared by their last "
-        "score. So any two are compared by their best score in as many epochs as both "
-        "have trained, and an arm is worth the share of the others that it beats; one "
-        "that has failed loses against all that have not. What matters only late in "
-        "training is seen only where arms have trained that long.",
-        "This is predicted of every arm from all others, by kernel ridge regression "
-        "over effects of one parameter and of two, with and without the parameter "
-        "(leave-one-covariate-out importance, Lei et al. 2018). Of two parameters that "
-        "always go together, neither is missed. Below 0, knowing the parameter only "
-        "confuses the prediction. The interval is a bootstrap over the arms; it always "
-        "reaches up to 0, because nothing matters less than not at all.",
-    ]
-    if found.n_arms < found.n_opened:
-        compared = f"{found.n_arms} are compared, spread evenly."
-        parts.append(f"Of {found.n_opened:,} opened arms, {compared}")
-    if found.unjudged:
-        names = ", ".join(map(escaped, found.unjudged))
-        parts.append(f"Not judged, for too few or too many different values: {names}.")
-    summary = "<summary>How this is computed</summary>"
-    return f'<details class="note">{summary}{" ".join(parts)}</details>'

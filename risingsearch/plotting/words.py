@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
-from risingsearch.budget import Budget
+from risingsearch.budget import TRAINING, WALL_CLOCK, Budget
 from risingsearch.checks import as_float, on_one_line
 
 LONGEST_VALUE = 200  # characters of a parameter or a reason
@@ -61,19 +61,16 @@ def spendable(budget: Budget) -> str:
     >>> spendable(Budget(hours=8)), spendable(Budget(gpu_hours=20))
     ('8 h of training', '20 GPU-hours')
     """
-    if budget.epochs is not None:
-        return f"{budget.epochs:,} epochs"
-    if budget.cost is not None:
-        return f"a cost of {budget.cost:g}"
-    if budget.seconds is not None:
-        return f"{duration(budget.seconds)} of training"
-    if budget.gpu_hours is not None:
-        return f"{budget.gpu_hours:g} GPU-hours"
-    if budget.hours is not None:
-        return f"{budget.hours:g} h of training"
-    if budget.wall_hours is not None:
-        return f"{budget.wall_hours:g} h of wall-clock time"
-    return f"{duration(budget.wall_seconds or 0.0)} of wall-clock time"
+    amount = budget.amount
+    time = duration(amount) if "seconds" in budget.unit else f"{amount:g} h"
+    forms = {
+        "epochs": f"{amount:,} epochs",
+        "cost": f"a cost of {amount:g}",
+        "gpu_hours": f"{amount:g} GPU-hours",
+        **dict.fromkeys(TRAINING, f"{time} of training"),
+        **dict.fromkeys(WALL_CLOCK, f"{time} of wall-clock time"),
+    }
+    return forms[budget.unit]
 
 
 def duration(seconds: float) -> str:

@@ -516,8 +516,10 @@ class TestFile:
         assert "plotting/page/*" in package_data["risingsearch"]
         folder = ROOT / "risingsearch" / "plotting" / "page"
         names = {path.name for path in folder.iterdir()}
-        pages = {"head.html", "page.html", "comparison.html", "note.html", "page.css"}
-        assert names == pages | set(PROGRAM) | {"live.js"}
+        pages = {"head.html", "page.html", "comparison.html", "note.html"}
+        assert names == {
+            *PROGRAM, *pages, "importance.html", "page.css", "live.js"
+        }  # fmt: skip
 
 
 class TestAccessibility:

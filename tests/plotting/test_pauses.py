@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.plotting import plot_allocation, plot_pauses
-from risingsearch.plotting.epochs import WINNER
+from risingsearch.plotting.figures import WINNER
 
 
 @pytest.fixture(autouse=True)

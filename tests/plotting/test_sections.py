@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from risingsearch.plotting.spending import costs, spending_of
+from risingsearch.plotting.sections import costs, progress_of
 
 
 def rows(*epochs):
@@ -33,10 +33,6 @@ def result_of(history, statuses, returned_at, **facts):
     )
 
 
-def costs_of(result):
-    return costs(result, spending_of(result), 10)
-
-
 HISTORY = rows((0, 0.2, 10.0), (1, 0.1, 30.0), (1, math.nan, math.nan), (1, 0.7, 30.0))
 
 
@@ -45,35 +41,33 @@ def test_the_best_so_far_rises_where_it_is_beaten_and_ends_with_the_search():
     for job, row in enumerate(history):
         row["job"] = job
     clock = {0: 10.0, 1: 30.0, 2: 35.0, 3: 60.0, 4: 65.0}
-    progress = spending_of(result_of(history, ["paused"] * 2, clock)).progress()
+    progress = progress_of(result_of(history, ["paused"] * 2, clock))
     assert progress.by_epochs == [(1, 0.2), (4, 0.7), (5, 0.7)]
     assert progress.by_training == [(10.0, 0.2), (70.0, 0.7), (90.0, 0.7)]
     assert progress.by_clock == [(10.0, 0.2), (60.0, 0.7), (65.0, 0.7)]
 
 
 def test_lower_can_be_better():
-    progress = spending_of(
-        result_of(HISTORY, ["paused"] * 2, {}, direction="minimize")
-    ).progress()
+    lower = result_of(HISTORY, ["paused"] * 2, {}, direction="minimize")
+    progress = progress_of(lower)
     assert progress.by_epochs == [(1, 0.2), (2, 0.1), (4, 0.1)]
 
 
-def test_a_clock_that_an_earlier_release_has_not_read_is_left_out():
-    progress = spending_of(result_of(HISTORY, ["paused"] * 2, {0: 10.0})).progress()
+def test_a_clock_that_was_not_read_is_left_out():
+    progress = progress_of(result_of(HISTORY, ["paused"] * 2, {0: 10.0}))
     assert progress.by_clock == []
     assert progress.by_training
 
 
 def test_without_a_score_there_is_no_best():
     history = rows((0, math.nan, 1.0))
-    spending = spending_of(result_of(history, ["failed"], {}))
-    assert spending.progress() == ([], [], [])
+    assert progress_of(result_of(history, ["failed"], {})) == ([], [], [])
 
 
 def test_full_training_costs_what_the_arms_own_epochs_have_taken():
     statuses = ["finished", "paused", "unopened"]
     times = {"training_seconds": 80.0, "wall_seconds": 40.0}
-    spent, opened, every = costs_of(result_of(HISTORY, statuses, {}, **times))
+    spent, opened, every = costs(result_of(HISTORY, statuses, {}, **times), 10)
     assert spent[1:] == (4, 80.0, 40.0)
     # the first arm has ended by itself after one epoch of 10 s
     assert opened[1:] == (11, 10.0 + 10 * 30.0, 155.0)
@@ -82,7 +76,7 @@ def test_full_training_costs_what_the_arms_own_epochs_have_taken():
 
 def test_all_candidates_are_named_only_where_some_were_not_opened():
     times = {"training_seconds": 80.0, "wall_seconds": math.nan}
-    rows_ = costs_of(result_of(HISTORY, ["paused", "paused"], {}, **times))
+    rows_ = costs(result_of(HISTORY, ["paused", "paused"], {}, **times), 10)
     assert [row.epochs for row in rows_] == [4, 20]
     assert all(math.isnan(row.wall_seconds) for row in rows_)
 
@@ -90,6 +84,6 @@ def test_all_candidates_are_named_only_where_some_were_not_opened():
 @pytest.mark.parametrize("statuses", [[], ["unopened"]])
 def test_before_the_first_epoch_no_time_is_known(statuses):
     times = {"training_seconds": 0.0, "wall_seconds": 0.0}
-    *_, last = costs_of(result_of([], statuses, {}, **times))
+    *_, last = costs(result_of([], statuses, {}, **times), 10)
     assert last.epochs == 10 * len(statuses)
     assert not last.training_seconds > 0.0
