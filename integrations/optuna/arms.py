@@ -76,7 +76,7 @@ class TrialArm:
         """Save a checkpoint of the epochs reported so far.
 
         Use it before the trial ends: a trial that has ended cannot be added to. The
-        last checkpoint and the one that the trial resumed from are kept.
+        last two checkpoints and the one that the trial resumed from are kept.
 
         Yields
         ------
@@ -102,12 +102,15 @@ class TrialArm:
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             yield Path(folder)
             key = self._checkpoints.save(Path(folder))
-        before = [entry for entry in self._saved if entry[0] != epoch]
-        kept = next((e for e in before if int(e[0]) <= self._slice.from_epoch), None)
-        self._saved = [[epoch, key]] if kept is None else [[epoch, key], kept]
+        saved = self._saved
+        earlier = [entry for entry in saved if entry[0] != epoch]
+        # A process that takes this one for dead may not have seen the newest.
+        kept = earlier[:1]
+        resumed = [e for e in earlier if int(e[0]) <= self._slice.from_epoch][:1]
+        self._saved = [[epoch, key], *kept, *(e for e in resumed if e not in kept)]
         self._trial.set_user_attr(CHECKPOINT, self._saved)
-        for entry in before:
-            if entry is not kept:
+        for entry in saved:
+            if entry not in self._saved:
                 self._checkpoints.remove(str(entry[1]))
 
 

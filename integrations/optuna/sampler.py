@@ -83,7 +83,6 @@ class _Here:
     mine: set[int] = field(default_factory=set)  # trials that run in this process
     teller: CallbackList | None = None
     told: Literal["nothing", "epochs", "end"] = "nothing"  # to the callbacks
-    warned: set[str] = field(default_factory=set)
     # By prior, for open trials:
     suggested: dict[int, _Suggested] = field(default_factory=dict)
 
@@ -327,19 +326,17 @@ class RisingSampler(BaseSampler):
         """Queue the slice that is due next, or stop the study when nothing is."""
         if trial.user_attrs.get(N_EPOCHS) == 0:
             return
-        self._here.suggested.pop(
-            trial.number, None
-        )  # of a trial that asked for nothing
+        self._here.suggested.pop(trial.number, None)  # of one that asked for nothing
         if _opens(trial):
             self.base.after_trial(self._view(study, trial), trial, state, values)
         with self._following(study) as replica:
             replica.finish(trial, state, values)
             self._here.mine.discard(trial.number)
-            if replica.unasked:
-                self._warn(UNASKED)
+            if ARM not in trial.user_attrs and state != TrialState.FAIL:
+                warnings.warn(UNASKED, UserWarning, stacklevel=2)
             reports = trial.intermediate_values.values()
             if values and reports and values[0] not in reports:
-                self._warn(NOT_REPORTED)
+                warnings.warn(NOT_REPORTED, UserWarning, stacklevel=2)
             if not replica.opens_next:
                 self._prepare_next(study, replica)
 
@@ -526,11 +523,6 @@ class RisingSampler(BaseSampler):
         ):  # as the study was when the trial was decided, as in Optuna
             replica = self._replica_of(study)
             return replica.others + replica.expected()
-
-    def _warn(self, msg: str) -> None:
-        if msg not in self._here.warned:
-            self._here.warned.add(msg)
-            warnings.warn(msg, UserWarning, stacklevel=3)
 
 
 def _opens(trial: FrozenTrial) -> bool:

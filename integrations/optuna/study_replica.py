@@ -91,7 +91,6 @@ class StudyReplica:
     def _begin(self, n_arms: int) -> None:
         self.scheduler = self._make_scheduler(n_arms)
         self.asks = False  # whether the objective has asked for an arm
-        self.unasked = 0  # arms that ended without being asked for
         self._seconds, self._n_epochs = 0.0, 0  # what finished slices took
         self.others: list[FrozenTrial] = []  # finished, and no part of the search
         self.newest: dict[int, FrozenTrial] = {}  # each arm's last that has not failed
@@ -294,8 +293,6 @@ class StudyReplica:
     ) -> None:
         job, slice_ = opened.job, opened.slice
         assert job is not None
-        if not slice_.asked and state != TrialState.FAIL:
-            self.unasked += 1
         complete = state == TrialState.COMPLETE
         if complete and values and not scores and not slice_.from_epoch:
             scores = list(values[:1])  # without reports, what it returns is an epoch

@@ -192,12 +192,7 @@ class Experiment:
         trial_id = trial.trial_id
         if trial_id in self.arms.slices:
             self.arms.fail(trial_id, _reason(trial), last_stamp(trial))
-        if self._record.stop_waiting(trial):
-            logger.warning(
-                "trial %s failed before it had a checkpoint of its last epochs: if Ray "
-                "tries it again, they are trained and charged again",
-                trial_id,
-            )
+        self._record.stop_waiting(trial)
 
     def complete(self, trial: Trial, result: Mapping[str, Any]) -> None:
         """Record that a trial ended or was stopped, with a result that may be new."""

@@ -103,13 +103,12 @@ class ExperimentJournal:
                 raise without_checkpoint(trial)
         self._write()
 
-    def stop_waiting(self, trial: Trial) -> bool:
-        """Wait no longer for checkpoints of a trial; return whether one was due."""
-        due = [line for line in self._lines if line.trial is trial]
-        for line in due:
-            line.trial = None
+    def stop_waiting(self, trial: Trial) -> None:
+        """Wait no longer for checkpoints of a trial."""
+        for line in self._lines:
+            if line.trial is trial:
+                line.trial = None
         self._write()
-        return bool(due)
 
     def _write(self) -> None:
         assert self._journal is not None

@@ -232,27 +232,19 @@ def _set_state(held: Any, state: Any, name: str) -> None:
         ):
             _set_gradient(weights, requires_grad, grad)
     elif isinstance(held, torch.optim.Optimizer):
-        _set_optimizer_state(held, state, name)
+        try:
+            held.load_state_dict(state)
+        except ValueError as error:  # torch says that its groups are others
+            msg = (
+                f"{name}: {error}; let build add all parameter groups from the start, "
+                "such as with a learning rate of 0, or with requires_grad False"
+            )
+            raise SetupError(msg) from error
     elif hasattr(held, "state_dict"):
         held.load_state_dict(state)
     else:
         for generator, its in zip(generators_of(held), state, strict=True):
             set_generator_state(generator, its)
-
-
-def _set_optimizer_state(
-    held: torch.optim.Optimizer, state: dict[str, Any], name: str
-) -> None:
-    sizes = [len(group["params"]) for group in held.param_groups]
-    saved = [len(group["params"]) for group in state["param_groups"]]
-    if sizes != saved:
-        msg = (
-            f"{name} was saved with parameter groups of {saved} parameters, and build "
-            f"returned it with {sizes}: let build add all groups from the start, such "
-            "as with a learning rate of 0, or with requires_grad False"
-        )
-        raise SetupError(msg)
-    held.load_state_dict(state)
 
 
 def _set_gradient(

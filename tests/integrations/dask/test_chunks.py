@@ -97,12 +97,6 @@ def test_goes_on_from_a_checkpoint():
     assert lengths == [1, 1]
 
 
-def test_an_arm_whose_checkpoints_are_bad_trains_again_once():
-    task = a_task(RISING, epochs_missing=3)._replace(job=Job(3, 3, 2, 8))
-    outcome, _ = in_chunks(task, 1.0)
-    assert outcome.report.scores == (0.65, 0.68)
-
-
 def test_what_fails_at_once_is_retried_from_what_the_driver_has():
     chunk = a_task([None], state=b"the last good one", may_retry=True)
     failed = run_task(LEARNER, chunk._replace(state=None))  # a live state was there
@@ -115,11 +109,3 @@ def test_what_fails_at_once_is_retried_from_what_the_driver_has():
 def test_what_trains_several_epochs_in_one_call_is_not_cut():
     chunks = Chunks(a_task(RISING), whole=True)
     assert chunks.next(1.0).job.n_epochs == 6
-
-
-def test_a_job_starts_once_though_every_chunk_is_restored():
-    chunks = Chunks(a_task(RISING))
-    for seconds in (8.0, 2.0):
-        chunk = chunks.next(1.0)
-        chunks.add(chunk, run_task(LEARNER, chunk)._replace(startup=seconds))
-    assert chunks.outcome().startup == 8.0

@@ -127,17 +127,6 @@ class TestResults:
         )
         assert search.run().best_score == 0.4
 
-    def test_ends_go_on_in_a_longer_search(self, client, learners, learner):
-        search = RisingSearch(
-            learner, learners.arms(3), budget=6, max_epochs=8, executor=client
-        )
-        first = search.run()
-        search.extend(6)
-        second = search.run()
-        assert second.n_epochs == 12
-        assert facts(second)[:6] == facts(first)
-        assert times_noted(learner, "begun") == told(second)
-
 
 class TestRisingSearchCV:
     def test_finds_what_it_finds_here(self, client):
@@ -353,20 +342,6 @@ class TestFailures:
                 search.run()
         assert len(caught.value.result.history) >= 6
         assert math.isfinite(caught.value.result.best_score)
-
-    def test_a_client_that_is_closed(self, threads, learners, learner):
-        def close(search, report):
-            threads.close()
-
-        search = RisingSearch(
-            learner,
-            learners.arms(3, seconds=0.1),
-            budget=20,
-            executor=threads,
-            callbacks=[close],
-        )
-        with pytest.raises(SearchFailedError, match=r"closed|cancelled"):
-            search.run()
 
 
 class TestExecutors:

@@ -73,11 +73,6 @@ class TestBudget:
         assert tune.run()
         assert len(tune.trained) == budget
 
-    def test_slices_may_be_longer(self, fake_tune):
-        tune = fake_tune(41, epochs_per_job=4)
-        assert tune.run()
-        assert len(tune.trained) == 41
-
     def test_every_trial_gets_its_min_epochs(self, fake_tune):
         tune = fake_tune(min_epochs=4, epochs_per_job=1)
         assert tune.run()
@@ -104,10 +99,8 @@ class TestBudget:
         assert set(Counter(trial for trial, _ in tune.trained).values()) == {5}
         assert len(tune.trained) == 8 * 5
 
-    @pytest.mark.parametrize("is_function", [True, False])
-    def test_it_decides_as_a_search_with_as_many_jobs(self, fake_tune, is_function):
+    def test_it_decides_as_a_search_with_as_many_jobs(self, fake_tune):
         tune = fake_tune(deterministic=True, tune={"n_samples": 8})
-        tune.is_function = is_function
         assert tune.run()
         sizes = {"n_arms": 8, "budget": 40, "max_epochs": 10}
         scheduler = Scheduler(**sizes, n_jobs=2, deterministic=True, seed=0)
@@ -316,24 +309,6 @@ class TestFailures:
         for arm in tune.scheduler.explain().values():
             mine = {e for t, e in tune.trained if t == arm_id(tune, arm.arm)}
             assert arm.epochs == len(mine)
-
-    def test_a_trial_that_failed_while_it_saved_says_what_is_trained_again(
-        self, fake_tune, caplog
-    ):
-        tune = fake_tune(tune={"max_failures": 1})
-        saved, failed = tune.saved, []
-
-        def fails_once(trial):
-            if trial.trial_id == tune.id_of(2) and not failed:
-                failed.append(trial)
-                tune.fail(trial)
-            else:
-                saved(trial)
-
-        tune.saved = fails_once
-        assert tune.run()
-        assert "trained and charged again" in caplog.text
-        assert len(tune.trained) == charged(tune) == 40
 
 
 def arm_id(tune, arm):

@@ -9,7 +9,6 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from risingsearch import RisingSearch
-from risingsearch.errors import SetupError
 from risingsearch.integrations.torch import Batches
 from risingsearch.integrations.torch.lightning import LightningTrainable
 
@@ -177,9 +176,3 @@ def test_an_arm_ends_with_the_epochs_of_its_trainer():
     result = search.run()
     assert result.n_epochs == 4
     assert result.failures == []
-
-
-def test_a_metric_that_is_not_logged_is_named():
-    search = RisingSearch(trainable(monitor="f1"), [{"rate": 0.1}], budget=2)
-    with pytest.raises(SetupError, match=r"logged \['accuracy', 'rate'\], and"):
-        search.run()

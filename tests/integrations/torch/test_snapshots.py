@@ -232,7 +232,7 @@ class TestGradients:
                 run.optimizer.add_param_group({"params": run.model[0].parameters()})
             step(run.model, run.optimizer)
 
-        with pytest.raises(SetupError, match=r"groups of \[2, 2\] .* all groups from"):
+        with pytest.raises(SetupError, match="all parameter groups from the start"):
             told(build, train_epoch, loss, folder=tmp_path)
 
 
@@ -305,16 +305,6 @@ class TestSetting:
 
         with pytest.raises(AttributeError, match="'it' cannot be replaced"):
             told(lambda: {"it": built}, train_epoch, print)
-
-    def test_a_waiting_run_is_built_first(self, tmp_path):
-        own = TorchTrainable(
-            lambda params, device: {"n": 0}, print, print, device="cpu"
-        )
-        own.save(own.start({}, 0), str(tmp_path / "run.pt"))
-        run = own.load(str(tmp_path / "run.pt"))
-        run.n = 5
-        own.save(run, str(tmp_path / "run.pt"))
-        assert own.load(str(tmp_path / "run.pt")).n == 5
 
 
 def test_the_run_used_last_needs_no_room():

@@ -1,6 +1,5 @@
 """A paused and resumed run equals one that was never interrupted, bit for bit."""
 
-import json
 import os
 import random
 import signal
@@ -218,12 +217,3 @@ class TestSafety:
         run = own.start(PARAMS | {"odd": object()}, 0)
         with pytest.raises(NotTrainableError, match="params of a run are saved as"):
             own.save(run, str(tmp_path / "run.pt"))
-
-    def test_params_come_back_with_their_types(self, tmp_path):
-        own = trainable()
-        params = {"rate": np.float64(0.01), "width": np.int64(16), "extra": (1, 2)}
-        own.save(own.start(params, 0), str(tmp_path / "run.pt"))
-        back = own.load(str(tmp_path / "run.pt")).params
-        assert back == params
-        assert repr(back) == repr(params)
-        assert json.dumps({"width": int(back["width"])}) == '{"width": 16}'
