@@ -27,7 +27,7 @@ from risingsearch.search.interrupts import (
     sigint_deferred,
 )
 from risingsearch.search.progress import ProgressLine, Starts
-from risingsearch.search.record import RunLog
+from risingsearch.search.run_log import RunLog
 from risingsearch.search.trainable import COST, Outcome, Task, gpus_of
 from risingsearch.search.workers import Workers
 

@@ -23,9 +23,9 @@ from risingsearch.search.arguments import (
 )
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
-from risingsearch.search.record import RunLog
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import PER_PROCESS, Run, completed, key_of
+from risingsearch.search.run_log import RunLog
 from risingsearch.search.trainable import (
     Functions,
     Seeds,
