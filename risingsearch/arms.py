@@ -177,6 +177,9 @@ class EpochFacts:
     budget_left : float
         What is left of the budget, in its unit; NaN for an epoch that was told to an
         earlier process under a budget that is not in epochs.
+    stop : callable
+        ``epoch.stop()`` ends the search once the jobs in flight are back; a resumed
+        search continues. In Optuna it is ``study.stop``.
     """
 
     search: str
@@ -193,6 +196,7 @@ class EpochFacts:
     best_score: float
     best_epoch: int
     budget_left: float
+    stop: Callable[[], object] = field(repr=False, compare=False)
 
     @property
     def is_lost(self) -> bool:

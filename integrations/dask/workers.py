@@ -20,8 +20,7 @@ from risingsearch.integrations.dask.chunks import Chunks
 from risingsearch.integrations.dask.losses import Losses
 from risingsearch.integrations.dask.placement import Assignment, Placement, SharedData
 from risingsearch.integrations.dask.remote import Reply, train_chunk
-from risingsearch.search.trainable import Outcome, Task
-from risingsearch.search.workers import Workers
+from risingsearch.search.trainable import Outcome, Task, Workers
 
 INLINE_BYTES = 2**18
 """Larger checkpoints do not go through the scheduler's list of tasks."""

@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from risingsearch.arms import EpochFacts
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_float, checked_int
 from risingsearch.integrations.optuna.checkpoints import checkpoints_in
@@ -137,7 +138,7 @@ class RisingSampler(BaseSampler):
     give_up_after : float, default 60.0
         Seconds without a report after which a worker that has nothing else to do gives
         a running trial up, at least 0; or the time of ten epochs, if that is more.
-    callbacks : sequence of Callback
+    callbacks : sequence of Callback or callable
         They hear of every epoch of the study, once its slice has ended, also of those
         of other processes: give them to one of these. That a search ends they hear when
         its budget is spent.
@@ -212,7 +213,7 @@ class RisingSampler(BaseSampler):
         checkpoint_dir: str | PathLike[str] | None = None,
         artifact_store: Any = None,
         give_up_after: float = 60.0,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
         prior: Any = None,
         min_epochs: int = 1,
         patience: int | None = None,
@@ -229,7 +230,7 @@ class RisingSampler(BaseSampler):
             "give_up_after", give_up_after, 0.0, open_low=False
         )
         self._enqueued = [dict(params) for params in checked_enqueue(enqueue)]
-        self.callbacks = checked_callbacks(callbacks, functions=False)
+        self.callbacks = checked_callbacks(callbacks)
         earlier = prior_as_data(prior)
         chosen = choose_policy(
             policy,
@@ -500,12 +501,13 @@ class RisingSampler(BaseSampler):
             study.set_user_attr(SEARCH, secrets.token_hex(8))
         names = study.metric_names
         return CallbackList(
-            lambda: self.callbacks,
+            self.callbacks,
             lambda: replica.scheduler,
             search=study.user_attrs[SEARCH],
             metric=names[0] if names else "value",
             params=lambda index: replica.params_of(replica.arm_of(index)),
             reports={},
+            stop=study.stop,
             name=replica.arm_of,
         )
 

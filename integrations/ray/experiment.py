@@ -105,15 +105,16 @@ class Experiment:
         }
         self._results = results_by_trial(events)
         self._teller = CallbackList(
-            lambda: callbacks,
+            callbacks,
             lambda: self.scheduler,
             search=header["key"],
             metric=metric,
             params=lambda arm: from_json(self.arms.params[arm]),
             reports=self.arms.reports,
+            stop=self._stop_search,
         )
+        self._is_stopped = self._has_ended = False
         self._teller.begins()
-        self._has_ended = False
 
     @property
     def scheduler(self) -> Scheduler:
@@ -216,9 +217,9 @@ class Experiment:
             raise RunDirError(msg)
         self._record.write_ready()
         self._close_finished()
-        while self._ask_next():
-            pass
         self._teller.epochs()
+        while not self._is_stopped and self._ask_next():
+            pass
         if self.is_done:
             self._finish()
             return None
@@ -238,7 +239,12 @@ class Experiment:
     @property
     def is_done(self) -> bool:
         """Whether nothing will ever train again."""
-        return not self.arms.slices and self.scheduler.done and not self._retries
+        ended = self._is_stopped or (self.scheduler.done and not self._retries)
+        return not self.arms.slices and ended
+
+    def _stop_search(self) -> None:
+        """Start nothing more in this experiment."""
+        self._is_stopped = True
 
     @property
     def _has_room(self) -> bool:

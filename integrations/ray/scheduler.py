@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ray.tune.experiment import Trial
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.schedulers import TrialScheduler
 
-from risingsearch.arms import Arm
+from risingsearch.arms import Arm, EpochFacts
 from risingsearch.budget import epochs_of
 from risingsearch.checks import checked_choice
 from risingsearch.errors import InvalidParameterError
@@ -71,7 +71,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         What a failed epoch counts as; by default the worst score so far.
     seed : int, optional
         Seed of all draws, at least 0.
-    callbacks : sequence of Callback
+    callbacks : sequence of Callback or callable
         They hear of every epoch, in the driver's process. That a search ends they hear
         when its budget is spent.
     min_epochs : int, default 1
@@ -114,14 +114,14 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         deterministic: bool = False,
         error_score: float | None = None,
         seed: int | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
         min_epochs: int = 1,
         patience: int | None = None,
         target_score: float | None = None,
     ) -> None:
         given = dict(locals())  # the signature is the only list of the arguments
         super().__init__()
-        self.callbacks = checked_callbacks(callbacks, functions=False)
+        self.callbacks = checked_callbacks(callbacks)
         self.budget = epochs_of(budget, instead="TuneConfig(time_budget_s=...)")
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))

@@ -124,7 +124,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         fitted search, this one's or scikit-learn's, is one. They are read in ``fit``; a
         search in ``run_dir`` resumes with those that it began with.
     callbacks : sequence of Callback or callable, default=()
-        As in ``RisingSearch``: called for every epoch, with any release of
+        As in ``RisingSearch``: they get the facts of every epoch, with any release of
         scikit-learn. Clones share them.
     min_epochs : int, default=1
         Epochs that every opened configuration trains before the policy may turn away

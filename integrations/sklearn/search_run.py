@@ -17,7 +17,6 @@ from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesse
 from risingsearch.integrations.sklearn.score_ranges import RANGE, range_of, suits
 from risingsearch.json_values import from_json
 from risingsearch.scheduling.view import SchedulerView
-from risingsearch.search.callbacks import checked_callbacks
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 from risingsearch.storage.run_directory import holds_search, saved_header
@@ -40,13 +39,11 @@ class SearchRun:
         executor: Any,
         refits: bool,
         seconds_before: float,
-        callbacks: Sequence[Any],
         policy: Any,
         policy_params: Any,
         **options: Any,
     ) -> None:
         self.folds = folds
-        self._callbacks = checked_callbacks(callbacks, functions=True)
         trainable: Any = folds
         count = effective_n_jobs(n_jobs)
         self._workers: WorkerProcesses | None = None
@@ -75,15 +72,15 @@ class SearchRun:
         finish what they train.
         """
 
-        def tell(search: RisingSearch, report: Report) -> None:
+        def tell(report: Report) -> None:
             self._refit_time.learn(report)
             if isinstance(report.failure, InvalidParameterError):
                 raise report.failure  # an argument's fault, not a configuration's
             for _ in report.scores:
                 if tasks.epoch_done():
-                    search.stop()
+                    self.search.stop()
 
-        self.search.callbacks = (tell, *self._callbacks)
+        self.search._loop.on_report = tell
         at_once = True
         try:
             result = self.search.run()

@@ -6,7 +6,7 @@ import math
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -87,9 +87,7 @@ def run_sweep(
     placement = sweep.placement()
     n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir, cwd)
-    cleaner = _CheckpointCleaner(trainable)
     followers = trackers(sweep.tracker.options(cwd)) if sweep.tracker else []
-    callbacks = [*_own_callbacks(sweep, trainable, cleaner), *followers]
     if begun is None:
         with RunDirectory(run_dir).held():  # readers see that a search begins
             identity.save(run_dir, sweep, cwd, placement.gpus)
@@ -99,11 +97,13 @@ def run_sweep(
         trainable,
         executor=executor,
         n_jobs=_n_jobs(run_dir, n_workers),
-        callbacks=callbacks,
+        callbacks=followers,
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
         fingerprint=now if begun is None else begun,
     )
+    cleaner = _CheckpointCleaner(trainable, search.scheduler)
+    search._loop.on_report = _after_job(sweep, search, trainable, cleaner)
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
     if before is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
@@ -122,22 +122,31 @@ def run_sweep(
         if retry_failed and search.retry_failed():
             _check_pays(search.scheduler, run_dir)
         result = search.run()
-        cleaner.clean(search.scheduler)
+        cleaner.clean()
     if sweep.resume:
         check_resumed(result)
     arms = with_room_made(result.arms, trainable.folder)
     return replace(result, arms=arms), _best_folder(result, trainable)
 
 
-def _own_callbacks(
-    sweep: Sweep, trainable: CommandTrainable, cleaner: _CheckpointCleaner
-) -> list[Any]:
-    """Return the callbacks of a sweep, in the order in which they are called."""
-    return [
-        *([trainable] if isinstance(trainable, AfterSlurm) else []),
-        cleaner,
-        *([ResumeCheck()] if sweep.resume else []),
-    ]
+def _after_job(
+    sweep: Sweep,
+    search: RisingSearch,
+    trainable: CommandTrainable,
+    cleaner: _CheckpointCleaner,
+) -> Callable[[Report], None]:
+    """Return what is called with the report of each job."""
+    called = [cleaner.after_job]
+    if isinstance(trainable, AfterSlurm):
+        called.insert(0, trainable.after_job)
+    if sweep.resume:
+        called.append(ResumeCheck(search).after_job)
+
+    def call(report: Report) -> None:
+        for each in called:
+            each(report)
+
+    return call
 
 
 def _seeded(sweep: Sweep, begun: identity.Identity | None) -> Sweep:
@@ -284,16 +293,19 @@ def resume_sweep(
 class _CheckpointCleaner:
     """Drops checkpoint directories that are neither continued from nor the best."""
 
-    def __init__(self, trainable: CommandTrainable) -> None:
+    def __init__(self, trainable: CommandTrainable, scheduler: Scheduler) -> None:
         self._trainable = trainable
+        self._scheduler = scheduler
         self._changed: set[int] = set()  # arms whose directories may have to go
 
-    def __call__(self, search: RisingSearch, report: Report) -> None:
+    def after_job(self, report: Report) -> None:
+        """Drop what is no longer needed after a job."""
         self._changed.add(report.job.arm)
-        self.clean(search.scheduler)
+        self.clean()
 
-    def clean(self, scheduler: Scheduler) -> None:
+    def clean(self) -> None:
         """Drop the directories that are no longer needed."""
+        scheduler = self._scheduler
         best = scheduler.best_arm
         for arm in list(self._changed):
             status = scheduler.status(arm)
@@ -320,13 +332,14 @@ def _ended(executor: ThreadPoolExecutor, trainable: CommandTrainable) -> Iterato
 
 
 class ResumeCheck:
-    """A callback that ends a search if no script resumes."""
+    """Ends a search if no script resumes."""
 
-    def __init__(self) -> None:
+    def __init__(self, search: RisingSearch) -> None:
+        self._search = search
         self._n_failed = 0
         self._has_resumed = False
 
-    def __call__(self, search: RisingSearch, report: Report) -> None:
+    def after_job(self, report: Report) -> None:
         """Raise a SearchFailedError once it is clear."""
         if report.job.from_epoch == 0:
             return
@@ -335,7 +348,7 @@ class ResumeCheck:
             return
         self._n_failed += 1
         if self._n_failed >= ENOUGH and not self._has_resumed:
-            check_resumed(search.result())
+            check_resumed(self._search.result())
 
 
 def check_resumed(result: SearchResult) -> None:

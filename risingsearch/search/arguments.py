@@ -1,4 +1,4 @@
-"""The arguments of a search: checked, turned into a scheduler, compared, and saved."""
+"""Arguments of a search: checked, saved and compared."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import base64
 import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from risingsearch.budget import Budget
-from risingsearch.checks import check_nesting, checked_seed, shown
+from risingsearch.checks import check_nesting, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.priors import PriorProposer
-from risingsearch.scheduling.candidates import Features, encoded
+from risingsearch.scheduling.candidates import encoded
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
-from risingsearch.scheduling.stopping import StoppingScheduler
-from risingsearch.search.trainable import Seeds
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
@@ -29,101 +24,65 @@ SHOWN, OBJECT = "$shown", "$object"
 _LONGEST = 300  # characters of a setting in a message
 
 
-class SearchArguments:
-    """The arguments that every process of a search has to be given alike.
+def proposer_of(
+    given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
+) -> Proposer | None:
+    """Return the proposer of a search, informed by earlier searches if there are any.
 
-    They go by their names in ``RisingSearch``; most are passed on to ``Scheduler``,
-    which checks them.
+    ``given`` are the arguments of ``RisingSearch``. "auto" stands for the proposer that
+    fits the candidates.
     """
+    own: Any = given["proposer"]
+    if own == "auto":
+        own = _auto_proposer(given, candidates)
+    elif own is not None and not hasattr(own, "propose"):
+        msg = (
+            f"proposer must be 'auto', None or an object with a method propose; got "
+            f"{own!r}"
+        )
+        raise InvalidParameterError(msg)
+    if given["prior"]:
+        return PriorProposer.between(candidates, given["prior"], own)
+    return own  # type: ignore[no-any-return]
 
-    def __init__(self, candidates: list[dict[str, Any]], **given: Any) -> None:
-        self.candidates = candidates
-        error_score = given["error_score"]
-        if isinstance(error_score, str) and error_score != "raise":
-            msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
-            raise InvalidParameterError(msg)
-        self.seed = checked_seed(given["seed"])
-        self._given = given
 
-    def scheduler(self, seeds: Seeds, **stopping: Any) -> StoppingScheduler:
-        """Return the scheduler of the search, before its first decision.
+def _auto_proposer(
+    given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]
+) -> Proposer | None:
+    """Return the proposer for ``policy="auto"`` in random order; None for any other."""
+    if given["policy"] != "auto" or not given["shuffle"]:
+        return None
+    proposes = choose_policy(
+        "auto",
+        given["budget"],
+        given["max_epochs"],
+        len(candidates),
+        parameters=given["policy_params"],
+        min_epochs=given["min_epochs"],
+        epochs_per_job=given["epochs_per_job"],
+    ).proposes
+    features = encoded(candidates) if proposes else None
+    return None if features is None else GaussianProcessProposer(features)
 
-        It may stop otherwise in each process: by ``patience`` and ``target_score``.
-        """
-        passed_on = {
-            name: value
-            for name, value in self._given.items()
-            if name not in ("fingerprint", "prior")
-        }
-        passed_on["seed"] = int(seeds.policy.generate_state(1)[0])
-        passed_on["proposer"] = self._proposer()
-        if passed_on["error_score"] == "raise":
-            passed_on["error_score"] = None
-        n_arms = len(self.candidates)
-        if passed_on.pop("shuffle"):
-            rng = np.random.default_rng(seeds.opening_order)
-            passed_on["opening_order"] = rng.permutation(n_arms)
-        return StoppingScheduler(n_arms=n_arms, **passed_on, **stopping)
 
-    def _proposer(self) -> Proposer | None:
-        """Return the proposer, with what earlier searches say if there are any."""
-        return self._prior_proposer if self._given["prior"] else self._own_proposer()
+def header_of(
+    given: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], entropy: Any
+) -> dict[str, Any]:
+    """Return the header of a new search's journal, as JSON values.
 
-    @cached_property
-    def _prior_proposer(self) -> PriorProposer:
-        searches, own = self._given["prior"], self._own_proposer()
-        return PriorProposer.between(self.candidates, searches, own)
-
-    def _own_proposer(self) -> Proposer | None:
-        """Return the proposer, for "auto" the one that fits the candidates."""
-        given: Any = self._given["proposer"]
-        if given is None or hasattr(given, "propose"):
-            return given  # type: ignore[no-any-return]
-        if given != "auto":
-            msg = (
-                "proposer must be 'auto', None or an object with a method propose; got "
-                f"{given!r}"
-            )
-            raise InvalidParameterError(msg)
-        if self._features is None:
-            return None
-        return GaussianProcessProposer(self._features)
-
-    @cached_property
-    def _features(self) -> Features | None:
-        """Features of the candidates for a proposer "auto"; None without one."""
-        wanted = self._given["proposer"] == "auto" and self._given["shuffle"]
-        return encoded(self.candidates) if wanted and self._proposes() else None
-
-    def _proposes(self) -> bool:
-        """Whether ``policy="auto"`` opens some arms with proposed configurations."""
-        given = self._given
-        if given["policy"] != "auto":
-            return False
-        return choose_policy(
-            given["policy"],
-            given["budget"],
-            given["max_epochs"],
-            len(self.candidates),
-            parameters=given["policy_params"],
-            min_epochs=given["min_epochs"],
-            epochs_per_job=given["epochs_per_job"],
-        ).proposes
-
-    def header(self, seeds: Seeds) -> dict[str, Any]:
-        """Return the header of a new search's journal, as JSON values."""
-        fingerprint = dict(self._given["fingerprint"] or {})
-        given = {name: self._given[name] for name in self._given if name != "prior"}
-        settings = settings_of(self.candidates, given | {"fingerprint": fingerprint})
-        pickled = pickled_candidates(settings, self.candidates)
-        header: dict[str, Any] = {
-            "settings": settings,
-            "entropy": seeds.entropy,
-            "candidates": pickled,
-        }
-        if self._given["prior"]:
-            header["prior"] = [search.to_json() for search in self._given["prior"]]
-        return header
+    ``given`` are the arguments that every process of the search is given alike.
+    """
+    fingerprint = dict(given["fingerprint"] or {})
+    saved = {name: given[name] for name in given if name not in ("prior", "candidates")}
+    settings = settings_of(candidates, saved | {"fingerprint": fingerprint})
+    header = {
+        "settings": settings,
+        "entropy": entropy,
+        "candidates": pickled_candidates(settings, candidates),
+    }
+    if given["prior"]:
+        header["prior"] = [search.to_json() for search in given["prior"]]
+    return header
 
 
 def checked_candidates(

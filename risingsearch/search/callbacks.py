@@ -17,8 +17,9 @@ class Callback:
     """Follower of a search: subclass it, with the methods that you need.
 
     The same on every face: ``RisingSearch``, ``RisingSearchCV``, ``RisingSampler`` and
-    ``RisingScheduler`` take ``callbacks=[...]``. All methods are called in the process
-    and the thread that decide, so what they do delays the search.
+    ``RisingScheduler`` take ``callbacks=[...]``; a plain function among them is used as
+    ``on_epoch``. All methods are called in the process and the thread that decide, so
+    what they do delays the search.
 
     Examples
     --------
@@ -50,30 +51,41 @@ class Callback:
         """Begin or resume a search."""
 
     def on_epoch(self, epoch: EpochFacts) -> object:
-        """Take the facts of an epoch, once it is recorded; called once for each."""
+        """Take the facts of an epoch, once it is recorded; called once for each.
+
+        ``epoch.stop()`` ends the search.
+        """
 
     def on_end(self, search: SearchFacts) -> object:
         """End a search, for any reason; it may be resumed later."""
 
 
-def checked_callbacks(callbacks: Iterable[Any], *, functions: bool) -> tuple[Any, ...]:
-    """Return the callbacks; raise an InvalidParameterError if one is invalid.
+class _Function(Callback):
+    """A function as a callback."""
 
-    ``functions`` says whether plain functions are allowed.
-    """
+    def __init__(self, function: Callable[[EpochFacts], object]) -> None:
+        self._function = function
+
+    def on_epoch(self, epoch: EpochFacts) -> object:
+        return self._function(epoch)
+
+
+def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
+    """Return the callbacks; raise an InvalidParameterError if one is invalid."""
     if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
         msg = f"callbacks must be a list of them; got {callbacks!r}"
         raise InvalidParameterError(msg)
     given = tuple(callbacks)
     for one in given:
-        if isinstance(one, Callback) or (functions and callable(one)):
-            continue
-        also = " or a function of (search, report)" if functions else ""
-        msg = (
-            f"each of the callbacks must be a risingsearch.Callback{also}; got {one!r}"
-        )
-        raise InvalidParameterError(msg)
-    return given
+        if not isinstance(one, Callback) and (
+            isinstance(one, type) or not callable(one)
+        ):
+            msg = (
+                "each of the callbacks must be a risingsearch.Callback or a function "
+                f"of an epoch; got {one!r}"
+            )
+            raise InvalidParameterError(msg)
+    return tuple(one if isinstance(one, Callback) else _Function(one) for one in given)
 
 
 class CallbackList:
@@ -81,8 +93,8 @@ class CallbackList:
 
     Parameters
     ----------
-    callbacks : callable
-        Returns them; those that are no ``Callback`` are left out.
+    callbacks : sequence of Callback
+        As ``checked_callbacks`` returned them.
     scheduler : callable
         Returns the scheduler; another one has recorded the same, perhaps in another
         order, and continues with it.
@@ -95,26 +107,29 @@ class CallbackList:
     reports : mapping
         The reports of jobs by their numbers; of those that are not in it, seconds are
         the cost.
+    stop : callable
+        Ends the search.
     name : callable, optional
         Returns what callbacks know an arm of the scheduler by.
     """
 
     def __init__(
         self,
-        callbacks: Callable[[], Sequence[Any]],
+        callbacks: Sequence[Callback],
         scheduler: Callable[[], Scheduler],
         *,
         search: str,
         metric: str,
         params: Callable[[int], Mapping[str, Any]],
         reports: Mapping[int, Report],
+        stop: Callable[[], object],
         name: Callable[[int], int] = int,
     ) -> None:
-        self._callbacks = callbacks
+        self.callbacks = callbacks
         self._scheduler = scheduler
         self._search, self._metric = search, metric
         self._params, self._name = params, name
-        self._reports = reports
+        self._reports, self._stop = reports, stop
         self._is_telling = False
         self._begin()
 
@@ -152,35 +167,30 @@ class CallbackList:
 
     def begins(self) -> None:
         """Tell that the search begins or resumes, and all of its epochs so far."""
-        if not self._called():
+        if not self.callbacks:
             return
         self._begin()
         facts = self._facts(earlier=tuple(self._news(earlier=True)))
-        for callback in self._called():
+        for callback in self.callbacks:
             callback.on_start(facts)
 
     def epochs(self) -> None:
         """Tell of the epochs that were recorded since."""
-        callbacks = self._called()
-        if not callbacks:
+        if not self.callbacks:
             return
         for epoch in list(self._news(earlier=False)):
-            for callback in callbacks:
+            for callback in self.callbacks:
                 callback.on_epoch(epoch)
 
     def ends(self, save_best: Callable[[Path], object] | None = None) -> None:
         """Tell each of them that the search has ended, even if others raise."""
-        called = self._called()
-        if not called:
+        if not self.callbacks:
             return
         reason = self._scheduler().stop_reason
         facts = self._facts(stop_reason=reason, save_best=save_best)
         with ExitStack() as calls:
-            for callback in reversed(called):
+            for callback in reversed(self.callbacks):
                 calls.callback(callback.on_end, facts)
-
-    def _called(self) -> list[Callback]:
-        return [one for one in self._callbacks() if isinstance(one, Callback)]
 
     def _facts(self, **more: Any) -> SearchFacts:
         scheduler, best = self._scheduler(), self._scheduler().best_arm
@@ -258,4 +268,5 @@ class CallbackList:
             best_score=self._best[1],
             best_epoch=self._best[2],
             budget_left=max(0, left),
+            stop=self._stop,
         )

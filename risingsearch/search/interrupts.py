@@ -23,24 +23,11 @@ def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
         signal.signal(signal.SIGINT, usual)
         call()
 
-    with _restored(usual):
-        signal.signal(signal.SIGINT, first)
+    signal.signal(signal.SIGINT, first)
+    try:
         yield
-
-
-@contextlib.contextmanager
-def sigint_deferred() -> Iterator[None]:
-    """Defer Ctrl-C to the end of the ``with`` block."""
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
-        yield
-        return
-    caught: list[tuple[int, Any]] = []
-    with _restored(usual):
-        signal.signal(signal.SIGINT, lambda *given: caught.append(given))
-        yield
-    if caught:
-        usual(*caught[0])
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 @contextlib.contextmanager
@@ -105,16 +92,3 @@ def interrupted_by_termination() -> Iterator[None]:
     finally:
         for number, handler in usual.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _restored(usual: Any) -> Iterator[None]:
-    """Restore the handler of Ctrl-C at the end, even if another one comes there."""
-    try:
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, usual)
-    except BaseException:
-        signal.signal(signal.SIGINT, usual)
-        raise

@@ -21,15 +21,19 @@ from risingsearch.errors import (
     SetupError,
 )
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.search.interrupts import (
-    first_interrupt,
-    noted_termination,
-    sigint_deferred,
+from risingsearch.search.callbacks import CallbackList
+from risingsearch.search.interrupts import first_interrupt, noted_termination
+from risingsearch.search.progress import ProgressLine
+from risingsearch.search.run_log import RunLog, sigint_deferred
+from risingsearch.search.trainable import (
+    COST,
+    Outcome,
+    Task,
+    Workers,
+    gpus_of,
+    raise_failure,
+    without_frames,
 )
-from risingsearch.search.progress import ProgressLine, Starts
-from risingsearch.search.run_log import RunLog
-from risingsearch.search.trainable import COST, Outcome, Task, gpus_of
-from risingsearch.search.workers import Workers
 
 SIGNAL_DELAY = 1.0
 """Maximum delay, in seconds, before signals are handled while jobs are in training."""
@@ -175,59 +179,60 @@ class Loop:
 
     def __init__(
         self,
-        record: RunLog,
+        log: RunLog,
         workers: Workers,
+        callbacks: CallbackList,
         *,
         in_process: bool,
         seed_of: Callable[[int], int],
         progress: bool,
+        raises_failures: bool,
         timeout: float | None,
         seconds_besides: Callable[[], float],
     ) -> None:
+        self.on_report: Callable[[Report], None] | None = None  # of every job
         self.interrupted = False  # by Ctrl-C, in the last run
         self.first_job = 0  # of the last run
         self.to_retry: list[int] = []  # arms that have failed
         self._stopping = False
-        self._record = record
-        self._scheduler = record.scheduler
-        self._clock = WallClock(record.scheduler, timeout, seconds_besides)
+        self._log = log
+        self._scheduler = log.scheduler
+        self._callbacks = callbacks
+        self._raises_failures = raises_failures
+        self._clock = WallClock(log.scheduler, timeout, seconds_besides)
         self.late: str | None = None  # which time the last run has used up
-        self._failures = FirstFailures(record.scheduler)
+        self._failures = FirstFailures(log.scheduler)
         self._workers = workers
         self._in_process = in_process
         self._seed_of = seed_of
-        self._progress = progress
-        self._starts: Starts | None = Starts(self._scheduler.max_epochs or 1)
+        self._progress = ProgressLine(log.scheduler) if progress else None
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
         self._unfinished: list[Job] = []  # asked for before, the next one last
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
-    def run(self, on_report: Callable[[Report], None]) -> None:
-        """Train until the scheduler is done, or the loop is stopped.
-
-        ``on_report`` gets the report of every job, once it is recorded.
-        """
+    def run(self) -> None:
+        """Train until the scheduler is done, or the loop is stopped."""
         self._stopping = self.interrupted = False
         self.late = None
-        self._clock.resume(self._record.wall_seconds)
+        self._clock.resume(self._log.wall_seconds)
         self._failures.begin()
         self.first_job = self._scheduler.n_asked
         with (
             first_interrupt(self._interrupt if self._in_process else None),
-            noted_termination(self._record.release_if_idle),
-            ProgressLine(self._scheduler, enabled=self._progress) as progress,
+            noted_termination(self._log.release_if_idle),
+            self._progress or contextlib.nullcontext(),
         ):
             try:
-                self._train_all(progress, on_report)
+                self._train_all()
             except BaseException as error:
                 if isinstance(error, SetupError) or not isinstance(error, Exception):
                     self._abandon()
                 with contextlib.suppress(RunDirError):  # the first error says why
-                    self._record.release()
+                    self._log.release()
                 raise
             finally:
                 self._workers.rest()
-        self._record.drop_unneeded()
+        self._log.drop_unneeded()
 
     @property
     def stopped(self) -> bool:
@@ -249,9 +254,7 @@ class Loop:
     def _interrupt(self) -> None:
         self._stopping = self.interrupted = True
 
-    def _train_all(
-        self, progress: ProgressLine, on_report: Callable[[Report], None]
-    ) -> None:
+    def _train_all(self) -> None:
         for future in [future for future in self._futures if future.cancelled()]:
             del self._futures[future]
         submitted = set(self._futures.values())
@@ -261,7 +264,8 @@ class Loop:
             job = None
             if not self._stopping and len(self._futures) < self._room():
                 job = self._next_job()
-            progress.show()
+            if self._progress is not None:
+                self._progress.show()
             report = None
             if job is not None:
                 report = self._failed_by_deaths(job)
@@ -269,12 +273,23 @@ class Loop:
                     self._submit(job)
             elif not self._futures:
                 break
-            elif (done := self._next_done(progress)) is not None:
-                report = self._settle(done, progress)
+            elif (done := self._next_done()) is not None:
+                report = self._settle(done)
             if report is not None:
-                on_report(report)
+                self._tell(report)
         if self.late and self._clock.ends_search and not self._scheduler.done:
-            self._record.use_up()  # what is left is for what follows: a refit, say
+            self._log.use_up()  # what is left is for what follows: a refit, say
+
+    def _tell(self, report: Report) -> None:
+        """Tell callbacks of a job that is recorded, and raise its failure if asked."""
+        if self.on_report is not None:
+            self.on_report(report)
+        if self._callbacks.callbacks:
+            self._callbacks.epochs()
+        if self._raises_failures:
+            raise_failure(report, self._log.candidates[report.job.arm])
+        elif report.failure is not None:
+            without_frames(report.failure)
 
     def _next_job(self) -> Job | None:
         """Return the job to train next; None if none can start now."""
@@ -291,7 +306,7 @@ class Loop:
 
         It is then the only one in flight.
         """
-        return not self._workers.isolates_jobs and self._record.deaths[job.id] > 0
+        return not self._workers.isolates_jobs and self._log.deaths[job.id] > 0
 
     def _failed_by_deaths(self, job: Job) -> Report | None:
         """Return the report of a job that has killed its processes; None for others.
@@ -299,20 +314,21 @@ class Loop:
         A single death proves nothing if others ran in the process, or if the process of
         the search may have been killed for another reason.
         """
-        deaths = self._record.deaths[job.id]
+        deaths = self._log.deaths[job.id]
         attempts = self._scheduler.max_failures + 1
         if deaths < (attempts if self._workers.isolates_jobs else max(2, attempts)):
             return None
+        first, last = job.from_epoch + 1, job.from_epoch + job.n_epochs
+        when = f"epoch {first}" if first == last else f"one of epochs {first} to {last}"
         failure = ScriptError(
-            f"arm {job.arm} killed its process in epoch {job.from_epoch + 1}; "
-            f"attempts: {deaths}"
+            f"arm {job.arm} killed its process in {when}; attempts: {deaths}"
         )
         report = Report(job, failure=failure)
         outcome = Outcome(report, False, None, None, 0, 0.0, attempts=deaths)
         with sigint_deferred():
             stamped = self._clock.with_timestamp(job, outcome)
-            self._record.save(job, stamped, keep_live=False)
-        self._record.drop_unneeded()
+            self._log.record(job, stamped, keep_live=False)
+        self._log.drop_unneeded()
         return report
 
     def _new_job(self) -> Job | None:
@@ -347,29 +363,29 @@ class Loop:
         return max(1, self._workers.n_workers or 0)
 
     def _submit(self, job: Job) -> None:
-        scheduler, record = self._scheduler, self._record
+        scheduler, log = self._scheduler, self._log
         best = scheduler.best_score
         may_retry = scheduler.max_failures > 0
         task = Task(
             job=job,
-            params=dict(record.candidates[job.arm]),
+            params=dict(log.candidates[job.arm]),
             seed=self._seed_of(job.arm),
             state=None,
             as_bytes=not self._in_process or may_retry,
             may_retry=may_retry,
             sign=scheduler.sign,
             best_reward=-math.inf if math.isnan(best) else scheduler.sign * best,
-            wants_checkpoint=record.directory is not None,
+            wants_checkpoint=log.directory is not None,
             wants_cost=scheduler.unit == COST,
             seconds=self._clock.left,
         )
         with sigint_deferred():
-            record.begin(job, here=self._is_deadly)
-        task = record.retained.resumed(task)
+            log.begin(job, here=self._is_deadly)
+        task = log.retained.resumed(task)
         if self._in_process:
             task = task._replace(interrupted=self._is_cut_short)
         try:
-            future = self._workers.train(record.trainable, task)
+            future = self._workers.train(log.trainable, task)
         except SetupError:
             raise
         except concurrent.futures.BrokenExecutor as error:
@@ -386,7 +402,7 @@ class Loop:
             self._news.put(None)
 
     def _next_done(
-        self, progress: ProgressLine
+        self,
     ) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job; of several, the one asked for first.
 
@@ -394,7 +410,8 @@ class Loop:
         """
         room = self._room()
         while not (done := [future for future in self._futures if future.done()]):
-            progress.show()
+            if self._progress is not None:
+                self._progress.show()
             if self._room() > room:
                 return None
             # a queue, as what interrupts cannot leave its lock behind; with an end to
@@ -403,9 +420,7 @@ class Loop:
                 self._news.get(timeout=SIGNAL_DELAY)
         return min(done, key=lambda future: self._futures[future].id)
 
-    def _settle(
-        self, future: concurrent.futures.Future[Outcome], progress: ProgressLine
-    ) -> Report | None:
+    def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report | None:
         """Record the outcome of a job; until then it counts as in flight.
 
         None comes back if its worker has died: then it is tried again.
@@ -420,39 +435,29 @@ class Loop:
             return None
         except Exception as error:
             raise self._executor_failed(error) from error
-        self._save(future, outcome)
-        self._record.drop_unneeded()
-        self._record.save_state(if_due=True)
-        self._advise(outcome, progress)
+        self._record(future, outcome)
+        self._log.drop_unneeded()
+        self._log.save_state(if_due=True)
+        if self._progress is not None and outcome.report.failure is None:
+            self._progress.advise(outcome)
         return outcome.report
 
-    def _advise(self, outcome: Outcome, progress: ProgressLine) -> None:
-        """Say once if jobs start so slowly that they should be longer."""
-        if self._starts is None or outcome.report.failure is not None:
-            return
-        n_epochs = len(outcome.report.scores)
-        self._starts.add(n_epochs, outcome.elapsed, outcome.startup)
-        advice = self._starts.advice(self._scheduler.epochs_per_job)
-        if advice is not None:
-            progress.note(advice)
-            self._starts = None
-
-    def _save(
+    def _record(
         self, future: concurrent.futures.Future[Outcome], outcome: Outcome
     ) -> None:
         job = self._futures[future]
         with sigint_deferred():
-            gpus = self._workers.gpus or gpus_of(self._record.trainable)
+            gpus = self._workers.gpus or gpus_of(self._log.trainable)
             stamped = with_cost(
                 self._clock.with_timestamp(job, outcome), self._scheduler.unit, gpus
             )
-            self._record.save(job, stamped, keep_live=self._in_process)
+            self._log.record(job, stamped, keep_live=self._in_process)
             del self._futures[future]
 
     @property
     def _is_deadly(self) -> bool:
         """Whether a job can kill the process of the search."""
-        starts_processes = getattr(self._record.trainable, "starts_processes", False)
+        starts_processes = getattr(self._log.trainable, "starts_processes", False)
         return self._workers.shares_process and not starts_processes
 
     def _replace_dead(
@@ -466,7 +471,7 @@ class Loop:
         with sigint_deferred():
             jobs = sorted((self._futures[one] for one in lost), key=lambda job: job.id)
             if jobs:
-                self._record.died([job.id for job in jobs])
+                self._log.died([job.id for job in jobs])
             if not self._workers.replace_dead():
                 raise self._executor_failed(error) from error
             for one in lost:
@@ -479,10 +484,10 @@ class Loop:
             for future in list(self._futures):
                 back = future.done() and not future.cancelled()
                 if back and future.exception() is None:
-                    self._save(future, future.result())
+                    self._record(future, future.result())
                 future.cancel()
             self._futures.clear()
-            self._record.give_up(self._scheduler.in_flight, self._clock.now)
+            self._log.give_up(self._scheduler.in_flight, self._clock.now)
 
     def _executor_failed(self, error: Exception) -> SearchFailedError:
         self._abandon()
@@ -498,4 +503,4 @@ class Loop:
             f"the executor failed ({type(error).__name__}: {error}); {advice}"
             "this exception's result holds what was found before"
         )
-        return SearchFailedError(msg, self._record.result())
+        return SearchFailedError(msg, self._log.result())

@@ -15,6 +15,7 @@ from risingsearch.errors import missing
 
 if TYPE_CHECKING:
     from risingsearch.scheduling.stopping import StoppingScheduler
+    from risingsearch.search.trainable import Outcome
 
 FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
 """Of tqdm, which knows no total where more was spent."""
@@ -24,24 +25,23 @@ MINUTE = 60.0
 """Seconds between two lines in a log, if a tenth of the budget is not spent before."""
 N_JOBS = 5
 """Jobs whose start was measured before there is any advice."""
-WORTH_SAYING = 1 / 3
-"""Share of the time of jobs that their starts take."""
+WORTH_SAYING, FEWEST_SECONDS = 1 / 3, 5.0
+"""Share of the time of jobs that their starts take, and the least sum of seconds."""
 
 
 class ProgressLine:
     """Budget used, time left, best score and its arm, arms by status.
 
-    It goes to standard error or to a cell of a notebook, if it is enabled.
+    It goes to standard error or to a cell of a notebook during a ``with`` block.
     """
 
-    def __init__(self, scheduler: StoppingScheduler, *, enabled: bool) -> None:
+    def __init__(self, scheduler: StoppingScheduler) -> None:
         self._scheduler = scheduler
-        self._enabled = enabled
-        self._line: Any = None
-        self._begun = time.monotonic()
-        self._due = 0.0
-        if not enabled:
-            return
+        self._starts: Starts | None = Starts(scheduler.max_epochs or 1)
+
+    def __enter__(self) -> ProgressLine:
+        scheduler = self._scheduler
+        self._begun, self._due = time.monotonic(), 0.0
         try:
             from tqdm.auto import tqdm
             from tqdm.notebook import tqdm_notebook
@@ -63,8 +63,6 @@ class ProgressLine:
         self._line = None if line.disable else line
         if line.disable:
             self._due = self._begun + MINUTE
-
-    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -74,24 +72,28 @@ class ProgressLine:
             bar = getattr(self._line, "container", None)
             if bar is not None and exception[0] is None:  # an early end is no failure
                 bar.children[1].bar_style = "success"
-        elif self._enabled and self._scheduler.spent > self._spent_then:
+        elif self._scheduler.spent > self._spent_then:
             self._print(time.monotonic())
-        ended_early = exception[0] is None and self._scheduler.found_enough is not None
-        if self._enabled and ended_early:
+        if exception[0] is None and self._scheduler.found_enough is not None:
             print(self._scheduler.stop_reason, file=sys.stderr, flush=True)
 
-    def note(self, text: str) -> None:
-        """Print a line that stays, above the live one."""
-        if not self._enabled:
+    def advise(self, outcome: Outcome) -> None:
+        """Say once if jobs start so slowly that they should be longer."""
+        if self._starts is None:
             return
-        from tqdm import tqdm
+        n_epochs = len(outcome.report.scores)
+        self._starts.add(n_epochs, outcome.elapsed, outcome.startup)
+        advice = self._starts.advice(self._scheduler.epochs_per_job)
+        if advice is not None:
+            from tqdm import tqdm
 
-        tqdm.write(text, file=sys.stderr)
+            tqdm.write(advice, file=sys.stderr)
+            self._starts = None
 
     def show(self) -> None:
         """Bring the line up to date, or print another one, if it is time to."""
         now = time.monotonic()
-        if not self._enabled or (now < self._due and not self._is_next_tenth()):
+        if now < self._due and not self._is_next_tenth():
             return
         if self._line is None:
             self._print(now)
@@ -213,6 +215,8 @@ in the same time, set epochs_per_job to 15
     def wanted(self) -> int | None:
         """Return how long jobs should be; None if starts are few, or short."""
         if len(self._startups) < N_JOBS or not self.share >= WORTH_SAYING:
+            return None
+        if sum(self._startups) < FEWEST_SECONDS:
             return None
         worth = median(self._startups) / max(self._epoch, 1e-9)
         if worth >= self._max_epochs / 2:

@@ -71,21 +71,21 @@ class RetainedCheckpoints:
             self._perhaps_unneeded.add(key)
             self.store.save(key, state)
 
-    def record(self, job: Job, outcome: Outcome) -> None:
+    def note(self, job: Job, outcome: Outcome) -> None:
         """Note which checkpoints of a job are in the store."""
         if outcome.checkpoint is not None:
-            self._record_last(_last(job, outcome))
+            self._note_last(_last(job, outcome))
         if outcome.snapshot is not None:
             epoch, _ = outcome.snapshot
             reward = self._sign * outcome.report.scores[epoch - job.from_epoch - 1]
             self._bests[Key(job.arm, epoch)] = reward
 
-    def record_stored(self, epochs: Mapping[int, int]) -> None:
+    def note_stored(self, epochs: Mapping[int, int]) -> None:
         """Note the checkpoints of an earlier process, given the epochs told by arm."""
         self._perhaps_unneeded.update(self.store.keys())
         for key in sorted(self.store.keys()):
             if key.epoch <= epochs.get(key.arm, 0):  # else its job was never told
-                self._record_last(key)
+                self._note_last(key)
 
     def drop_unneeded(self, best_score: float) -> None:
         """Drop checkpoints that no arm resumes from and that are not the best."""
@@ -94,10 +94,9 @@ class RetainedCheckpoints:
         for key in beaten:
             self._perhaps_unneeded.add(key)
             del self._bests[key]
-        stored = self.store.keys()
         for key in tuple(self._perhaps_unneeded):
             needed = key in self._bests or key in self._latest.get(key.arm, ())
-            if not needed and key in stored:
+            if not needed and key in self.store.keys():  # noqa: SIM118
                 self.store.drop(key)
             self._perhaps_unneeded.remove(key)
 
@@ -158,7 +157,7 @@ class RetainedCheckpoints:
         own = [key for key in stored if key.arm == wanted.arm and key < wanted]
         yield from sorted(own, reverse=True)
 
-    def _record_last(self, key: Key) -> None:
+    def _note_last(self, key: Key) -> None:
         keys = self._latest.setdefault(key.arm, deque())
         if not keys or keys[-1] != key:
             keys.append(key)

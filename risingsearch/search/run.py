@@ -10,25 +10,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.arms import Job, Report
 from risingsearch.budget import Budget, budget_within
 from risingsearch.errors import (
     InvalidParameterError,
     RisingSearchError,
     RunDirError,
 )
-from risingsearch.json_values import as_json, from_json
+from risingsearch.json_values import from_json
 from risingsearch.policies import make_policy
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
-from risingsearch.scheduling.replay import told
 from risingsearch.search.arguments import (
     OBJECT,
     SHOWN,
     checked_candidates,
     with_enqueued,
 )
-from risingsearch.search.trainable import Outcome
 from risingsearch.search.workers import Workers, checked_n_jobs, workers_of
 from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (
@@ -200,68 +197,6 @@ def stand_in(argument: str, path: str) -> Any:
     return make
 
 
-def as_event(job: Job, outcome: Outcome) -> Event:
-    """Return the outcome of a job as JSON values, without its states."""
-    report, failure = outcome.report, outcome.report.failure
-    text = None if failure is None else str(failure) or type(failure).__name__
-    try:
-        metrics = as_json(list(report.metrics))
-    except TypeError as error:
-        msg = (
-            f"with a run_dir the metrics that train returns are saved as JSON: {error}"
-        )
-        raise InvalidParameterError(msg) from error
-    event = told(job, report.scores, text) | {
-        "seconds": list(report.seconds),
-        "metrics": metrics,
-        "elapsed": outcome.elapsed,
-        "calls": outcome.n_calls,
-    }
-    if outcome.cost != outcome.elapsed:
-        event["cost"] = outcome.cost
-    if outcome.startup is not None:
-        event["startup"] = as_json(outcome.startup)
-    if outcome.now is not None:
-        event["now"] = outcome.now
-    if outcome.clock not in (None, outcome.now):
-        event["clock"] = outcome.clock
-    if outcome.ended:
-        event["ended"] = True
-    if outcome.snapshot is not None:
-        event["best"] = outcome.snapshot[0]
-    if failure is not None:
-        event["failure_type"] = type(failure).__name__
-        if outcome.attempts > 1:
-            event["attempts"] = outcome.attempts
-    return event
-
-
-def outcome_of(event: Event) -> Outcome:
-    """Return the outcome in an event; a failure is an ``EarlierError``."""
-    failure = event.get("failure")
-    report = Report(
-        Job(*event["job"]),
-        tuple(from_json(event["scores"])),
-        tuple(event["seconds"]),
-        tuple(from_json(event["metrics"])),
-        failure and EarlierError(failure, event["failure_type"]),
-    )
-    best = event.get("best")
-    return Outcome(
-        report,
-        ended="ended" in event,
-        resume_from=None,
-        snapshot=None if best is None else (best, b""),
-        n_calls=event["calls"],
-        elapsed=event["elapsed"],
-        cost=event.get("cost", event["elapsed"]),
-        attempts=event.get("attempts", 1),
-        startup=from_json(event.get("startup")),
-        now=event.get("now"),
-        clock=event.get("clock", event.get("now")),
-    )
-
-
 def completed(given: dict[str, Any], run: Run | None) -> Workers:
     """Check the arguments of ``RisingSearch``, and complete them in place.
 
@@ -270,6 +205,10 @@ def completed(given: dict[str, Any], run: Run | None) -> Workers:
     candidates, enqueue = with_enqueued(
         checked_candidates(given["candidates"]), given["enqueue"]
     )
+    error_score = given["error_score"]
+    if isinstance(error_score, str) and error_score != "raise":
+        msg = f"error_score must be a number, None or 'raise'; got {error_score!r}"
+        raise InvalidParameterError(msg)
     _check_metric(given["metric"])
     _check_kept(given["run_dir"], given["checkpoints"])
     timeout = given["timeout"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from risingsearch.errors import (
     RunDirError,
     SearchFailedError,
 )
-from risingsearch.json_values import plain
+from risingsearch.json_values import as_json, from_json, plain
 from risingsearch.scheduling.replay import (
     RESULTS,
     Event,
@@ -27,13 +29,13 @@ from risingsearch.scheduling.replay import (
     replay,
     resized,
     started,
+    told,
 )
 from risingsearch.scheduling.stopping import StoppingScheduler
 from risingsearch.search.arguments import first_difference
-from risingsearch.search.interrupts import sigint_deferred
 from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
 from risingsearch.search.retention import RetainedCheckpoints
-from risingsearch.search.run import EarlierError, Run, as_event, outcome_of
+from risingsearch.search.run import EarlierError, Run
 from risingsearch.search.trainable import Outcome, Trainable, restore
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.run_directory import (
@@ -45,6 +47,23 @@ from risingsearch.storage.run_directory import (
 FEWEST_EVENTS = 500
 EVENTS_SHARE = 25
 """The scheduler's state is saved after so many events, or one in so many of all."""
+
+
+@contextlib.contextmanager
+def sigint_deferred() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the ``with`` block, in which the search changes."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    caught: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if caught:
+        usual(*caught[0])
 
 
 class RunLog:
@@ -82,7 +101,6 @@ class RunLog:
         self._rows = RowsTold()
         self._n_calls: dict[int, int] = {}  # by job
         self._is_writing = False  # an event
-        self._writing: tuple[Job | None, int] = None, 0  # a job, and the events before
         self._decided: set[int] = set()  # jobs whose decision is on disk
         self._running: dict[int, bool] = {}  # jobs; whether one can kill the search
         self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
@@ -135,9 +153,9 @@ class RunLog:
             elif name in RESULTS:
                 outcome = outcome_of(event)
                 job = outcome.report.job
-                self._enter(job, outcome)
+                self._note(job, outcome)
                 trained[job.arm] = job.from_epoch + len(outcome.report.scores)
-        self.retained.record_stored(trained)
+        self.retained.note_stored(trained)
 
     def held(self) -> contextlib.AbstractContextManager[None]:
         """Keep other processes out of the directory, if there is one."""
@@ -157,14 +175,15 @@ class RunLog:
             if self.directory is None or not (begins or one.id not in self._decided):
                 continue
             event = started(self.scheduler, one)
-            self._write_event(event | {"here": here and one == job})
+            self._write(event | {"here": here and one == job})
             self._decided.add(one.id)
             self._running[one.id] = here and one == job
 
     def release(self) -> None:
         """Note that the jobs in training were interrupted, which is no failure."""
-        if self._running and self.directory is not None:
-            self._append({"event": "released"})
+        if self._running:
+            self.begin()
+            self._write({"event": "released"})
         self._running.clear()
 
     def release_if_idle(self) -> None:
@@ -174,8 +193,8 @@ class RunLog:
 
     def died(self, jobs: Sequence[int]) -> None:
         """Note that the process died in which these jobs ran."""
-        if self.directory is not None:
-            self._append({"event": "died", "jobs": list(jobs)})
+        self.begin()
+        self._write({"event": "died", "jobs": list(jobs)})
         self._count_deaths(jobs)
 
     def _count_deaths(self, jobs: Sequence[int]) -> None:
@@ -183,70 +202,38 @@ class RunLog:
         for job in jobs:
             self._running.pop(job, None)
 
-    def _append(self, event: Event) -> None:
-        """Write an event, after the decisions to start all jobs in flight."""
-        self.begin()
-        self._write_event(event)
-
-    def _write_event(self, event: Event, job: Job | None = None) -> None:
-        """Write an event, which may be the result of a job."""
-        assert self.directory is not None
-        n_before = self.directory.n_events
-        if job is not None:
-            self._writing = job, n_before
-        elif self._writing[1] == n_before:
-            self._writing = None, 0  # the last result could not be written
+    def _write(self, event: Event) -> None:
+        """Append an event to the journal, if there is one."""
+        if self.directory is None:
+            return
         self._is_writing = True
         try:
-            self.directory.append(event)
+            self.directory.journal.append(event)
         finally:
             self._is_writing = False
 
-    def save(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
-        """Record the outcome of a job, once it is safe.
+    def record(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
+        """Record the outcome of a job: on disk first, then in the scheduler.
 
         ``keep_live`` keeps its state in memory even if there is a checkpoint on disk.
+        Callers defer Ctrl-C meanwhile.
         """
         try:
-            self._write(job, outcome)
-            self._take(job, outcome, keep_live=keep_live)
+            self.retained.save(job, outcome)
+            if self.directory is not None:
+                self.begin()
+                self._write(as_event(job, outcome))
         except Exception:
-            if not self._is_written(job):
-                self.retained.release_live(job.arm)
+            self.retained.release_live(job.arm)
             raise
-        except BaseException:  # Ctrl-C, anywhere: what is paid for is kept first
-            self._write(job, outcome)
-            self._take(job, outcome, keep_live=keep_live)
-            raise
-
-    def _is_written(self, job: Job) -> bool:
-        """Whether the result of a job is recorded."""
-        if self.directory is None or job not in self.scheduler.in_flight:
-            return job not in self.scheduler.in_flight
-        written, n_before = self._writing
-        return written == job and self.directory.n_events > n_before
-
-    def _write(self, job: Job, outcome: Outcome) -> None:
-        """Bring a job's checkpoints and its event to disk, unless they are there."""
-        if self._is_written(job):
-            return
-        self.retained.save(job, outcome)
-        if self.directory is not None:
-            event = as_event(job, outcome)
-            self.begin()
-            self._write_event(event, job)
-
-    def _take(self, job: Job, outcome: Outcome, *, keep_live: bool) -> None:
-        """Tell the scheduler the outcome of a job, unless it was told already."""
         if keep_live or self.directory is None:
             self.retained.keep_live(job.arm, outcome.resume_from)
         try:
-            if job in self.scheduler.in_flight:
-                self._tell(job, outcome)
+            self._tell(job, outcome)
         except PolicyError:  # the scheduler has recorded the result all the same
-            self._enter(job, outcome)
+            self._note(job, outcome)
             raise
-        self._enter(job, outcome)
+        self._note(job, outcome)
 
     def _tell(self, job: Job, outcome: Outcome) -> None:
         report, cost, now = outcome.report, outcome.cost, outcome.now
@@ -262,7 +249,8 @@ class RunLog:
                 attempts=outcome.attempts,
             )
 
-    def _enter(self, job: Job, outcome: Outcome) -> None:
+    def _note(self, job: Job, outcome: Outcome) -> None:
+        """Note the facts of a recorded outcome that the scheduler does not have."""
         self._stopped = None
         self._running.pop(job.id, None)
         self.deaths.pop(job.id, None)
@@ -276,7 +264,7 @@ class RunLog:
         else:
             self.wall_seconds = max(self.wall_seconds, outcome.clock)
         self._returned.add(job.arm)
-        self.retained.record(job, outcome)
+        self.retained.note(job, outcome)
 
     def give_up(self, jobs: Sequence[Job], now: float | None) -> None:
         """Charge jobs that never come back; with a directory they are trained again."""
@@ -296,8 +284,8 @@ class RunLog:
         reason = self.scheduler.stop_reason
         if self.scheduler.found_enough is None or reason == self._stopped:
             return
-        if self.directory is not None and reason is not None:
-            self._append({"event": "stopped", "reason": reason})
+        if reason is not None:
+            self._write({"event": "stopped", "reason": reason})
         self._stopped = reason
 
     def extend(self, budget: Budget) -> None:
@@ -320,13 +308,12 @@ class RunLog:
                 change()
                 return
             self.begin()
-            before, n_before = self.scheduler.state_dict(), self.directory.n_events
+            before = self.scheduler.state_dict()
+            change()
             try:
-                change()
-                self._write_event(event)
+                self._write(event)
             except BaseException:
-                if self.directory.n_events == n_before:
-                    self.scheduler.load_state_dict(before)
+                self.scheduler.load_state_dict(before)
                 raise
 
     def drop_unneeded(self) -> None:
@@ -345,9 +332,12 @@ class RunLog:
 
     def save_state(self, *, if_due: bool = False) -> None:
         """Save the scheduler's state if there is news, or once there is much of it."""
-        due = max(FEWEST_EVENTS, self.scheduler.n_asked // EVENTS_SHARE)
         directory = self.directory
-        if directory and directory.events_since_state >= (due if if_due else 1):
+        if directory is None:
+            return
+        due = max(FEWEST_EVENTS, self.scheduler.n_asked // EVENTS_SHARE)
+        n_new = directory.journal.n_events - directory.n_events_saved
+        if n_new >= (due if if_due else 1):
             directory.save_state(self.scheduler.state_dict())
 
     # ------------------------------------------------------------------ the result
@@ -421,6 +411,61 @@ class RunLog:
         error = SearchFailedError(f"{msg}; the first failure: {shown}")
         error.__cause__ = cause
         return error
+
+
+def as_event(job: Job, outcome: Outcome) -> Event:
+    """Return the outcome of a job as JSON values, without its states."""
+    report, failure = outcome.report, outcome.report.failure
+    text = None if failure is None else str(failure) or type(failure).__name__
+    event = told(job, report.scores, text) | {
+        "seconds": list(report.seconds),
+        "metrics": as_json(list(report.metrics)),
+        "elapsed": outcome.elapsed,
+        "calls": outcome.n_calls,
+    }
+    if outcome.cost != outcome.elapsed:
+        event["cost"] = outcome.cost
+    if outcome.startup is not None:
+        event["startup"] = as_json(outcome.startup)
+    if outcome.now is not None:
+        event["now"] = outcome.now
+    if outcome.clock not in (None, outcome.now):
+        event["clock"] = outcome.clock
+    if outcome.ended:
+        event["ended"] = True
+    if outcome.snapshot is not None:
+        event["best"] = outcome.snapshot[0]
+    if failure is not None:
+        event["failure_type"] = type(failure).__name__
+        if outcome.attempts > 1:
+            event["attempts"] = outcome.attempts
+    return event
+
+
+def outcome_of(event: Event) -> Outcome:
+    """Return the outcome in an event; a failure is an ``EarlierError``."""
+    failure = event.get("failure")
+    report = Report(
+        Job(*event["job"]),
+        tuple(from_json(event["scores"])),
+        tuple(event["seconds"]),
+        tuple(from_json(event["metrics"])),
+        failure and EarlierError(failure, event["failure_type"]),
+    )
+    best = event.get("best")
+    return Outcome(
+        report,
+        ended="ended" in event,
+        resume_from=None,
+        snapshot=None if best is None else (best, b""),
+        n_calls=event["calls"],
+        elapsed=event["elapsed"],
+        cost=event.get("cost", event["elapsed"]),
+        attempts=event.get("attempts", 1),
+        startup=from_json(event.get("startup")),
+        now=event.get("now"),
+        clock=event.get("clock", event.get("now")),
+    )
 
 
 def _numeric(reports: Iterable[Report]) -> list[str]:

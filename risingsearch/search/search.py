@@ -11,16 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from risingsearch.arms import Report
+from risingsearch.arms import EpochFacts, Report
 from risingsearch.budget import Budget
-from risingsearch.errors import (
-    RunDirError,
-)
+from risingsearch.errors import RunDirError
 from risingsearch.policies import Policy
+from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.proposers import Proposer
-from risingsearch.search.arguments import (
-    SearchArguments,
-)
+from risingsearch.scheduling.stopping import StoppingScheduler
+from risingsearch.search.arguments import header_of, proposer_of
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
@@ -28,16 +26,12 @@ from risingsearch.search.run import PER_PROCESS, Run, completed, key_of
 from risingsearch.search.run_log import RunLog
 from risingsearch.search.trainable import (
     Functions,
+    InProcess,
     Seeds,
     Trainable,
     checked_trainable,
-    raise_failure,
-    without_frames,
 )
-from risingsearch.search.workers import (
-    InProcess,
-    workers_to_resume,
-)
+from risingsearch.search.workers import workers_to_resume
 from risingsearch.storage.files import check_owner
 from risingsearch.storage.run_directory import (
     RunDirectory,
@@ -83,8 +77,7 @@ class RisingSearch:
         Whether several jobs in flight give the same run in any order of completion;
         see ``Scheduler``.
     callbacks : sequence of Callback or callable
-        A ``Callback`` gets every epoch; a function is called as
-        ``callback(search, report)`` after every job.
+        They get the facts of every epoch; a function is used as ``on_epoch``.
     policy_params, epochs_per_job, direction, max_failures, epoch_costs
         See ``Scheduler``.
     error_score : float or "raise", optional
@@ -184,7 +177,7 @@ class RisingSearch:
         executor: concurrent.futures.Executor | None = None,
         n_jobs: int | None = None,
         deterministic: bool = False,
-        callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
+        callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
         policy_params: dict[str, Any] | None = None,
         epochs_per_job: int | None = None,
         direction: str = "maximize",
@@ -221,50 +214,61 @@ class RisingSearch:
 
     def _make(self, given: dict[str, Any], run: Run | None) -> None:
         """Put the parts together; ``run`` is the search that continues, if any."""
-        workers = completed(given, run)
-        saved = {name: given[name] for name in _saved_names(prior=True)}
-        arguments = SearchArguments(**saved)
         self.trainable = checked_trainable(given["trainable"])
-        self.candidates = arguments.candidates
-        self.callbacks = checked_callbacks(given["callbacks"], functions=True)
+        workers = completed(given, run)
+        self.candidates: list[dict[str, Any]] = given["candidates"]
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
         self._raises_failures = given["error_score"] == "raise"
-        entropy = arguments.seed
+        options = SearchOptions.among(
+            {name: given[name] for name in given if name not in _NOT_SCHEDULED},
+            error_score=None if self._raises_failures else given["error_score"],
+        )
+        entropy = options.seed
         if entropy is None and run is not None:
             entropy = run.entropy
         self._seeds = Seeds(entropy)
-        self.scheduler = arguments.scheduler(
-            self._seeds, patience=given["patience"], target_score=given["target_score"]
+        n_arms = len(self.candidates)
+        self.scheduler = StoppingScheduler(
+            n_arms=n_arms,
+            direction=given["direction"],
+            opening_order=self._seeds.order(n_arms) if given["shuffle"] else None,
+            proposer=proposer_of(given, self.candidates),
+            epoch_costs=given["epoch_costs"],
+            **options.given() | {"seed": self._seeds.of_policy},
         )
         header = {"metric": given["metric"], "begun": given["begun"]}
-        self._record = RunLog(self.trainable, self.candidates, self.scheduler, **header)
-        self.save_best: Callable[[Path], object] | None = self._record.save_best
-        in_process = given["executor"] is None and isinstance(workers, InProcess)
-        self._loop = Loop(
-            self._record,
-            workers,
-            in_process=in_process,
-            seed_of=self.seed_of,
-            progress=given["progress"],
-            timeout=given["timeout_of_run"],
-            seconds_besides=lambda: self.seconds_besides(),
-        )
+        self._log = RunLog(self.trainable, self.candidates, self.scheduler, **header)
+        self.save_best: Callable[[Path], object] | None = self._log.save_best
         self._key = secrets.token_hex(8)
         if given["run_dir"] is not None:
-            header |= arguments.header(self._seeds) | {"own_processes": workers.is_own}
+            saved = {name: given[name] for name in (*_saved_names(), "prior")}
+            header |= header_of(saved, self.candidates, self._seeds.entropy)
+            header["own_processes"] = workers.is_own
             directory = RunDirectory(
                 given["run_dir"], given["max_checkpoint_bytes"], given["checkpoints"]
             )
             check_owner(directory.path)
-            self._record.open(directory, header, run)
+            self._log.open(directory, header, run)
             self._key = key_of(directory.path, self._seeds.entropy)
-        self._teller = CallbackList(
-            lambda: self.callbacks,
+        self._callbacks = CallbackList(
+            checked_callbacks(given["callbacks"]),
             lambda: self.scheduler,
             search=self._key,
             metric=given["metric"],
             params=self.candidates.__getitem__,
-            reports=self._record.reports,
+            reports=self._log.reports,
+            stop=self.stop,
+        )
+        self._loop = Loop(
+            self._log,
+            workers,
+            self._callbacks,
+            in_process=given["executor"] is None and isinstance(workers, InProcess),
+            seed_of=self._seeds.of_arm,
+            progress=given["progress"],
+            raises_failures=self._raises_failures,
+            timeout=given["timeout_of_run"],
+            seconds_besides=lambda: self.seconds_besides(),
         )
 
     @classmethod
@@ -276,7 +280,7 @@ class RisingSearch:
         executor: concurrent.futures.Executor | None = None,
         policy: Callable[..., Policy] | Policy | None = None,
         proposer: Proposer | None = None,
-        callbacks: Sequence[Callback | Callable[[RisingSearch, Report], object]] = (),
+        callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
         timeout: float | None = None,
         patience: int | None = None,
         target_score: float | None = None,
@@ -391,15 +395,15 @@ class RisingSearch:
         KeyboardInterrupt
             On Ctrl-C; ``result`` returns what was found, and ``run`` continues.
         """
-        with self._record.held(), self._teller.telling(self.save_best):
-            self._loop.run(self._on_report)
-            self._record.note_stop()
-            self._record.save_state()
+        with self._log.held(), self._callbacks.telling(self.save_best):
+            self._loop.run()
+            self._log.note_stop()
+            self._log.save_state()
         if self._loop.interrupted:
             raise KeyboardInterrupt
         gave_up = self._loop.gave_up
         if gave_up or self.scheduler.best_arm is None:
-            raise self._record.all_failed(self._loop.first_job, early=gave_up)
+            raise self._log.all_failed(self._loop.first_job, early=gave_up)
         return self.result()
 
     def held(self) -> AbstractContextManager[None]:
@@ -407,7 +411,7 @@ class RisingSearch:
 
         ``run`` and ``extend`` do so themselves; this is for steps around them.
         """
-        return self._record.held()
+        return self._log.held()
 
     def told(
         self, save_best: Callable[[Path], object] | None
@@ -426,10 +430,10 @@ class RisingSearch:
         context manager
             For the ``with`` statement.
         """
-        return self._teller.telling(save_best)
+        return self._callbacks.telling(save_best)
 
     def stop(self) -> None:
-        """End the search once the jobs in flight are back; for callbacks."""
+        """End the search once the jobs in flight are back."""
         self._loop.stop()
 
     def extend(self, budget: int | str | Budget) -> None:
@@ -445,7 +449,7 @@ class RisingSearch:
         InvalidParameterError
             If it is in another unit, or not above 0.
         """
-        self._record.extend(Budget.of(budget))
+        self._log.extend(Budget.of(budget))
 
     def stop_when(
         self, patience: int | None = None, target_score: float | None = None
@@ -470,7 +474,7 @@ class RisingSearch:
         n_jobs : int
             Jobs at a time, at least 1.
         """
-        self._record.resize(n_jobs)
+        self._log.resize(n_jobs)
 
     def retry_failed(self) -> int:
         """Have ``run`` first try every arm again that has failed; return how many.
@@ -506,9 +510,18 @@ class RisingSearch:
         return self._seeds.of_arm(arm)
 
     @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """The callbacks, which may be replaced between two runs."""
+        return tuple(self._callbacks.callbacks)
+
+    @callbacks.setter
+    def callbacks(self, callbacks: Sequence[Any]) -> None:
+        self._callbacks.callbacks = checked_callbacks(callbacks)
+
+    @property
     def reports(self) -> Mapping[int, Report]:
         """The reports of the jobs so far, by job number."""
-        return self._record.reports
+        return self._log.reports
 
     def result(self) -> SearchResult:
         """Return the result so far.
@@ -518,22 +531,12 @@ class RisingSearch:
         SearchResult
             With all that has come back, also what no decision may see yet.
         """
-        result = self._record.result()
+        result = self._log.result()
         reason = self.scheduler.stop_reason or self._loop.late
         return result if reason is None else replace(result, stop_reason=reason)
 
     def _repr_html_(self) -> str:
         return self.result()._repr_html_()
-
-    def _on_report(self, report: Report) -> None:
-        for callback in self.callbacks:
-            if not isinstance(callback, Callback):
-                callback(self, report)
-        self._teller.epochs()
-        if self._raises_failures:
-            raise_failure(report, self.candidates[report.job.arm])
-        elif report.failure is not None:
-            without_frames(report.failure)
 
 
 class Replayed(NamedTuple):
@@ -555,7 +558,7 @@ class Replayed(NamedTuple):
             executor = workers_to_resume(None, arguments["n_jobs"], own=False)
             never = Functions(_not_trained, _not_trained)
             search = RisingSearch(never, executor=executor, **arguments)
-            search._record.replay(run.saved.events, run.saved.n_known, run.saved.state)
+            search._log.replay(run.saved.events, run.saved.n_known, run.saved.state)
         return cls(search, run)
 
     def result(self) -> SearchResult:
@@ -581,15 +584,17 @@ class Replayed(NamedTuple):
         n_known = len(self.run.saved.events)
         run = self.run.grown()
         with no_collection(), understood(run.path):
-            self.search._record.replay(run.saved.events[n_known:], 0, None)
+            self.search._log.replay(run.saved.events[n_known:], 0, None)
         return self._replace(run=run)
 
 
-def _saved_names(*, prior: bool = False) -> list[str]:
-    """Return the arguments that define a search, with its earlier searches or not."""
-    left_out = PER_PROCESS if prior else (*PER_PROCESS, "prior")
+_NOT_SCHEDULED = ("callbacks", "prior", "timeout", "run_dir")
+
+
+def _saved_names() -> list[str]:
+    """Return the arguments that define a search, without its earlier searches."""
     names = inspect.signature(RisingSearch).parameters
-    return [name for name in names if name not in left_out]
+    return [name for name in names if name not in (*PER_PROCESS, "prior")]
 
 
 def _not_trained(*_: Any) -> Any:

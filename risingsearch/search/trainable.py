@@ -8,7 +8,9 @@ import pickle
 import tempfile
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,6 +21,7 @@ import numpy as np
 from risingsearch.arms import COLUMNS, Job, Report
 from risingsearch.checks import (
     LARGEST_COST,
+    LARGEST_SCORE,
     check_nesting,
     checked_float,
     checked_magnitude,
@@ -168,7 +171,12 @@ class Seeds:
     def __init__(self, entropy: int | None) -> None:
         root = np.random.SeedSequence(entropy)
         self.entropy = root.entropy
-        self.opening_order, self.policy, self._arms = root.spawn(3)
+        self._order, policy, self._arms = root.spawn(3)
+        self.of_policy = int(policy.generate_state(1)[0])
+
+    def order(self, n_arms: int) -> np.ndarray[Any, Any]:
+        """Return the order in which arms are opened."""
+        return np.random.default_rng(self._order).permutation(n_arms)
 
     def of_arm(self, arm: int) -> int:
         """Return the seed of an arm, whenever it is opened."""
@@ -210,6 +218,60 @@ class Outcome(NamedTuple):
     cost: float | None = None  # in the unit of the budget; None: not known
     attempts: int = 1  # that a failure stands for
     startup: float | None = None  # of that, before the first epoch; NaN: not known
+
+
+class Workers(ABC):
+    """Where a search has its jobs trained.
+
+    The adapter of a cluster subclasses this, to send data once and to leave states
+    where they are.
+
+    Parameters
+    ----------
+    is_elastic : bool, default False
+        Whether the number of workers may change while a search runs.
+    """
+
+    gpus: float | None = None
+    """GPUs of each worker, if it is given some."""
+    is_own = False
+    """Whether the workers belong to the search, not to its caller."""
+    shares_process = False
+    """Whether jobs run in this process, so that one can kill the search."""
+    isolates_jobs = False
+    """Whether a worker process that dies takes one job with it, and is replaced."""
+
+    def __init__(self, *, is_elastic: bool = False) -> None:
+        self.is_elastic = is_elastic
+
+    @property
+    @abstractmethod
+    def n_workers(self) -> int | None:
+        """Number of jobs that can run at the same time now; None if it is unknown."""
+
+    @abstractmethod
+    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+        """Start a job, as ``run_task`` would run it."""
+
+    def replace_dead(self) -> bool:
+        """Replace workers that died; False if that is impossible."""
+        return self.isolates_jobs
+
+    def rest(self) -> None:  # noqa: B027, most keep nothing
+        """Release what is kept between jobs: no more of them come for now."""
+
+
+class InProcess(Workers):
+    """The process of the search: a job has run when ``train`` returns."""
+
+    n_workers = 1
+    shares_process = True
+
+    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
+        """Run a job."""
+        future: Future[Outcome] = Future()
+        future.set_result(run_task(trainable, task))
+        return future
 
 
 class StartedEpochs(list[Any]):
@@ -322,7 +384,7 @@ class _JobRun:
         """Count an epoch, once all that is kept of its state is safe."""
         task = self._task
         score, metrics = checked_score(result)
-        if task.wants_checkpoint:
+        if task.wants_checkpoint and metrics:
             check_savable(metrics)
         if task.wants_cost:
             check_cost(result, metrics)
@@ -410,6 +472,8 @@ def start_or_restore(trainable: Any, task: Task) -> Any:
 
 def checked_score(result: float | Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
     """Split what ``train`` returned into the score and the other metrics."""
+    if type(result) is float and abs(result) <= LARGEST_SCORE:
+        return result, {}
     more: dict[str, Any] = {}
     score: Any = result
     if isinstance(result, Mapping):

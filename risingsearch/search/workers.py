@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from concurrent.futures import (
     Executor,
     Future,
@@ -16,75 +15,16 @@ from typing import Any
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
-from risingsearch.search.trainable import Outcome, Task, run_task
+from risingsearch.search.trainable import (
+    InProcess,
+    Outcome,
+    Task,
+    Workers,
+    run_task,
+)
 
 POLL_SECONDS = 1.0
 """Seconds between two looks of a worker process whether that of the search lives."""
-
-
-class Workers(ABC):
-    """Where a search has its jobs trained.
-
-    The adapter of a cluster subclasses this, to send data once and to leave states
-    where they are.
-
-    Parameters
-    ----------
-    is_elastic : bool, default False
-        Whether the number of workers may change while a search runs.
-    """
-
-    def __init__(self, *, is_elastic: bool = False) -> None:
-        self.is_elastic = is_elastic
-
-    @property
-    @abstractmethod
-    def n_workers(self) -> int | None:
-        """How many jobs can run at the same time now; None where that is unknown."""
-
-    @property
-    def gpus(self) -> float | None:
-        """How many GPUs each worker has, where it is given some."""
-        return None
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the workers belong to the search, not to its caller."""
-        return False
-
-    @property
-    def shares_process(self) -> bool:
-        """Whether jobs run in this process, so that one can kill the search."""
-        return False
-
-    @property
-    def isolates_jobs(self) -> bool:
-        """Whether a worker process that dies takes one job with it, and is replaced."""
-        return False
-
-    @abstractmethod
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
-        """Start a job, as ``run_task`` would run it."""
-
-    def replace_dead(self) -> bool:
-        """Replace workers that died; False if that is impossible."""
-        return self.isolates_jobs
-
-    def rest(self) -> None:  # noqa: B027, most keep nothing
-        """Release what is kept between jobs: no more of them come for now."""
-
-
-class InProcess(Workers):
-    """The process of the search: a job has run when ``train`` returns."""
-
-    n_workers = 1
-    shares_process = True
-
-    def train(self, trainable: Any, task: Task) -> Future[Outcome]:
-        """Run a job."""
-        future: Future[Outcome] = Future()
-        future.set_result(run_task(trainable, task))
-        return future
 
 
 class Pool(Workers):
@@ -93,31 +33,15 @@ class Pool(Workers):
     def __init__(self, executor: Executor, *, is_elastic: bool = False) -> None:
         super().__init__(is_elastic=is_elastic)
         self._executor = executor
+        self.gpus = getattr(executor, "gpus", None)
+        self.shares_process = isinstance(executor, ThreadPoolExecutor)
+        self.is_own = isinstance(executor, OwnProcesses)
+        self.isolates_jobs = getattr(executor, "isolates_jobs", False)
 
     @property
     def n_workers(self) -> int | None:
         """How many workers the executor says it has."""
         return getattr(self._executor, "_max_workers", None)
-
-    @property
-    def gpus(self) -> float | None:
-        """How many GPUs the executor says that each worker has."""
-        return getattr(self._executor, "gpus", None)
-
-    @property
-    def shares_process(self) -> bool:
-        """Whether the executor runs threads."""
-        return isinstance(self._executor, ThreadPoolExecutor)
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the processes belong to the search."""
-        return isinstance(self._executor, OwnProcesses)
-
-    @property
-    def isolates_jobs(self) -> bool:
-        """Whether the executor says so, as ``GpuPool`` does."""
-        return getattr(self._executor, "isolates_jobs", False)
 
     def replace_dead(self) -> bool:
         """Replace workers that died, if the executor starts others after a shutdown."""

@@ -86,8 +86,7 @@ class RunDirectory:
         self.path = path
         self._max_checkpoint_bytes = max_checkpoint_bytes
         self._url = None if checkpoints is None else checked_url(checkpoints)
-        self._journal: Journal | None = None
-        self._n_events_saved = 0
+        self.n_events_saved = 0  # those that the saved state knows
         self._is_held = False
         try:
             make_folder(path)
@@ -116,7 +115,8 @@ class RunDirectory:
             try:
                 stack.enter_context(lock.held(path))
                 refresh_nfs(self.path)
-                if journal := self._journal:
+                journal: Journal | None = getattr(self, "journal", None)
+                if journal is not None:
                     path = journal.path
                     with open_regular_file(path) as file:  # NFS refreshes its size
                         n_bytes = os.fstat(file.fileno()).st_size
@@ -147,8 +147,8 @@ class RunDirectory:
         else:
             saved = saved._replace(recorded=read_on(path, saved.recorded))
         recorded, n_known, _ = saved
-        self._journal = Journal(path, recorded)
-        self._n_events_saved = n_known
+        self.journal = Journal(path, recorded)
+        self.n_events_saved = n_known
         try:
             for left in (*temp_files_of(path), *temp_files_of(self.path / STATE)):
                 left.unlink()
@@ -191,31 +191,16 @@ class RunDirectory:
             raise SetupError(msg)
         return store
 
-    def append(self, event: Event) -> None:
-        """Write an event; once this returns, it is on disk."""
-        assert self._journal is not None
-        self._journal.append(event)
-
-    @property
-    def events_since_state(self) -> int:
-        """Number of events since the state was saved."""
-        return self.n_events - self._n_events_saved
-
-    @property
-    def n_events(self) -> int:
-        """Number of events."""
-        assert self._journal is not None
-        return self._journal.n_events
-
     def save_state(self, state: Mapping[str, Any]) -> None:
         """Save the scheduler's state, as of the events so far."""
         path = self.path / STATE
-        content = json.dumps({"events": self.n_events, "scheduler": state})
+        n_events = self.journal.n_events
+        content = json.dumps({"events": n_events, "scheduler": state})
         try:
             write_digested(path, content.encode())
         except OSError as error:
             raise _unusable(path, error) from error
-        self._n_events_saved = self.n_events
+        self.n_events_saved = n_events
 
 
 @contextlib.contextmanager

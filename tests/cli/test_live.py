@@ -54,12 +54,7 @@ def a_search(run_dir):
 
 def trained_on(search, n_epochs):
     """Train until so many epochs are told, and return the result."""
-
-    def stop(search, report):
-        if search.scheduler.n_epochs >= n_epochs:
-            search.stop()
-
-    search.callbacks = [stop]
+    search.callbacks = [lambda epoch: epoch.number >= n_epochs and epoch.stop()]
     return search.run()
 
 

@@ -85,7 +85,7 @@ def test_the_page_is_the_report_of_the_run(run_dir):
 def test_the_version_changes_with_every_epoch_and_the_page_with_it(tmp_path):
     client, seen = served(tmp_path), []
 
-    def visit(search, report):
+    def visit(epoch):
         told = client.get("version").json()
         assert client.get("version").json()["version"] == told["version"]
         seen.append((told["version"], told["words"], client.get("").text))

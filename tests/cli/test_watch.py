@@ -171,7 +171,7 @@ class TestCommand:
 
     def test_a_run_that_has_stopped_says_how_to_go_on(self, tmp_path, capsys):
         search = a_search(tmp_path)
-        search.callbacks = [lambda search, report: search.stop()]
+        search.callbacks = [lambda epoch: epoch.stop()]
         search.run()
         assert main(["watch", str(tmp_path)]) == 0
         printed = capsys.readouterr().out
@@ -242,7 +242,7 @@ class TestInATerminal:
         seen = threading.Event()
         search = a_search(tmp_path)
 
-        def wait_until_seen(search, report):
+        def wait_until_seen(epoch):
             if not seen.is_set():
                 terminal.until("running")
                 seen.set()

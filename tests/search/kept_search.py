@@ -60,8 +60,8 @@ def a_search(folder, trainable=None, candidates=CANDIDATES, **options):
 
 
 def crashing(at):
-    def callback(search, report):
-        if len(search.result().history) >= at:
+    def callback(epoch):
+        if epoch.number >= at:
             raise CrashError
 
     return [callback]

@@ -95,9 +95,9 @@ def test_a_failure_is_told():
 
 
 def test_a_search_that_is_resumed_tells_what_was_before(tmp_path):
-    def stop(search, report):
-        if report.job.id == 2:
-            search.stop()
+    def stop(epoch):
+        if epoch.number == 3:
+            epoch.stop()
 
     before, later = Listener(), Listener()
     a_search(before, stop, run_dir=tmp_path / "run").run()
@@ -144,6 +144,22 @@ def test_what_is_no_list_of_callbacks(given):
         RisingSearch(Functions(start, train), [{"top": 1}], budget=1, callbacks=given)
 
 
-def test_what_is_no_callback():
-    with pytest.raises(InvalidParameterError, match=r"got 'mlflow'"):
-        a_search("mlflow")
+@pytest.mark.parametrize("given", ["mlflow", Listener])
+def test_what_is_no_callback(given):
+    with pytest.raises(InvalidParameterError, match=r"Callback or a function .*; got"):
+        a_search(given)
+
+
+def test_a_function_hears_of_every_epoch_and_may_stop_the_search():
+    seen = []
+
+    def stop_at_4(epoch):
+        seen.append(epoch)
+        if epoch.number == 4:
+            epoch.stop()
+
+    listener = Listener()
+    result = a_search(stop_at_4, listener).run()
+    assert seen == listener.epochs
+    assert result.n_epochs == 4
+    assert result.stop_reason == "stopped before its end"

@@ -64,7 +64,7 @@ def test_any_cost_that_train_returns_is_spent():
 def test_a_cost_goes_on_where_it_was(tmp_path):
     whole = search(Budget(cost=6)).run()
     half = search(Budget(cost=6), run_dir=tmp_path / "run")
-    half.callbacks = (lambda search, report: len(report.scores) and search.stop(),)
+    half.callbacks = [lambda epoch: epoch.stop()]
     half.run()
     went_on = search(Budget(cost=6), run_dir=tmp_path / "run").run()
     assert went_on.spent == whole.spent

@@ -3,7 +3,6 @@
 import errno
 import itertools
 import os
-import resource
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,7 +26,7 @@ from kept_search import (
 from risingsearch.errors import (
     RunDirError,
 )
-from risingsearch.search import record
+from risingsearch.search import run_log
 from risingsearch.search.search import RisingSearch
 
 ENOSPC, EROFS = errno.ENOSPC, errno.EROFS
@@ -115,24 +114,6 @@ class TestDamagedJournal:
             assert len(trainable.trained) == 24 - n_left
         assert files(folder) == before
 
-    def test_a_bit_flipped_in_the_middle_is_named(self, folder):
-        crashed(folder)
-        journal = folder / "journal.jsonl"
-        content = bytearray(journal.read_bytes())
-        at = len(content) // 2
-        content[at] ^= 1
-        journal.write_bytes(content)
-        line = content.count(b"\n", 0, at) + 1
-        begin = content.rindex(b"\n", 0, at) + 1
-        before = files(folder)
-        for again in (
-            lambda: a_search(folder),
-            lambda: RisingSearch.resume(folder, Rising()),
-        ):
-            with pytest.raises(RunDirError, match=rf"line {line}, .* byte {begin}:"):
-                again()
-        assert files(folder) == before
-
     def test_the_advice_leads_to_the_same_result(self, tmp_path, folder):
         expected = a_search(folder, **TO_THE_END).run()
         journal = folder / "journal.jsonl"
@@ -149,73 +130,6 @@ class TestDamagedJournal:
         assert facts(result) == facts(expected)
         assert result.best_state() == expected.best_state()
 
-    def test_fewer_events_than_the_saved_state_knows_stop_everything(
-        self, folder, monkeypatch
-    ):
-        monkeypatch.setattr(record, "FEWEST_EVENTS", 1)
-        a_search(folder).run()
-        journal = folder / "journal.jsonl"
-        lines = journal.read_bytes().splitlines(keepends=True)
-        journal.write_bytes(b"".join(lines[:-3]))
-        before = files(folder)
-        for again in (
-            lambda: a_search(folder),
-            lambda: RisingSearch.resume(folder, Rising()),
-            lambda: RisingSearch.saved_result(folder),
-        ):
-            with pytest.raises(RunDirError, match=r"lacks its last 3 events.*backup"):
-                again()
-        assert files(folder) == before
-
-
-def folder_at(path):
-    path.mkdir()
-
-
-def link_at(path):
-    path.symlink_to("nothing")
-
-
-class TestStrangeFiles:
-    """A folder, a pipe or a link where there should be a file: one sentence."""
-
-    @pytest.mark.parametrize("make", [folder_at, os.mkfifo, link_at])
-    @pytest.mark.parametrize("name", ["journal.jsonl", "state.json", "lock"])
-    def test_nothing_goes_on(self, folder, name, make):
-        crashed(folder)
-        (folder / name).unlink(missing_ok=True)
-        make(folder / name)
-        works = [
-            lambda: a_search(folder),
-            lambda: RisingSearch.resume(folder, Rising()),
-            lambda: RisingSearch.saved_result(folder),
-        ]
-        if name == "lock":
-            works.pop()  # who looks needs no lock
-        for work in works:
-            with pytest.raises(RunDirError, match=rf"{name} .*it is a .* must be a"):
-                work()
-
-    @pytest.mark.parametrize("make", [folder_at, os.mkfifo, link_at])
-    def test_without_a_checkpoint_its_arm_is_trained_again(
-        self, tmp_path, folder, make
-    ):
-        expected = whole(tmp_path, **TO_THE_END)
-        crashed(folder, at=26, **TO_THE_END)
-        for path in (folder / "checkpoints").iterdir():
-            path.unlink()
-            make(path)
-        search = RisingSearch.resume(folder, Rising())
-        if make is folder_at:
-            with (
-                pytest.warns(RuntimeWarning, match="it is a folder and must be"),
-                pytest.raises(RunDirError, match="directory"),
-            ):
-                search.run()
-        else:
-            with pytest.warns(RuntimeWarning, match="and must be a file.*trains again"):
-                assert facts(search.run()) == facts(expected)
-
 
 @pytest.mark.parametrize(
     "damaged",
@@ -224,7 +138,7 @@ class TestStrangeFiles:
 def test_a_damaged_state_is_a_warning_and_the_result_is_the_same(
     tmp_path, folder, damaged, monkeypatch
 ):
-    monkeypatch.setattr(record, "FEWEST_EVENTS", 4)
+    monkeypatch.setattr(run_log, "FEWEST_EVENTS", 4)
     expected = whole(tmp_path)
     crashed(folder)
     path = folder / "state.json"
@@ -341,15 +255,3 @@ class TestWritesThatFail:
             assert len(RisingSearch.saved_result(folder).history) == 11
         assert files(folder) == before
         assert facts(search.run()) == facts(whole(tmp_path))
-
-    @pytest.mark.parametrize("n_bytes", [1500, 2500, 4000])
-    def test_half_a_write_is_taken_back(self, tmp_path, folder, n_bytes):
-        expected = facts(whole(tmp_path))
-        usual = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, usual[1]))
-        try:
-            with pytest.raises(RunDirError, match="File too large"):
-                a_search(folder).run()
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, usual)
-        assert facts(a_search(folder).run()) == expected

@@ -1,6 +1,5 @@
 """A mistake that every arm shares is not paid for arm after arm."""
 
-import threading
 from collections import Counter
 
 import pytest
@@ -71,34 +70,6 @@ def test_a_run_without_a_score_stops_whatever_an_earlier_one_has_found():
     result = search.result()
     assert result.n_epochs == 20 + ENOUGH
     assert result.best_score == found.best_score
-
-
-def test_what_is_in_flight_may_still_train(threads):
-    others_have_failed = threading.Event()
-    n_reports = []
-
-    def count(search, report):
-        n_reports.append(report)
-        if len(n_reports) == ENOUGH:
-            others_have_failed.set()
-
-    trainable = OnlyOneTrains(others_have_failed.wait)
-    result = a_large_search(trainable, executor=threads, callbacks=[count]).run()
-    assert result.best_arm == 0
-    assert result.n_epochs == 39 + 6
-
-
-class OnlyOneTrains(Recorded):
-    def __init__(self, wait, arm=0):
-        super().__init__()
-        self.wait = wait
-        self.arm = arm
-
-    def start(self, params, seed):
-        if params["arm"] != self.arm:
-            raise LookupError(f"not arm {params['arm']}")
-        assert self.wait(timeout=3600)
-        return super().start(params, seed)
 
 
 def test_mended_it_goes_on_in_its_directory(tmp_path):

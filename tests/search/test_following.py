@@ -21,7 +21,7 @@ def seen_while_it_runs(folder, trainable=None, **options):
     """Return a search, and what a reader saw after each of its jobs."""
     reader, seen = RunReader(folder), []
     search = a_search(folder, trainable, **options)
-    search.callbacks = [lambda search, report: seen.append(reader.read())]
+    search.callbacks = [lambda epoch: seen.append(reader.read())]
     return search, search.run(), seen
 
 
@@ -97,7 +97,7 @@ def test_with_several_workers_all_that_train_are_shown(tmp_path):
 
 def test_a_run_that_has_stopped_trains_nothing(tmp_path):
     search = a_search(tmp_path)
-    search.callbacks = [lambda search, report: search.stop()]
+    search.callbacks = [lambda epoch: epoch.stop()]
     search.run()
     status = RunReader(tmp_path).read()
     assert not status.is_running
@@ -196,7 +196,7 @@ def test_the_time_left_is_known_once_something_has_trained(tmp_path, budget, uni
     assert first.unit == unit
     assert math.isnan(first.seconds_left) == (not unit.startswith("wall"))
     left = []
-    search.callbacks = [lambda search, report: left.append(reader.read().seconds_left)]
+    search.callbacks = [lambda epoch: left.append(reader.read().seconds_left)]
     search.run()
     assert all(0.0 <= one < math.inf for one in left)
 

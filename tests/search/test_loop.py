@@ -19,24 +19,22 @@ from risingsearch.search.trainable import Functions
 
 
 class TestCallbacks:
-    def test_are_called_after_every_job(self, executor):
+    def test_are_called_for_every_epoch(self, executor):
         seen = []
 
-        def note(search, report):
-            seen.append((report.job.id, report.scores))
+        def note(epoch):
+            seen.append((epoch.arm, epoch.epoch, epoch.score))
 
         result = a_search(
             RISING, FLAT, epochs_per_job=2, executor=executor, callbacks=[note, note]
         ).run()
-        assert len(seen) == 12
-        assert seen[0] == seen[1]
-        told = {row["job"]: row["score"] for row in result.history}
-        assert {job: scores[-1] for job, scores in seen} == told
+        told = [(row["arm"], row["epoch"], row["score"]) for row in result.history]
+        assert seen == [one for one in told for _ in range(2)]
 
     def test_may_stop_the_search(self, executor):
-        def enough(search, report):
-            if search.scheduler.best_score >= 0.6:
-                search.stop()
+        def enough(epoch):
+            if epoch.best_score >= 0.6:
+                epoch.stop()
 
         search = a_search(
             RISING, FLAT, executor=executor, callbacks=[enough], budget=12
@@ -50,9 +48,9 @@ class TestCallbacks:
         assert search.run().n_epochs == 12
 
     def test_after_a_stop_the_result_holds_all_that_was_trained(self, threads):
-        def enough(search, report):
-            if report.job.id == 5:
-                search.stop()
+        def enough(epoch):
+            if epoch.number == 5:
+                epoch.stop()
 
         result = a_search(
             *[RISING, PEAKED, FLAT] * 2,
@@ -67,8 +65,8 @@ class TestCallbacks:
         options = {"policy": "random", "executor": in_process, "deterministic": True}
         curves = [RISING, PEAKED, FLAT]
 
-        def trip(search, report):
-            if report.job.id in (2, 7):
+        def trip(epoch):
+            if epoch.number in (3, 8):
                 raise LookupError("tripped")
 
         search = a_search(*curves, callbacks=[trip], **options)
@@ -108,7 +106,7 @@ class TestInterruptions:
                     return super().submit(fn, *args, **kwargs)
                 return self.waiting[args[1].job.id - 1]
 
-        def interrupt(search, report):
+        def interrupt(epoch):
             raise KeyboardInterrupt
 
         executor = OnlyTheFirst()

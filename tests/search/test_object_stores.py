@@ -237,7 +237,7 @@ class TestRefused:
             raise ConnectionError
 
         search = object_search(folder, URL, trainable := Large())
-        search.callbacks = [lambda search, report: setattr(s3, "on_upload", refuse)]
+        search.callbacks = [lambda epoch: setattr(s3, "on_upload", refuse)]
         with pytest.raises(SetupError, match="check that the store can be"):
             search.run()
         s3.on_upload = None

@@ -71,12 +71,6 @@ def test_small_budgets_find_more_with_a_prior():
     assert plain[0].trust_in_prior == {}
 
 
-def test_a_prior_that_misleads_is_dropped_within_a_few_arms():
-    result = search(prior=[earlier(sign=-1.0), earlier("June", sign=-1.0)]).run()
-    assert len(result.opened_by_prior) <= 2
-    assert max(result.trust_in_prior.values()) < 0.1
-
-
 def test_the_search_that_ranks_what_is_seen_here_is_trusted_more():
     result = search(prior=[earlier(), earlier("June", sign=-1.0)]).run()
     assert result.trust_in_prior["May"] > 0.5 > 0.1 > result.trust_in_prior["June"]
@@ -116,9 +110,9 @@ def test_a_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path, candidat
             callbacks=callbacks,
         )
 
-    def stop(search, report):
-        if search.scheduler.n_epochs >= 9:
-            search.stop()
+    def stop(epoch):
+        if epoch.number >= 9:
+            epoch.stop()
 
     whole = made(prior=earlier()).run()
     made(tmp_path / "run", earlier(), [stop]).run()
@@ -173,17 +167,6 @@ def test_what_a_prior_is_not_is_said_with_what_it_is(prior, words):
         search(prior=prior)
 
 
-def test_a_scheduler_takes_a_prior_by_its_proposer():
-    proposer = PriorProposer.between(CANDIDATES, [earlier()])
-    scheduler = Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
-    while (job := scheduler.ask()) is not None:
-        state = {"epochs": job.from_epoch, **CANDIDATES[job.arm]}
-        scheduler.tell(job, [train(state) for _ in range(job.n_epochs)])
-    opened = [row for row in scheduler.history if row["reason"] == "opened by prior"]
-    assert opened
-    assert scheduler.trust_in_prior()["May"] > 0.4
-
-
 def test_a_state_made_with_other_earlier_searches_is_refused():
     def made(*searches):
         proposer = PriorProposer.between(CANDIDATES, searches)
@@ -212,16 +195,6 @@ def test_explain_says_which_arms_were_opened_and_how_far_each_search_is_trusted(
     scheduler.ask()
     arm = scheduler.ask().arm  # in training
     assert [one.arm for one in scheduler.explain() if one.opened_by_prior] == [arm]
-
-
-def test_several_workers_open_by_the_prior_before_any_result_is_back():
-    proposer = PriorProposer.between(CANDIDATES, [earlier(), earlier("June")])
-    scheduler = Scheduler(n_arms=120, budget=200, max_epochs=20, proposer=proposer)
-    arms = [scheduler.ask().arm for _ in range(6)]
-    off = [abs(math.log10(one["rate"]) + 3.2) for one in CANDIDATES]
-    assert arms[0] == 0
-    assert off[arms[1]] < 0.2
-    assert max(off[arm] for arm in np.delete(arms, [0, 3])) < np.median(off)
 
 
 SAVED = earlier().to_json()
@@ -260,27 +233,3 @@ def test_other_candidates_than_the_prior_was_for_are_a_state_error(tmp_path):
     others = [{"depth": depth} for depth in range(9)]
     with pytest.raises(RunDirError, match="give the candidates that it was begun with"):
         RisingSearch(Functions(start, train), others, budget=50, run_dir=tmp_path)
-
-
-class Meanwhile(list):
-    """Earlier searches; while they are read, another process begins the search."""
-
-    def __init__(self, searches, begin):
-        super().__init__(searches)
-        self.begin = begin
-
-    def __iter__(self):
-        self.begin()
-        return super().__iter__()
-
-
-@pytest.mark.parametrize("ours", [[earlier("June")], []])
-def test_of_two_processes_that_begin_at_once_both_have_one_prior(tmp_path, ours):
-    def begin():
-        search(run_dir=tmp_path, prior=earlier("May"))
-
-    late = Prior(Meanwhile(ours, begin), skip_unusable=True)
-    with pytest.raises(RunDirError, match="another process began a search in"):
-        search(run_dir=tmp_path, prior=late)
-    again = search(run_dir=tmp_path)
-    assert list(again.scheduler.trust_in_prior()) == ["May"]

@@ -93,9 +93,9 @@ def test_a_log_file_gets_a_line_every_tenth_of_the_budget(capfd):
 
 
 def test_and_one_at_its_end(capfd):
-    def stop(search, report):
-        if search.scheduler.n_epochs == 7:
-            search.stop()
+    def stop(epoch):
+        if epoch.number == 7:
+            epoch.stop()
 
     options = {"policy": "round-robin", "callbacks": [stop]}
     a_search(tops=[0.5] * 10, budget=50, **options).run()
@@ -148,10 +148,10 @@ def test_a_notebook_gets_a_bar(shown, capfd):
 
 
 def test_only_a_failure_is_shown_as_one(shown):
-    def stop(search, report):
-        search.stop()
+    def stop(epoch):
+        epoch.stop()
 
-    def fail(search, report):
+    def fail(epoch):
         raise ArithmeticError
 
     a_search(callbacks=[stop]).run()
@@ -217,7 +217,7 @@ def test_failed_arms_are_counted(terminal):
 
 
 def test_the_line_ends_when_the_search_breaks_off(terminal):
-    def interrupt(search, report):
+    def interrupt(epoch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -37,7 +37,7 @@ def trained(states, arm, epoch, **options):
     job = Job(arm, epoch - 1, 1, 0)
     outcome = outcome_of(job, **options)
     states.save(job, outcome)
-    states.record(job, outcome)
+    states.note(job, outcome)
     states.drop_unneeded(0.5)
 
 
@@ -100,7 +100,7 @@ def test_whatever_happens_the_last_two_of_an_arm_are_kept_and_the_best(make, see
             if rng.random() < 0.1:  # it could not be recorded
                 epochs[arm] -= 1
             else:
-                states.record(job, outcome)
+                states.note(job, outcome)
                 latest[arm].append(key)
                 scores |= {key: score} if is_best else {}
         states.drop_unneeded(max(scores.values(), default=math.nan))
@@ -149,7 +149,7 @@ class TestMemory:
             [0.2, ValueError("x")],
             [0.1, math.nan],
             trainable=trainable,
-            callbacks=[lambda search, report: alive.append(trainable.n_alive())],
+            callbacks=[lambda epoch: alive.append(trainable.n_alive())],
             max_epochs=4,
             budget=11,
         ).run()

@@ -72,8 +72,8 @@ class TestInterruptions:
     def test_between_jobs(self, tmp_path, folder, in_process, interruption):
         options = {"executor": in_process}
 
-        def interrupt(search, report):
-            if report.job.id == 7:
+        def interrupt(epoch):
+            if epoch.number == 8:
                 raise interruption
 
         search = a_search(folder, callbacks=[interrupt], **options)
@@ -104,17 +104,17 @@ class TestTwoAtOnce:
     def test_a_second_search_is_refused_while_one_runs(self, tmp_path, folder):
         refused = []
 
-        def another(search, report):
+        def another(epoch):
             for again in (
                 lambda: a_search(folder, budget=6),
                 lambda: RisingSearch.resume(folder, Rising()),
             ):
                 with pytest.raises(RunDirError, match="another process searches"):
                     again()
-                refused.append(report.job.id)
+                refused.append(epoch.number)
 
         result = a_search(folder, callbacks=[another], budget=6).run()
-        assert len(refused) == 2 * len(set(result.history["job"]))
+        assert len(refused) == 2 * result.n_epochs
         assert facts(result) == facts(whole(tmp_path, budget=6))
 
     def test_one_that_was_overtaken_is_refused(self, tmp_path, folder):
@@ -143,7 +143,7 @@ class TestDiskSpace:
     def test_two_checkpoints_of_an_arm_that_may_train_on_and_the_best(
         self, folder, in_process, options
     ):
-        def look(search, report):
+        def look(epoch):
             best = search.scheduler.best_arm
             for arm, epochs in kept(folder).items():
                 status = search.scheduler.status(arm)
@@ -151,7 +151,7 @@ class TestDiskSpace:
                 assert len(epochs) <= 2 * may_go_on + (arm == best)
 
         trainable = Peaked(arm_1_epoch_2=ValueError("x"), arm_2_epoch_3=StopIteration)
-        result = a_search(
+        search = a_search(
             folder,
             trainable,
             callbacks=[look],
@@ -159,7 +159,8 @@ class TestDiskSpace:
             deterministic=False,  # else what is told waits until it is recorded
             budget=40,
             **options,
-        ).run()
+        )
+        result = search.run()
         assert result.best_epoch in kept(folder)[result.best_arm]
 
     def test_when_no_arm_can_train_on_the_best_alone_is_left(self, folder):
@@ -169,13 +170,14 @@ class TestDiskSpace:
     def test_the_space_that_is_allowed_is_never_exceeded(self, tmp_path, folder):
         sizes = []
 
-        def look(search, report):
-            paths = search._record.directory.path.rglob("*.ckpt")
+        def look(epoch):
+            paths = tmp_path.rglob("*.ckpt")
             sizes.append(sum(path.stat().st_size for path in paths))
 
         expected = a_search(tmp_path / "whole", callbacks=[look]).run()
         limit = max(sizes) // 2
         sizes.clear()
+        shutil.rmtree(tmp_path / "whole")
         with pytest.raises(RunDirError, match=r"max_checkpoint_bytes is \d.*allow"):
             a_search(folder, callbacks=[look], max_checkpoint_bytes=limit).run()
         assert 0 < max(sizes) <= limit

@@ -59,7 +59,7 @@ def test_a_job_ends_with_the_epoch_in_which_the_time_is_over(clock):
 
 
 def test_time_in_which_nobody_trains_passes_too(clock):
-    def rest(search, report):
+    def rest(epoch):
         clock.now += 5.0
 
     result = a_search(clock, callbacks=[rest], epochs_per_job=1).run()
@@ -68,9 +68,9 @@ def test_time_in_which_nobody_trains_passes_too(clock):
 
 
 def test_the_clock_stands_still_until_the_search_is_resumed(clock, tmp_path):
-    def stop(search, report):
-        if search.scheduler.n_epochs >= 20:
-            search.stop()
+    def stop(epoch):
+        if epoch.number >= 20:
+            epoch.stop()
 
     search = a_search(clock, run_dir=tmp_path / "run", callbacks=[stop])
     first = search.run()
@@ -85,7 +85,7 @@ def test_the_clock_stands_still_until_the_search_is_resumed(clock, tmp_path):
 
 
 def test_no_job_starts_once_the_time_is_over(clock):
-    def rest(search, report):
+    def rest(epoch):
         clock.now += 500.0
 
     assert a_search(clock, callbacks=[rest], epochs_per_job=1).run().n_epochs == 1
@@ -97,8 +97,8 @@ def test_jobs_of_a_killed_search_move_the_clock_when_they_are_trained_again(
     class KilledError(BaseException):
         pass
 
-    def killed(search, report):
-        if search.scheduler.n_epochs >= 20:
+    def killed(epoch):
+        if epoch.number >= 20:
             clock.now += 7.0  # what was trained since is lost, and its time too
             raise KilledError
 
@@ -124,10 +124,10 @@ def test_more_time_goes_on(clock):
 def test_how_long_a_search_took_goes_on_with_its_directory(clock, tmp_path):
     options = {"budget": 30, "run_dir": tmp_path / "run"}
 
-    def rest(search, report):
+    def rest(epoch):
         clock.now += 5.0
-        if len(report.scores) and search.scheduler.n_epochs >= 20:
-            search.stop()
+        if epoch.number >= 20:
+            epoch.stop()
 
     first = a_search(clock, epochs_per_job=1, callbacks=[rest], **options).run()
     assert first.wall_seconds == 20 + 19 * 5.0

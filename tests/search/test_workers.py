@@ -8,8 +8,7 @@ import pytest
 
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.search.search import RisingSearch
-from risingsearch.search.trainable import Functions, run_task
-from risingsearch.search.workers import Workers
+from risingsearch.search.trainable import Functions, Workers, run_task
 
 
 def start(params, seed):
@@ -91,10 +90,8 @@ def test_an_order_that_is_fixed_needs_a_fixed_number():
 
 
 def test_a_search_begun_on_workers_that_change_goes_on_anywhere(tmp_path):
-    def stop(search, report):
-        search.stop()
-
-    a_search(Growing(4), run_dir=tmp_path, callbacks=[stop]).run()
+    stop = [lambda epoch: epoch.stop()]
+    a_search(Growing(4), run_dir=tmp_path, callbacks=stop).run()
     result = RisingSearch.resume(tmp_path, Functions(start, train)).run()
     assert result.n_epochs == 24
     assert RisingSearch.saved_result(tmp_path).history == result.history

@@ -59,12 +59,6 @@ class TestEveryPlace:
         assert set(store.keys()) == set(keys) == set(Store(files()).keys())
         assert [store.load(key) for key in keys] == [repr(k).encode() for k in keys]
 
-    def test_the_last_one_saved_counts(self, files):
-        store = Store(files())
-        store.save(ONE, b"a long state")
-        store.save(ONE, b"short")
-        assert store.load(ONE) == b"short"
-
     def test_what_is_dropped_is_gone(self, files):
         store = Store(files())
         store.save(ONE, b"1")
@@ -72,12 +66,6 @@ class TestEveryPlace:
         store.drop(ONE)
         assert set(store.keys()) == {TWO} == set(Store(files()).keys())
         assert store.load(TWO) == b"2"
-
-    def test_other_files_are_left_alone(self, files):
-        place = files()
-        place.put("notes.txt", b"mine")
-        assert not Store(files()).keys()
-        assert place.get("notes.txt") == b"mine"
 
     def test_damage_is_found(self, files):
         store = Store(files())
@@ -124,28 +112,6 @@ class TestFolder:
         (folder / "notes.tmp").write_text("mine")
         assert Store(Folder(folder)).keys() == {ONE}
         assert {path.name for path in folder.iterdir()} == {ONE.file_name, "notes.tmp"}
-
-    @pytest.mark.parametrize(
-        ("make", "found"),
-        [
-            (os.mkdir, "a folder"),
-            (os.mkfifo, "a named pipe"),
-            (lambda path: os.symlink("nothing", path), "a symbolic link"),
-        ],
-    )
-    def test_what_is_no_file_is_an_error(self, folder, make, found):
-        Folder(folder)
-        make(folder / ONE.file_name)
-        store = Store(Folder(folder))
-        with pytest.raises(RunDirError, match=f"it is {found} and must be"):
-            store.load(ONE)
-        if make is os.mkdir:
-            for work in (lambda: store.save(ONE, b"weights"), lambda: store.drop(ONE)):
-                with pytest.raises(RunDirError, match="directory"):
-                    work()
-        else:
-            store.save(ONE, b"weights")
-            assert store.load(ONE) == b"weights"
 
     def test_a_folder_that_cannot_be_made_is_an_error(self, folder):
         folder.write_text("")

@@ -9,7 +9,6 @@ import pytest
 from risingsearch.storage.files import (
     PRIVATE,
     atomic_write,
-    make_folder,
     read_digested,
     temp_files_of,
     write_digested,
@@ -24,13 +23,6 @@ def test_a_file_is_written_in_parts(tmp_path):
     atomic_write(tmp_path / "file", b"one ", b"", b"two")
     assert (tmp_path / "file").read_bytes() == b"one two"
     assert names(tmp_path) == ["file"]
-
-
-def test_a_file_is_replaced_though_the_new_one_is_shorter(tmp_path):
-    path = tmp_path / "file"
-    atomic_write(path, b"a long content")
-    atomic_write(path, b"short")
-    assert path.read_bytes() == b"short"
 
 
 def test_what_a_crash_has_left_beside_is_found(tmp_path, monkeypatch):
@@ -77,13 +69,6 @@ class TestModes:
         atomic_write(tmp_path / "file", b"new", **given)
         assert mode_of(tmp_path / "file") == mode
 
-    def test_a_folder_is_for_its_owner_unless_it_was_there(self, tmp_path):
-        make_folder(tmp_path / "above" / "folder")
-        assert mode_of(tmp_path / "above" / "folder") == 0o700
-        (tmp_path / "above").chmod(0o755)
-        make_folder(tmp_path / "above")
-        assert mode_of(tmp_path / "above") == 0o755
-
 
 def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
@@ -105,11 +90,6 @@ def test_when_it_fails_the_old_file_stays_and_nothing_else(
         atomic_write(path, b"new")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
-
-
-def test_a_folder_that_is_missing_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        atomic_write(tmp_path / "missing" / "file", b"new")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere folders cannot be synced")

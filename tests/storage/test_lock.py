@@ -145,41 +145,6 @@ def test_whoever_looks_keeps_nobody_out(path):
     assert all(n > 0 for n in n_looks)
 
 
-def folder(path):
-    path.mkdir()
-
-
-def link_to_nothing(path):
-    path.symlink_to("nothing")
-
-
-def link_to_a_file(path):
-    path.with_name("precious").write_text("precious")
-    path.symlink_to("precious")
-
-
-@pytest.mark.parametrize(
-    ("make", "found"),
-    [
-        (folder, "a folder"),
-        (os.mkfifo, "a named pipe"),
-        (link_to_nothing, "a symbolic link"),
-        (link_to_a_file, "a symbolic link"),
-    ],
-)
-def test_what_is_no_file_is_an_error_and_stays_as_it_is(path, make, found):
-    make(path)
-    message = f"it is {found} and must be a file"
-    with pytest.raises(OSError, match=message):
-        held(path).__enter__()
-    with pytest.raises(OSError, match=message):
-        is_held(path)
-    if make is link_to_a_file:
-        assert path.with_name("precious").read_text() == "precious"
-    else:
-        assert [one.name for one in path.parent.iterdir()] == ["lock"]
-
-
 def test_only_its_owner_may_read_it_unless_it_was_there(path):
     with held(path):
         assert path.stat().st_mode & 0o777 == 0o600

@@ -36,7 +36,7 @@ from benchmarks.shared.results import half_width
 from risingsearch import Scheduler
 from risingsearch.arms import Job, Report
 from risingsearch.budget import Budget
-from risingsearch.search.run import as_event
+from risingsearch.search.run_log import as_event
 from risingsearch.search.trainable import Outcome
 from risingsearch.storage.checkpoints import Key
 from risingsearch.storage.run_directory import RunDirectory

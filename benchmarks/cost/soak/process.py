@@ -24,7 +24,6 @@ import psutil
 
 from benchmarks.cost.soak.fleeting import Fleeting, candidates
 from risingsearch import RisingSearch
-from risingsearch.arms import Report
 
 MAX_EPOCHS = 81
 N_WORKERS = 2
@@ -56,10 +55,10 @@ def play(part: Part) -> None:
             budget=part.epochs,
             max_epochs=MAX_EPOCHS,
             executor=workers,
-            callbacks=[sampler],
             seed=part.seed,
             run_dir=part.run_dir,
         )
+        search.callbacks = [lambda epoch: sampler.sample(search)]
         sampler.write(search, start=time.perf_counter() - begin)
         result = search.run()
         sampler.write(search, ended=result.stop_reason, digest=digest(result.history))
@@ -87,7 +86,7 @@ def digest(history: Any) -> str:
 
 
 class Sampler:
-    """A callback that writes samples, and ends the process where it is to be killed."""
+    """Writes samples, and ends the process where it is to be killed."""
 
     def __init__(self, part: Part, file: IO[str]) -> None:
         self._part = part
@@ -97,7 +96,7 @@ class Sampler:
         self._clocks = (time.perf_counter(), time.process_time())
         self._killer: threading.Timer | None = None
 
-    def __call__(self, search: RisingSearch, report: Report) -> None:
+    def sample(self, search: RisingSearch) -> None:
         """Take a sample if it is time to, and arrange the kill."""
         n_epochs = len(search.scheduler.history)
         if self._killer is None and n_epochs - self._n_epochs >= self._part.every:

@@ -33,8 +33,8 @@ class AfterSlurm(CommandTrainable):
     """Scripts on this machine, where jobs may have trained before.
 
     The epochs that a job has brought back are recorded. Those that one still trains, or
-    has failed at, are trained here: only Slurm knows how that job ended. As a callback
-    it removes the files of slices that the search has recorded.
+    has failed at, are trained here: only Slurm knows how that job ended.
+    ``after_job`` removes the files of slices that the search has recorded.
     """
 
     def __init__(self, *args: Any, left: LeftOpen, **options: Any) -> None:
@@ -48,7 +48,7 @@ class AfterSlurm(CommandTrainable):
         self._numbers = Counter(each.job.arm for each in search.reports.values())
         self._left.drop_told(self._numbers)
 
-    def __call__(self, search: RisingSearch, report: Report) -> None:
+    def after_job(self, report: Report) -> None:
         """Drop the files of a slice that the search has recorded."""
         arm = report.job.arm
         self._numbers[arm] += 1

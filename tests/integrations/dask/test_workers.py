@@ -218,14 +218,12 @@ class TestWorkersThatDie:
 
 class TestWorkersThatComeAndGo:
     def test_are_used_and_not_missed(self, cluster, client, learners, learner):
-        def change(search, report):
-            if len(reports) == 0:
+        def change(epoch):
+            if epoch.number == 1:
                 cluster.scale(3)
-            if len(reports) == 20:
+            if epoch.number == 21:
                 cluster.scale(2)
-            reports.append(report)
 
-        reports = []
         first, *others = learners.arms(9)
         arms = [first, *({"meets": 3, **arm} for arm in others)]
         search = RisingSearch(
@@ -248,9 +246,9 @@ class TestRunDirectories:
     def test_are_gone_on_with_on_another_cluster(
         self, client, threads, learners, learner, tmp_path
     ):
-        def stop(search, report):
+        def stop(epoch):
             if len(times_noted(learner, "ended")) >= n_epochs:
-                search.stop()
+                epoch.stop()
 
         options = {
             "trainable": learner,
@@ -320,8 +318,8 @@ class TestFailures:
             search.run()
 
     def test_a_cluster_that_is_gone(self, learners, learner):
-        def close(search, report):
-            if report.job.id == 5:
+        def close(epoch):
+            if epoch.number == 6:
                 cluster.close()
 
         with (

@@ -83,6 +83,6 @@ def test_another_process_begins_with_what_was_told_before(tmp_path):
     assert curves((*begun.earlier, *later.epochs)) == expected(study)
 
 
-def test_a_function_is_no_callback_here():
-    with pytest.raises(InvalidParameterError, match=r"a risingsearch\.Callback; got"):
-        rising.RisingSampler(40, 9, callbacks=[print])
+def test_what_is_no_callback():
+    with pytest.raises(InvalidParameterError, match=r"a risingsearch\.Callback or"):
+        rising.RisingSampler(40, 9, callbacks=["print"])

@@ -123,8 +123,8 @@ class TestSearch:
         pid = os.fork()
         if pid == 0:
 
-            def kill(search, report):
-                if search.scheduler.n_epochs >= 11:
+            def kill(epoch):
+                if epoch.number >= 11:
                     os.kill(os.getpid(), signal.SIGKILL)
 
             self.search(trainable(), run_dir=tmp_path, callbacks=[kill]).run()

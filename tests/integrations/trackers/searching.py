@@ -57,25 +57,25 @@ def scores(result):
     }
 
 
-def after(n_jobs, do):
-    """Return a callback that does something after so many jobs."""
-    jobs = []
+def after(n_epochs, do):
+    """Return a callback that does something after so many epochs."""
+    epochs = []
 
-    def callback(search, report):
-        jobs.append(report)
-        if len(jobs) == n_jobs:
-            do(search)
+    def callback(epoch):
+        epochs.append(epoch)
+        if len(epochs) == n_epochs:
+            do(epoch)
 
     return callback
 
 
-def kill(search):
+def kill(epoch):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
     tracker = TRACKERS[sys.argv[1]]()
-    stop = after(3, RisingSearch.stop)
+    stop = after(3, lambda epoch: epoch.stop())
     search = a_search(tracker, stop, after(6, kill), run_dir="run")
     search.run()  # all of it is logged
     search.run()  # and what of this, nobody knows

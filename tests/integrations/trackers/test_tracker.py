@@ -39,8 +39,8 @@ def test_all_epochs_and_the_end_are_logged_when_the_search_returns():
 
 
 def test_at_ctrl_c_all_is_logged():
-    def interrupt(search, report):
-        if report.job.id == 4:
+    def interrupt(epoch):
+        if epoch.number == 5:
             raise KeyboardInterrupt
 
     store = Store()

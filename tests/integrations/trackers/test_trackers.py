@@ -8,7 +8,7 @@ import pytest
 from searching import TRACKERS, a_search, after, scores
 from stores import STORES
 
-from risingsearch import MissingDependencyError, RisingSearch
+from risingsearch import MissingDependencyError
 
 kinds = pytest.mark.parametrize("kind", TRACKERS)
 pytestmark = [
@@ -51,7 +51,7 @@ def test_killed_and_resumed_every_step_is_logged_once(kind, tmp_path):
 
 @kinds
 def test_another_run_of_the_same_search_adds_to_it(kind):
-    search = a_search(TRACKERS[kind](), after(3, RisingSearch.stop))
+    search = a_search(TRACKERS[kind](), after(3, lambda epoch: epoch.stop()))
     before = search.run()
     assert STORES[kind]() == once(scores(before))
     after_all = search.run()
