@@ -60,7 +60,7 @@ class ProgressLine:
             dynamic_ncols=_has_size() and not in_notebook,
             disable=None,
         )
-        self._line = None if line.disable else line
+        self._line: Any = None if line.disable else line
         if line.disable:
             self._due = self._begun + MINUTE
         return self

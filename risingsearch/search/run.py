@@ -26,7 +26,8 @@ from risingsearch.search.arguments import (
     checked_candidates,
     with_enqueued,
 )
-from risingsearch.search.workers import Workers, checked_n_jobs, workers_of
+from risingsearch.search.trainable import Workers
+from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.storage.journal import Event, read_on
 from risingsearch.storage.run_directory import (
     JOURNAL,
