@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import optuna
+from optuna.exceptions import OptunaError
 from optuna.storages import RDBStorage
 from optuna.study import Study
 from sqlalchemy.engine import make_url
@@ -37,7 +38,7 @@ def read_studies(url: str, read: Callable[[Study], _Read]) -> list[_Read]:
         finally:
             storage.remove_session()
             storage.engine.dispose()
-    except (ImportError, SQLAlchemyError, RuntimeError, KeyError, TypeError) as error:
+    except (ImportError, OptunaError, SQLAlchemyError, RuntimeError) as error:
         first = str(error).partition("\n")[0]
         msg = f"the studies in {where} cannot be read: {first:.300}"
         raise InvalidParameterError(msg) from error

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from optuna._transform import _SearchSpaceTransform
 from optuna.distributions import BaseDistribution
 
-from risingsearch.priors import PriorProposer
-from risingsearch.priors.models import Learnt, is_usable
-from risingsearch.priors.prior import Prior, read_prior
+from risingsearch.errors import InvalidParameterError
+from risingsearch.priors import EarlierSearch, PriorProposer, read_prior
+from risingsearch.priors.models import Learnt, check_usable
 from risingsearch.priors.proposer import is_due
 from risingsearch.scheduling.proposers import Opened
 
@@ -62,7 +63,7 @@ class PriorSuggestions:
     a suggestion depends on the study and on the number of the trial alone.
     """
 
-    def __init__(self, prior: Prior, seed: int | None) -> None:
+    def __init__(self, prior: list[EarlierSearch], seed: int | None) -> None:
         self._prior = prior
         self._seed = 0 if seed is None else seed
         self._space: Space | None = None
@@ -109,12 +110,16 @@ class PriorSuggestions:
         return self._pool
 
     def _made(self, space: Space, opened: Sequence[Params]) -> _Pool | None:
-        if not space or not self._prior.searches:
+        if not space or not self._prior:
             return None
         configurations = drawn(space, POOL, np.random.default_rng([self._seed, 3]))
         # An earlier search may have what only some arms have: it is no mistake.
         searches = read_prior(self._prior, [*configurations, *opened])
-        usable = [search for search in searches if is_usable(search, configurations)]
+        usable = []
+        for search in searches:
+            with suppress(InvalidParameterError):
+                check_usable(search, configurations)
+                usable.append(search)
         return _Pool(configurations, Learnt(configurations, usable)) if usable else None
 
 

@@ -46,7 +46,7 @@ from risingsearch.integrations.optuna.trials import (
     set_n_epochs,
 )
 from risingsearch.integrations.optuna.view import ArmView
-from risingsearch.priors.prior import prior_as_data
+from risingsearch.priors import read_prior
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
@@ -142,11 +142,11 @@ class RisingSampler(BaseSampler):
         They hear of every epoch of the study, once its slice has ended, also of those
         of other processes: give them to one of these. That a search ends they hear when
         its budget is spent.
-    prior : Prior, source or list of sources, optional
+    prior : source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``.
         Of the first 24 arms they suggest two of three, for as long as what they say
         holds here, and ``base`` all others: the first one, after which the parameters
-        are known, and what not every arm has. ``prior_trust`` says how far they are
+        are known, and what not every arm has. ``trust_in_prior`` says how far they are
         trusted. They are read at once; give all processes the same.
     min_epochs : int, default 1
         Epochs of an arm before it is judged: one that is opened trains for so many
@@ -231,7 +231,7 @@ class RisingSampler(BaseSampler):
         )
         self._enqueued = [dict(params) for params in checked_enqueue(enqueue)]
         self.callbacks = checked_callbacks(callbacks)
-        earlier = prior_as_data(prior)
+        earlier = read_prior(prior)
         chosen = choose_policy(
             policy,
             self.budget,
@@ -248,7 +248,7 @@ class RisingSampler(BaseSampler):
         self.checkpoints = checkpoints_in(checkpoint_dir, artifact_store)
         self.base = TPESampler(seed=seed) if base is None else base
         self._scheduler("maximize", self._n_arms)  # raises if an argument is invalid
-        self._prior = PriorSuggestions(earlier, seed) if earlier.searches else None
+        self._prior = PriorSuggestions(earlier, seed) if earlier else None
         self._here = _Here()
 
     def _scheduler(self, direction: str, n_arms: int) -> Scheduler:
@@ -427,7 +427,7 @@ class RisingSampler(BaseSampler):
 
     # -------------------------------------------------------------------- the study
 
-    def prior_trust(self, study: Study) -> dict[str, float]:
+    def trust_in_prior(self, study: Study) -> dict[str, float]:
         """Return how far each earlier search is trusted in a study by now.
 
         Parameters

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from risingsearch.arms import EpochFacts, SearchFacts
 from risingsearch.checks import is_number
@@ -19,30 +18,99 @@ from risingsearch.search.callbacks import Callback
 
 PAUSE = 60.0
 """Seconds after a failure in which no other attempt delays the search."""
+SEARCH_RUN = "search"
+"""Name of the run of the whole search; those of arms are "arm-0" and so on."""
 
 
-class SearchLog(Protocol):
-    """One search in the store of a tracker."""
+class SearchLog:
+    """One search in the store of a tracker: a run for itself, and one for each arm."""
 
-    def write(self, epochs: list[EpochFacts]) -> None:
-        """Log those of the epochs that the store does not have yet."""
+    def __init__(self, search: SearchFacts, tracker: Any) -> None:
+        self.search, self.tracker = search, tracker
+        self.metric = search.metric
+        self.params: dict[str, dict[str, Any]] = {}  # by run
+        self._last: dict[str, int] = {}  # logged step, by run
+        self._pending: list[EpochFacts] = []
+        self._is_connected = False
+        self._error, self._failed_at = "", -math.inf
+
+    def connect(self) -> None:
+        """Open the store, for the first time or after a failure."""
+
+    def open_run(self, run: str) -> int:
+        """Open a run, made with its ``params`` if need be; return its last step."""
+        raise NotImplementedError
+
+    def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
+        """Log the values of a step of an open run."""
+        raise NotImplementedError
+
+    def fail(self, run: str, failure: str) -> None:
+        """Log why an arm has failed."""
 
     def close(self, search: SearchFacts) -> None:
         """Log how the search has ended, for now."""
 
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters of the whole search."""
+        return {
+            "policy": self.search.policy,
+            "metric": self.metric,
+            "direction": self.search.direction,
+            f"budget_{self.search.unit}": self.search.budget,
+            "max_epochs": self.search.max_epochs,
+        }
 
-@dataclass
-class _Followed:
-    """A search with the epochs that are not logged yet."""
+    def write(
+        self, epochs: Iterable[EpochFacts], end: SearchFacts | None = None
+    ) -> None:
+        """Log epochs that the store does not have, and the end if it is given."""
+        self._pending += epochs
+        if end is None and time.monotonic() < self._failed_at + PAUSE:
+            return
+        try:
+            if not self._is_connected:
+                self.connect()
+                self._is_connected = True
+            for epoch in self._pending:
+                self._add(epoch)
+            self._pending.clear()
+            if end is not None:
+                self.close(end)
+        except Exception as error:
+            self._is_connected, self._failed_at = False, time.monotonic()
+            if end is not None or not self._error:
+                self._error = f"{type(error).__name__}: {error}"
+                msg = (
+                    f"{type(self.tracker).__name__} could not log {len(self._pending)} "
+                    f"epochs ({self._error}); the search does not stop, and they are "
+                    "logged with a later epoch, or when the search is continued"
+                )
+                warnings.warn(msg, RuntimeWarning, stacklevel=3)
 
-    search: SearchFacts
-    pending: list[EpochFacts]
-    log: SearchLog | None = None
-    error: str = ""
-    failed_at: float = -math.inf
+    def _add(self, epoch: EpochFacts) -> None:
+        run = f"arm-{epoch.arm}"
+        lost = {} if epoch.is_lost else {self.metric: epoch.score, **numbers(epoch)}
+        self._step(run, epoch.params, epoch.epoch, lost)
+        if epoch.failure:
+            self.fail(run, epoch.failure)
+        if epoch.is_best:
+            best = {f"best_{self.metric}": epoch.best_score, "best_arm": epoch.arm}
+            self._step(SEARCH_RUN, self.settings(), epoch.number, best)
+
+    def _step(
+        self, run: str, params: Mapping[str, Any], step: int, values: dict[str, Any]
+    ) -> None:
+        if run not in self._last:
+            self.params[run] = shown(params)
+            self._last[run] = self.open_run(run)
+        if values and step > self._last[run]:
+            self.log(run, step, values)
+            self._last[run] = step
 
 
-class Tracker(Callback, ABC):
+@dataclass(eq=False)
+class Tracker(Callback):
     """A callback that logs each epoch while the search waits.
 
     If logging fails, the search continues: a warning says so, later epochs bring
@@ -52,13 +120,9 @@ class Tracker(Callback, ABC):
 
     package: ClassVar[str]
     """The package that is logged with; its extra has the same name."""
-
-    def __init__(self) -> None:
-        self._followed: dict[str, _Followed] = {}  # by search
-
-    @abstractmethod
-    def open(self, search: SearchFacts) -> SearchLog:
-        """Open the log of a search; it knows what the store has already."""
+    runs: ClassVar[type[SearchLog]]
+    """The log of a search."""
+    _logs: dict[str, SearchLog] = field(default_factory=dict, init=False, repr=False)
 
     def check(self) -> None:
         """Raise a MissingDependencyError if the package is not installed."""
@@ -68,73 +132,35 @@ class Tracker(Callback, ABC):
     def on_start(self, search: SearchFacts) -> None:
         """Log the epochs so far that the store does not have."""
         self.check()
-        followed = _Followed(search, list(search.earlier))
-        self._followed[search.search] = followed
-        self._log(followed)
+        self._logs[search.search] = self.runs(search, self)
+        self._logs[search.search].write(search.earlier)
 
     def on_epoch(self, epoch: EpochFacts) -> None:
         """Log an epoch."""
-        followed = self._followed[epoch.search]
-        followed.pending.append(epoch)
-        if time.monotonic() > followed.failed_at + PAUSE:
-            self._log(followed)
+        self._logs[epoch.search].write([epoch])
 
     def on_end(self, search: SearchFacts) -> None:
         """Log the rest, and the end."""
-        self._log(self._followed.pop(search.search), search)
-
-    def _log(self, followed: _Followed, end: SearchFacts | None = None) -> None:
-        """Log what is pending, and the end if it is given."""
-        try:
-            followed.log = followed.log or self.open(followed.search)
-            followed.log.write(followed.pending)
-            followed.pending.clear()
-            if end is not None:
-                followed.log.close(end)
-        except Exception as error:
-            followed.log, followed.failed_at = None, time.monotonic()
-            if followed.error and end is None:
-                return
-            followed.error = f"{type(error).__name__}: {error}"
-            msg = (
-                f"{type(self).__name__} could not log {len(followed.pending)} epochs "
-                f"({followed.error}); the search does not stop, and they are logged "
-                "with a later epoch, or when the search is continued"
-            )
-            warnings.warn(msg, RuntimeWarning, stacklevel=3)
+        self._logs.pop(search.search).write((), search)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Logs stay in their process.
-        return self.__dict__ | {"_followed": {}}
+        return self.__dict__ | {"_logs": {}}  # they stay in their process
 
 
 def numbers(epoch: EpochFacts) -> dict[str, float]:
-    """Return the metrics of an epoch that are numbers, and its seconds if known.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace as Facts
-    >>> numbers(Facts(metrics={"loss": 0.5, "note": "warm"}, seconds=2.0))
-    {'loss': 0.5, 'seconds': 2.0}
-    """
-    found = {
-        name: float(value) for name, value in epoch.metrics.items() if is_number(value)
-    }
-    if math.isfinite(epoch.seconds):
-        found["seconds"] = epoch.seconds
-    return found
+    """Return the metrics of an epoch that are numbers, and its seconds if known."""
+    found = {k: float(v) for k, v in epoch.metrics.items() if is_number(v)}
+    known = {"seconds": epoch.seconds} if math.isfinite(epoch.seconds) else {}
+    return found | known
 
 
 def shown(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as numbers, truth values and text.
 
-    Examples
-    --------
     >>> shown({"rate": 0.1, "layers": (8, 8), "dropout": None})
     {'rate': 0.1, 'layers': '(8, 8)', 'dropout': 'None'}
     """
     values = {name: plain(value) for name, value in params.items()}
     return {
-        name: value if isinstance(value, (bool, int, float, str)) else str(value)
-        for name, value in values.items()
+        k: v if isinstance(v, int | float | str) else str(v) for k, v in values.items()
     }

@@ -1,14 +1,13 @@
 """Earlier searches, and what a new one learns from them."""
 
-from risingsearch.priors.earlier import EarlierSearch
-from risingsearch.priors.prior import Prior, read_prior
+from risingsearch.priors.earlier import EarlierSearch, Source
 from risingsearch.priors.proposer import PriorProposer
-from risingsearch.priors.sources import earlier_searches
+from risingsearch.priors.sources import earlier_searches, read_prior
 
 __all__ = [
     "EarlierSearch",
-    "Prior",
     "PriorProposer",
+    "Source",
     "earlier_searches",
     "read_prior",
 ]

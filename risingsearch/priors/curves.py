@@ -24,23 +24,11 @@ SCALE = 2.0**-200
 
 
 def step_correlation(search: EarlierSearch) -> float:
-    """Return how far early scores could be trusted in an earlier search.
+    """Return how far early scores could be trusted in an earlier search, -1 to 1.
 
-    It is what the default policy would have learnt from its curves, from -1 to 1, see
-    ``TrustedDampedSlope``: low where arms bloom late or scores are noisy. Where
-    only final scores are known, or few runs have gone on, it is about what the policy
-    expects of any search.
-
-    Examples
-    --------
-    >>> rates = np.linspace(0.1, 0.5, 9)
-    >>> rising = [rate * np.arange(1.0, 9.0) for rate in rates]
-    >>> params = [{"rate": rate} for rate in rates]
-    >>> round(step_correlation(EarlierSearch("May", params, rising)), 2)
-    0.98
-    >>> late = [np.r_[1.0 - rate, curve[1:]] for rate, curve in zip(rates, rising)]
-    >>> round(step_correlation(EarlierSearch("June", params, late)), 2)
-    0.42
+    It is what ``TrustedDampedSlope`` would have learnt from its curves: low where arms
+    bloom late or scores are noisy, about what it expects of any search where few runs
+    were continued.
     """
     n_runs, longest = len(search.curves), int(search.epochs.max())
     policy = TrustedDampedSlope.create(n_runs, n_runs * longest, longest)

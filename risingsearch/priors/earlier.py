@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from risingsearch.checks import (
     LARGEST_SCORE,
     as_float,
     check_nesting,
+    checked_choice,
     checked_int,
     cut,
 )
@@ -28,8 +28,6 @@ from risingsearch.json_values import as_json, from_json
 
 MOST_RUNS = 300
 """Runs of an earlier search that are learnt from; of more, as many drawn at random."""
-MOST_SEARCHES = 32
-"""Earlier searches that are learnt from; see ``read_prior`` for which of more."""
 HOW_TO_NAME = (
     "with prior=earlier_searches(..., score=..., direction=...), or by these keys in a "
     "sweep's prior"
@@ -88,35 +86,10 @@ class EarlierSearch:
     metric: str | None = None
 
     def __post_init__(self) -> None:
-        self._check_kinds()
-        n_runs = len(self.params)
-        if len(self.curves) != n_runs or len(self.seconds or self.params) != n_runs:
-            msg = (
-                f"{self.name}: every run needs its parameters, its curve and, if any, "
-                f"its seconds; got {n_runs} runs and {len(self.curves)} curves"
-            )
-            raise InvalidParameterError(msg)
-        if not np.isfinite(self.scores).any():
-            msg = (
-                f"{self.name}: none of its {n_runs} runs has a finite score, so "
-                "nothing can be learnt from it: leave it out"
-            )
-            raise InvalidParameterError(msg)
-        longest = int(self.epochs.max())
-        object.__setattr__(self, "max_epochs", max(self.max_epochs, longest))
-
-    def __repr__(self) -> str:
-        names = cut(", ".join(self.parameter_names))
-        runs = f"{len(self.params)} runs of {names}"
-        return f"<EarlierSearch {cut(self.name)!r}: {runs}>"
-
-    def _check_kinds(self) -> None:
-        """Convert runs and curves to lists and arrays; refuse others."""
         try:
             params = [dict(run) for run in self.params]
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
-            given = () if self.seconds is None else self.seconds
-            seconds = [float(one) for one in given]
+            seconds = [float(one) for one in self.seconds or ()]
             most = checked_int("max_epochs", self.max_epochs, 0)
             as_json(params)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -125,16 +98,32 @@ class EarlierSearch:
                 f"list of arrays, and seconds and max_epochs are numbers ({error})"
             )
             raise InvalidParameterError(msg) from error
+        if not np.isfinite(seconds).any():
+            seconds = []
         if any(curve.ndim != 1 for curve in curves):
             msg = f"{self.name}: the curve of a run has one score per epoch"
             raise InvalidParameterError(msg)
-        for name, value in (
-            ("params", params),
-            ("curves", curves),
-            ("seconds", seconds or None),
-            ("max_epochs", most),
-        ):
+        if len(curves) != len(params) or len(seconds or params) != len(params):
+            msg = (
+                f"{self.name}: every run needs its parameters, its curve and, if any, "
+                f"its seconds; got {len(params)} runs and {len(curves)} curves"
+            )
+            raise InvalidParameterError(msg)
+        if not any(np.isfinite(curve).any() for curve in curves):
+            msg = (
+                f"{self.name}: none of its {len(params)} runs has a finite score, so "
+                "nothing can be learnt from it: leave it out"
+            )
+            raise InvalidParameterError(msg)
+        most = max(most, *map(len, curves))
+        given = {"params": params, "curves": curves, "max_epochs": most}
+        for name, value in (given | {"seconds": seconds or None}).items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        names = cut(", ".join(self.parameter_names))
+        runs = f"{len(self.params)} runs of {names}"
+        return f"<EarlierSearch {cut(self.name)!r}: {runs}>"
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -199,19 +188,14 @@ def told_apart(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
     """Return the searches with unique names: those that share one are numbered."""
     searches = list(searches)
     often = Counter(search.name for search in searches)
-    taken = {name for name, n in often.items() if n == 1}
+    numbers: Counter[str] = Counter()
     named = []
     for search in searches:
-        if search.name not in taken:
-            numbered = (f"{search.name} {number}" for number in count(1))
-            name = next(name for name in numbered if name not in taken)
-            search = replace(search, name=name)
-            taken.add(name)
+        numbers[search.name] += 1
+        if often[search.name] > 1:
+            search = replace(search, name=f"{search.name} {numbers[search.name]}")
         named.append(search)
     return named
-
-
-# ------------------------------------------------------------- the runs of every source
 
 
 class EarlierRun(NamedTuple):
@@ -220,79 +204,74 @@ class EarlierRun(NamedTuple):
     params: Mapping[str, Any]
     scores: Sequence[float]  # one per epoch, in their order; NaN if one was lost
     seconds: float = math.nan  # of an epoch
-    failed: bool = False  # without a score
 
 
-class Asked(NamedTuple):
-    """The user's arguments about a source; None to take what the source says."""
+@dataclass(frozen=True)
+class Source:
+    """A source with the arguments of ``earlier_searches``, None for its own values."""
 
+    source: Any
     score: str | None = None
     direction: str | None = None
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.direction is not None:
+            checked_choice("direction", self.direction, ("maximize", "minimize"))
 
-def earlier_search(
-    own_name: str,
-    runs: Iterable[EarlierRun],
-    asked: Asked,
-    direction: str,
-    max_epochs: int = 0,
-    metric: str | None = None,
-) -> EarlierSearch:
-    """Return the earlier search with these runs, whose scores have this direction.
+    def known_direction(self, where: str, own: str | None) -> str:
+        """Return the direction of the scores, the source's own or the one given."""
+        if own is not None and self.direction not in (None, own):
+            msg = (
+                f"{where}: direction={self.direction!r} was given, and its own "
+                f"direction is {own!r}: leave direction out"
+            )
+            raise InvalidParameterError(msg)
+        if (known := own or self.direction) is None:
+            msg = (
+                f"{where}: the direction of this score is unknown: name it "
+                f"{HOW_TO_NAME}"
+            )
+            raise InvalidParameterError(msg)
+        return known
 
-    Runs that have no score yet are left out, and so are those with parameters that are
-    unknown or that JSON cannot hold.
+    def search(
+        self,
+        own_name: str,
+        runs: Iterable[EarlierRun],
+        direction: str,
+        max_epochs: int = 0,
+        metric: str | None = None,
+    ) -> EarlierSearch:
+        """Return the earlier search with these runs, whose scores have this direction.
 
-    Examples
-    --------
-    >>> failed = EarlierRun({"rate": 9.0}, [], failed=True)
-    >>> runs = [EarlierRun({"rate": 0.1}, [2.0, 1.5]), failed]
-    >>> earlier_search("losses", runs, Asked(), "minimize").curves
-    [array([-2. , -1.5]), array([], dtype=float64)]
-    """
-    name = own_name if asked.name is None else asked.name
-    sign = sign_of(direction)
-    params, curves, seconds, n_runs = [], [], [], 0
-    tried: Mapping[str, Any] = {}
-    for run in runs:
-        n_runs, tried = n_runs + 1, run.params
-        known = _known(run.params) if len(run.scores) or run.failed else None
-        if known:
-            params.append(known)
-            curves.append(_curve(run.scores, sign))
-            seconds.append(run.seconds)
-    if not params:
-        msg = (
-            f"{name}: of its {n_runs} runs, none has both a score, or a failure, and "
-            f"parameters that JSON can hold{_not_held(tried)}, so nothing can be "
-            "learnt from it: leave it out"
+        Runs with parameters that are unknown or that JSON cannot hold are left out.
+
+        >>> failed = EarlierRun({"rate": 9.0}, [])
+        >>> runs = [EarlierRun({"rate": 0.1}, [2.0, 1.5]), failed]
+        >>> Source(None).search("losses", runs, "minimize").curves
+        [array([-2. , -1.5]), array([], dtype=float64)]
+        """
+        name = self.name or own_name
+        found = list(runs)
+        known = [(one, params) for one in found if (params := _known(one.params))]
+        if not known:
+            tried = found[-1].params if found else {}
+            msg = (
+                f"{name}: of its {len(found)} runs, none has both a score, or a "
+                f"failure, and parameters that JSON can hold{_not_held(tried)}, so "
+                "nothing can be learnt from it: leave it out"
+            )
+            raise InvalidParameterError(msg)
+        return EarlierSearch(
+            name,
+            [params for _, params in known],
+            [_curve(one.scores, sign_of(direction)) for one, _ in known],
+            max_epochs,
+            [one.seconds for one, _ in known],
+            direction,
+            metric,
         )
-        raise InvalidParameterError(msg)
-    timed = any(math.isfinite(one) for one in seconds)
-    took = seconds if timed else None
-    return EarlierSearch(name, params, curves, max_epochs, took, direction, metric)
-
-
-def known_direction(asked: Asked, where: str, said: str | None) -> str:
-    """Return the direction of a source's scores, its own or the one asked for.
-
-    Raises
-    ------
-    InvalidParameterError
-        If neither is given, or both are and they differ.
-    """
-    if said is not None and asked.direction not in (None, said):
-        msg = (
-            f"{where}: direction={asked.direction!r} was given, and its own direction "
-            f"is {said!r}: leave direction out"
-        )
-        raise InvalidParameterError(msg)
-    known = said or asked.direction
-    if known is None:
-        msg = f"{where}: the direction of this score is unknown: name it {HOW_TO_NAME}"
-        raise InvalidParameterError(msg)
-    return known
 
 
 def checked_score(score: str, names: Iterable[str], where: str) -> str:
@@ -306,15 +285,7 @@ def checked_score(score: str, names: Iterable[str], where: str) -> str:
 
 
 def as_number(value: Any) -> float:
-    """Return a score as a float, NaN if it is not a number.
-
-    Examples
-    --------
-    >>> as_number(1), as_number(None), as_number("high")
-    (1.0, nan, nan)
-    """
-    if type(value) is float:
-        return value
+    """Return a score as a float, NaN if it is not a number."""
     number = as_float(value)
     return math.nan if number is None else number
 
@@ -323,20 +294,6 @@ def mean(numbers: Iterable[float]) -> float:
     """Return the mean of the finite numbers, NaN if there are none."""
     finite = [number for number in numbers if abs(number) <= LARGEST_SCORE]
     return math.fsum(finite) / len(finite) if finite else math.nan
-
-
-def by_epoch(scores: Iterable[tuple[float, float]]) -> list[float]:
-    """Return the scores of (epoch, score) in the order of the epochs.
-
-    Only the order of the numbers counts. Of an epoch that was trained again, the last
-    score is taken.
-
-    Examples
-    --------
-    >>> by_epoch([(0, 0.1), (20, 0.3), (10, 0.9), (10, 0.2)])
-    [0.1, 0.2, 0.3]
-    """
-    return [score for _, score in sorted(dict(scores).items())]
 
 
 def _curve(scores: Sequence[float], sign: float) -> NDArray[np.float64]:

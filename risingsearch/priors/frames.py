@@ -11,14 +11,11 @@ from typing import Any
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
-    Asked,
     EarlierRun,
     EarlierSearch,
+    Source,
     as_number,
-    by_epoch,
     checked_score,
-    earlier_search,
-    known_direction,
     mean,
 )
 
@@ -30,7 +27,7 @@ PARAMETER = "param_"
 _MISSING = ["", "nan", "NaN"]  # cells of text without a value; "None" is a category
 
 
-def of_file(path: Path, asked: Asked) -> EarlierSearch:
+def of_file(path: Path, asked: Source) -> EarlierSearch:
     """Return the runs in a CSV or parquet file."""
     try:
         import pandas as pd
@@ -50,29 +47,29 @@ def of_file(path: Path, asked: Asked) -> EarlierSearch:
     return of_frame(frame, asked, path.name)
 
 
-def of_frame(frame: Any, asked: Asked, name: str = "the data frame") -> EarlierSearch:
+def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> EarlierSearch:
     """Return the runs in a pandas DataFrame.
 
     All columns are parameters but the score, ``run``, ``epoch`` and ``seconds``, and
     those that vary among the epochs of a run. A run without a score has failed.
     """
     direction, score = asked.direction, asked.score
+    metric = score
     if set(frame.columns) >= EXPORTED:
-        said = str(frame[DIRECTION].iloc[0])
-        score = score or "score"
-        direction = known_direction(asked, name, said if score == "score" else None)
+        own = str(frame[DIRECTION].iloc[0]) if score in (None, "score") else None
+        direction = asked.known_direction(name, own)
+        metric = score or "score"
         frame = _parameters_of_export(frame).assign(
-            **{RUN: frame["arm"], EPOCH: frame[EPOCH], "score": frame[score]}
+            **{RUN: frame["arm"], EPOCH: frame[EPOCH], "score": frame[metric]}
         )
-        metric, score = score, "score"
+        score = "score"
     elif score is None or direction is None:
         absent = "score" if score is None else "direction"
         msg = f"{name}: a table needs score and direction: name its {absent}"
         raise InvalidParameterError(f"{msg} {HOW_TO_NAME}")
-    else:
-        metric = score
-    runs = _runs(frame, checked_score(score, map(str, frame.columns), name), name)
-    return earlier_search(name, runs, asked, direction, metric=metric)
+    frame = frame.set_axis(frame.columns.map(str), axis="columns")
+    runs = _runs(frame, checked_score(score, frame.columns, name), name)
+    return asked.search(name, runs, direction, metric=metric)
 
 
 def _parameters_of_export(frame: Any) -> Any:
@@ -94,37 +91,29 @@ def _unquoted(cell: Any) -> Any:
 
 def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
     """Yield the runs of a table, in the order of their first rows."""
-    columns = {str(column): frame[column].tolist() for column in frame.columns}
-    scores = [as_number(_value(cell)) for cell in columns[score]]
-    epochs = [as_number(_value(cell)) for cell in columns.get(EPOCH, range(len(frame)))]
-    if RUN not in columns and EPOCH in columns:
+    if RUN not in frame and EPOCH in frame:
         msg = (
             f"{name}: it has a column {EPOCH!r} and none that says whose: add a column "
             f"{RUN!r}, or leave {EPOCH!r} out"
         )
         raise InvalidParameterError(msg)
-    if any(map(math.isnan, epochs)):
-        msg = f"{name}: every row needs a number in its column {EPOCH!r}"
-        raise InvalidParameterError(msg)
-    groups: dict[str, list[int]] = {}
-    for row, run in enumerate(columns.get(RUN, range(len(frame)))):
-        groups.setdefault(repr(run), []).append(row)
-    params = {
-        column: cells
-        for column, cells in columns.items()
-        if column not in {score, RUN, EPOCH, SECONDS}
-        and all(len({repr(cells[row]) for row in run}) == 1 for run in groups.values())
-    }
-    for rows in groups.values():
-        own = {column: _value(cells[rows[0]]) for column, cells in params.items()}
-        curve = by_epoch((epochs[row], scores[row]) for row in rows)
+    frame = frame.reset_index(drop=True).astype(object).map(_value)
+    if EPOCH in frame:
+        frame[EPOCH] = frame[EPOCH].map(as_number)
+        if frame[EPOCH].isna().any():
+            msg = f"{name}: every row needs a number in its column {EPOCH!r}"
+            raise InvalidParameterError(msg)
+        frame = frame.drop_duplicates([RUN, EPOCH], keep="last")
+        frame = frame.sort_values(EPOCH, kind="stable")
+    runs = frame[RUN].map(repr) if RUN in frame else frame.index
+    params = frame.drop(columns={score, RUN, EPOCH, SECONDS} & set(frame.columns))
+    params = params.loc[:, params.map(repr).groupby(runs).nunique().max() <= 1]
+    for _, rows in frame.groupby(runs, sort=False):
+        own = params.loc[rows.index[0]].items()
         yield EarlierRun(
-            {column: cell for column, cell in own.items() if not _is_missing(cell)},
-            curve,
-            mean(as_number(columns[SECONDS][row]) for row in rows)
-            if SECONDS in columns
-            else math.nan,
-            failed=not any(map(math.isfinite, curve)),
+            {column: cell for column, cell in own if not _is_missing(cell)},
+            [as_number(cell) for cell in rows[score]],
+            mean(map(as_number, rows[SECONDS])) if SECONDS in rows else math.nan,
         )
 
 

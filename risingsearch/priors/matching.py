@@ -54,24 +54,6 @@ class Matching:
 
     If candidates have two different numbers, numbers stay numbers: a text, None or NaN
     among them lies in the middle, and is a category besides if candidates have it.
-
-    Parameters
-    ----------
-    candidates : sequence of dict
-        The configurations of the new search, at least one.
-    searches : sequence of sequence of dict
-        Those of the earlier ones.
-
-    Examples
-    --------
-    >>> candidates = [{"rate": rate, "kind": "a"} for rate in (0.001, 0.01, 0.1)]
-    >>> runs = [{"rate": 0.01, "kind": "b"}, {"rate": 1.0, "kind": "a"}]
-    >>> matching = Matching(candidates, [runs])
-    >>> matching.shared(runs)
-    ['rate', 'kind']
-    >>> matching.features(runs, ["rate", "kind"]).round(2)
-    array([[0.5 , 0.  , 0.71],
-           [1.5 , 0.71, 0.  ]])
     """
 
     def __init__(self, candidates: Params, searches: Iterable[Params] = ()) -> None:
@@ -112,8 +94,6 @@ def features(columns: Columns, names: Sequence[str]) -> NDArray[np.float64]:
 def category(value: Any) -> str:
     """Return the same text for values that are equal in every file and library.
 
-    Examples
-    --------
     >>> [category(one) for one in ((64, 32), [64, 32], True, 3.0)]
     ['[64, 32]', '[64, 32]', 'True', '3']
     """

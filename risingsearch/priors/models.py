@@ -52,23 +52,6 @@ class Predictions(NamedTuple):
         kernel = Kernel(np.ones(self.places.shape[1]), np.zeros(2))
         return kernel.between(self.places[these], self.places[those])
 
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
-        return {
-            "names": list(self.names),
-            "scores": self.scores.tolist(),
-            "agreement": self.agreement.tolist(),
-            "policy_params": dict(self.policy_params),
-            "places": self.places.tolist(),
-        }
-
-    @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> Predictions:
-        """Read what ``to_json`` wrote."""
-        scores, agreement = np.array(saved["scores"]), np.array(saved["agreement"])
-        params, places = saved["policy_params"], np.array(saved["places"])
-        return cls(tuple(saved["names"]), scores, agreement, params, places)
-
 
 class _Model(NamedTuple):
     """A Gaussian process over the runs of one earlier search."""
@@ -97,52 +80,17 @@ class _Model(NamedTuple):
         return np.concatenate(means).astype(np.float64)
 
 
-def predictions(candidates: Params, searches: Sequence[EarlierSearch]) -> Predictions:
-    """Return the predictions of each search for every candidate.
+class Learnt:
+    """Models of earlier searches, for candidates and for others like them.
 
     A Gaussian process per search models the ranks of its runs over the parameters that
     it shares with the candidates. The agreement of a search is the mean correlation of
     what its model says of the runs of the others with what those have scored, and 0
     where that is below; of a search alone, ``ALONE`` times the correlation of its runs
-    with what the others of them say.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a search shares no parameter with the candidates.
-
-    Examples
-    --------
-    >>> candidates = [{"rate": rate} for rate in (0.001, 0.01, 0.1, 1.0)]
-    >>> runs = [{"rate": 0.001 * 2**k} for k in range(10)]
-    >>> curves = [np.array([k / (1 + 0.04 * k * k)]) for k in range(10)]
-    >>> said = predictions(candidates, [EarlierSearch("May", runs, curves)])
-    >>> int(said.scores[0].argmax())
-    1
-    """
-    return Learnt(candidates, searches).said
-
-
-class Learnt:
-    """Models of earlier searches, for candidates and for others like them.
-
-    Parameters
-    ----------
-    candidates : sequence of dict
-        The configurations of the new search, at least one.
-    searches : sequence of EarlierSearch
-        The earlier ones, at least one.
-
-    Attributes
-    ----------
-    said : Predictions
-        Their predictions for every candidate; see ``predictions``.
+    with what the others of them say. ``said`` has the predictions for the candidates.
     """
 
     def __init__(self, candidates: Params, searches: Sequence[EarlierSearch]) -> None:
-        if not searches:
-            msg = "there are no earlier searches: give at least one"
-            raise InvalidParameterError(msg)
         sampled = [search.sample() for search in searches]
         self._matching = Matching(candidates, [search.params for search in sampled])
         columns = [self._matching.columns(search.params) for search in sampled]
@@ -207,23 +155,8 @@ def check_runs(search: EarlierSearch) -> None:
 
 
 def check_usable(search: EarlierSearch, candidates: Params) -> None:
-    """Raise an error if nothing can be learnt from a search for these candidates.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it has too few runs, or no parameter that varies in them is shared.
-    """
+    """Raise an error if nothing can be learnt from a search for these candidates."""
     _shared(Matching(candidates, [search.params]), search)
-
-
-def is_usable(search: EarlierSearch, candidates: Params) -> bool:
-    """Return whether something can be learnt from a search for these candidates."""
-    try:
-        check_usable(search, candidates)
-    except InvalidParameterError:
-        return False
-    return True
 
 
 def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
@@ -234,10 +167,9 @@ def _shared(matching: Matching, search: EarlierSearch) -> list[str]:
         msg = (
             f"{search.name}: nothing of it can be used here: it needs one of this "
             f"search's parameters, {', '.join(matching.names)}, that varies in its "
-            "runs, within reach of the "
-            f"candidates, and is a number in both or a category in both; it has "
-            f"{', '.join(search.parameter_names)}: rename what is the same, or leave "
-            "it out"
+            "runs, within reach of the candidates, and is a number in both or a "
+            f"category in both; it has {', '.join(search.parameter_names)}: rename "
+            "what is the same, or leave it out"
         )
         raise InvalidParameterError(msg)
     return shared

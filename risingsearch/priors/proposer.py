@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.priors.earlier import EarlierSearch, told_apart
-from risingsearch.priors.models import Predictions, correlation, predictions
+from risingsearch.priors.models import Learnt, Predictions, correlation
 from risingsearch.scheduling.proposers import Opened, Proposer, normal_scores
 
 EXPECTED = 2.0
@@ -102,7 +102,7 @@ class PriorProposer:
     ) -> PriorProposer:
         """Return the proposer for a search of these candidates after those searches."""
         searches = told_apart(searches)
-        proposer = cls(predictions(candidates, searches), own)
+        proposer = cls(Learnt(candidates, searches).said, own)
         proposer.digests = {search.name: search.digest() for search in searches}
         return proposer
 

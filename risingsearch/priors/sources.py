@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import Job
-from risingsearch.checks import checked_choice, shown
+from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.json_values import from_json
 from risingsearch.priors.earlier import (
-    Asked,
     EarlierRun,
     EarlierSearch,
+    Source,
     as_number,
     checked_score,
-    earlier_search,
-    known_direction,
     mean,
     told_apart,
 )
 from risingsearch.priors.frames import SUFFIXES, of_file, of_frame
+from risingsearch.priors.matching import Params
+from risingsearch.priors.models import check_runs, check_usable
 from risingsearch.priors.studies import of_study
 from risingsearch.storage.journal import read
 from risingsearch.storage.run_directory import (
@@ -35,8 +35,9 @@ from risingsearch.storage.run_directory import (
     understood,
 )
 
-DIRECTIONS = ("maximize", "minimize")
 SCORE = "score"
+MOST_SEARCHES = 32
+"""Earlier searches that are learnt from: of more, those most like the new one."""
 _SHOWN = "$shown"  # a candidate that JSON cannot hold, as text
 _NAMED = 5  # skipped searches in a message
 _ALLOWED = (
@@ -44,58 +45,6 @@ _ALLOWED = (
     "pandas DataFrame, or the path of a run directory, a folder of them, or a CSV or "
     "parquet file (several of them are a list for prior=)"
 )
-
-
-@dataclass(frozen=True)
-class Source:
-    """A source with the arguments of ``earlier_searches`` for it, to be read later."""
-
-    source: Any
-    score: str | None = None
-    direction: str | None = None
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class Found:
-    """The searches in a source; of a ``folder`` of run directories, some are skipped.
-
-    ``skipped`` says why.
-    """
-
-    searches: Sequence[EarlierSearch]
-    folder: str | None = None
-    skipped: Sequence[str] = ()
-
-    def usable(
-        self, check: Callable[[EarlierSearch], EarlierSearch], *, skip: bool = False
-    ) -> Found:
-        """Return the searches as ``check`` returns them.
-
-        Of a folder, and of several studies with ``skip``, those that it refuses are
-        skipped, with a warning that names them; if no search is left, that is an error.
-        """
-        if self.folder is None and (len(self.searches) == 1 or not skip):
-            return Found([check(search) for search in self.searches])
-        searches, skipped = [], list(self.skipped)
-        for search in self.searches:
-            try:
-                searches.append(check(search))
-            except InvalidParameterError as error:
-                skipped.append(str(error))
-        where = self.folder or "the studies in a database"
-        n, reasons = len(skipped), "; ".join(skipped[:_NAMED])
-        reasons += f"; and {n - _NAMED} more" if n > _NAMED else ""
-        if not searches:
-            msg = f"{where}: none of its {n} searches can be used: {reasons}"
-            raise InvalidParameterError(msg)
-        if skipped:
-            msg = (
-                f"{where}: {n} of its {n + len(searches)} searches are skipped: "
-                f"{reasons}"
-            )
-            warnings.warn(msg, RuntimeWarning, stacklevel=5)
-        return Found(searches, self.folder)
 
 
 def earlier_searches(
@@ -143,8 +92,9 @@ def earlier_searches(
     ------
     InvalidParameterError
         If the source is none of these, is damaged, or nothing can be learnt from it; if
-        its direction is not known, or is another than ``direction``; if ``direction``
-        is neither of the two.
+        its direction is not known, or is another than ``direction``.
+    InvalidParameterError
+        If ``direction`` is neither of the two.
     MissingDependencyError
         If a file needs pandas or pyarrow, or a storage URL Optuna.
 
@@ -157,34 +107,108 @@ def earlier_searches(
     >>> earlier.params[0], earlier.scores
     ({'rate': 0.1, 'kind': 'a'}, array([-0.5, -0.4,  nan]))
     """
-    found = searches_in(Source(source, score, direction, name))
-    return list(found.usable(lambda search: search).searches)
+    return _searches(Source(source, score, direction, name))
 
 
-def searches_in(source: Any) -> Found:
+def read_prior(prior: Any, candidates: Params | None = None) -> list[EarlierSearch]:
+    """Return the earlier searches of a ``prior`` that the candidates can learn from.
+
+    Parameters
+    ----------
+    prior : None, a source or a list of sources
+        See ``earlier_searches`` for the sources. Of several searches, those from which
+        nothing can be learnt are skipped; a RuntimeWarning names them and says why.
+    candidates : sequence of dict, optional
+        The configurations of the new search, if they are known by now.
+
+    Returns
+    -------
+    list of EarlierSearch
+        None of them if there is no prior.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a source cannot be read, or no search is left.
+    """
+    if prior is None:
+        return []
+    given = prior if isinstance(prior, (list, tuple)) else [prior]
+    nested = [one if isinstance(one, (list, tuple)) else [one] for one in given]
+    sources = [source for several in nested for source in several]
+    if not sources:
+        msg = (
+            "prior is an empty list: leave it out, or give at least one earlier search"
+        )
+        raise InvalidParameterError(msg)
+    read = [search.sample() for source in sources for search in _searches(source)]
+    found, skipped = [], []
+    for search in {(one.name, one.digest()): one for one in read}.values():
+        try:
+            if candidates is None:
+                check_runs(search)
+            else:
+                check_usable(search, candidates)
+            found.append(search)
+        except InvalidParameterError as error:
+            skipped.append(str(error))
+    _tell_skipped(skipped, len(found), "prior")
+    return told_apart(_most_alike(found, candidates or []))
+
+
+def _most_alike(found: list[EarlierSearch], here: Params) -> list[EarlierSearch]:
+    if len(found) <= MOST_SEARCHES:
+        return found
+    names = {name for params in here for name in params}
+
+    def alike(search: EarlierSearch) -> tuple[int, int]:
+        return len(names.intersection(search.parameter_names)), len(search.params)
+
+    msg = (
+        f"{len(found)} earlier searches are more than the {MOST_SEARCHES} that are "
+        "learnt from: those that share most parameters, and have most runs, are taken"
+    )
+    warnings.warn(msg, RuntimeWarning, stacklevel=3)
+    return sorted(found, key=alike, reverse=True)[:MOST_SEARCHES]
+
+
+def _tell_skipped(skipped: Sequence[str], n_found: int, where: str) -> None:
+    """Warn of searches that are skipped, or raise an error if none is left."""
+    if not skipped:
+        return
+    reasons = "; ".join(skipped[:_NAMED])
+    reasons += f"; and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else ""
+    n = len(skipped) + n_found
+    if not n_found:
+        raise InvalidParameterError(
+            reasons
+            if n == 1
+            else f"{where}: none of its {n} searches is usable: {reasons}"
+        )
+    msg = f"{where}: {len(skipped)} of its {n} searches are skipped: {reasons}"
+    warnings.warn(msg, RuntimeWarning, stacklevel=4)
+
+
+def _searches(source: Any) -> list[EarlierSearch]:
     """Return the earlier searches in a source; see ``earlier_searches``."""
-    asked = Asked()
-    if isinstance(source, Source):
-        if source.direction is not None:
-            checked_choice("direction", source.direction, DIRECTIONS)
-        asked = Asked(source.score, source.direction, source.name)
-        source = source.source
-    if isinstance(source, Found):
-        return source
+    asked = source if isinstance(source, Source) else Source(source)
+    source = asked.source
     if isinstance(source, EarlierSearch):
-        return Found([_as_asked(source, asked)])
+        return [_as_asked(source, asked)]
     if isinstance(source, str) and "://" in source:
-        return Found(_of_storage(source, asked))
+        from risingsearch.integrations.optuna.earlier_studies import read_studies
+
+        return told_apart(read_studies(source, lambda study: of_study(study, asked)))
     if isinstance(source, (str, os.PathLike)) and source != "":
         return _of_path(Path(source), asked)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
-        return Found([of_frame(source, asked)])
+        return [of_frame(source, asked)]
     if hasattr(source, "get_trials") and hasattr(source, "directions"):
-        return Found([of_study(source, asked)])
+        return [of_study(source, asked)]
     if hasattr(source, "candidates") and hasattr(source, "history"):
-        return Found([_of_result(source, asked)])
+        return [_of_result(source, asked)]
     if hasattr(source, "history_") and hasattr(source, "cv_results_"):
-        return Found([_of_fitted(source, asked)])
+        return [_of_fitted(source, asked)]
     if type(source).__name__ == "RisingSearchCV":
         msg = "this RisingSearchCV is not fitted: call fit before it is a prior"
         raise InvalidParameterError(msg)
@@ -192,74 +216,42 @@ def searches_in(source: Any) -> Found:
     raise InvalidParameterError(msg)
 
 
-def _as_asked(search: EarlierSearch, asked: Asked) -> EarlierSearch:
+def _as_asked(search: EarlierSearch, asked: Source) -> EarlierSearch:
     """Return a search that is read already, by another name if that is asked for."""
     if asked.score is not None:
         msg = f"{search.name}: its scores are read already: leave score out"
         raise InvalidParameterError(msg)
-    known_direction(asked, search.name, search.direction or "maximize")
+    asked.known_direction(search.name, search.direction or "maximize")
     return search if asked.name is None else replace(search, name=asked.name)
 
 
-def _of_storage(url: str, asked: Asked) -> list[EarlierSearch]:
-    from risingsearch.integrations.optuna.earlier_studies import read_studies
-
-    return told_apart(read_studies(url, lambda study: of_study(study, asked)))
-
-
-def _of_path(path: Path, asked: Asked) -> Found:
+def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
     try:
         path = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:  # a circle; a NUL
         why = getattr(error, "strerror", None) or error
         msg = f"there is no earlier search at {shown(str(path.absolute()))} ({why})"
         raise InvalidParameterError(msg) from error
-    if path.is_dir():
-        if _is_run_directory(path):
-            return Found([_of_run_directory(path, asked)])
-        return _of_folder(path, asked)
     if path.is_file() and path.name.lower().endswith(SUFFIXES):
-        return Found([of_file(path, asked)])
-    msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
-    raise InvalidParameterError(msg)
-
-
-def _of_folder(folder: Path, asked: Asked) -> Found:
-    """Return the searches in the run directories of a folder."""
-    found: list[EarlierSearch] = []
-    skipped: list[str] = []
-    try:
-        inner = sorted(one for one in folder.iterdir() if one.is_dir())
-    except OSError as error:
-        msg = f"{folder} cannot be read ({error.strerror or error})"
-        raise InvalidParameterError(msg) from error
-    for one in inner:
-        try:
-            if _is_run_directory(one):
-                found.append(_of_run_directory(one, asked))
-        except InvalidParameterError as error:
-            skipped.append(str(error))
+        return [of_file(path, asked)]
+    found, skipped = [], []
+    if path.is_dir():
+        if holds_search(path):
+            return [_of_run_directory(path, asked)]
+        for one in sorted(one for one in path.iterdir() if one.is_dir()):
+            try:
+                if holds_search(one):
+                    found.append(_of_run_directory(one, asked))
+            except (InvalidParameterError, RunDirError) as error:
+                skipped.append(str(error))
     if not found and not skipped:
-        msg = (
-            f"an earlier search is {_ALLOWED}; {folder} is none of them, and has no "
-            "run directory in it"
-        )
+        msg = f"an earlier search is {_ALLOWED}; {path} is none of them"
         raise InvalidParameterError(msg)
-    return Found(told_apart(found), str(folder), skipped)
+    _tell_skipped(skipped, len(found), str(path))
+    return told_apart(found)
 
 
-# ---------------------------------------------------------------------- run directories
-
-
-def _is_run_directory(path: Path) -> bool:
-    """Whether a folder is the ``run_dir`` of a search."""
-    try:
-        return holds_search(path)
-    except RunDirError as error:
-        raise InvalidParameterError(str(error)) from error
-
-
-def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
+def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
     """Return the search in a directory, also while another process continues it.
 
     Candidates that JSON cannot hold are left out: reading them would unpickle.
@@ -276,12 +268,10 @@ def _of_run_directory(path: Path, asked: Asked) -> EarlierSearch:
             told = (one for one in events if one["event"] in ("result", "failed"))
             history = [row for event in told for row in _rows(event)]
             said = settings["direction"] if metric == SCORE else None
-            direction = known_direction(asked, str(path), said)
-            return earlier_search(
+            return asked.search(
                 path.resolve().name,
                 _runs(candidates, history, metric, str(path)),
-                asked,
-                direction,
+                asked.known_direction(str(path), said),
                 settings["max_epochs"] or 0,
                 (header.get("metric") or SCORE) if metric == SCORE else metric,
             )
@@ -306,7 +296,7 @@ def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------- results in memory
 
 
-def _of_result(result: Any, asked: Asked) -> EarlierSearch:
+def _of_result(result: Any, asked: Source) -> EarlierSearch:
     """Return the runs of a ``SearchResult``."""
     candidates = result.candidates
     if result.left_out is not None:  # text in place of parameters
@@ -314,20 +304,19 @@ def _of_result(result: Any, asked: Asked) -> EarlierSearch:
             {} if params.keys() == {"as_text"} else params for params in candidates
         ]
     name, metric = "a SearchResult", asked.score or SCORE
-    direction = known_direction(
-        asked, name, result.direction if metric == SCORE else None
-    )
-    runs = list(_runs(candidates, result.history, metric, name))
-    return earlier_search(name, runs, asked, direction, metric=metric)
+    own = result.direction if metric == SCORE else None
+    direction = asked.known_direction(name, own)
+    runs = _runs(candidates, result.history, metric, name)
+    return asked.search(name, runs, direction, metric=metric)
 
 
-def _of_fitted(search: Any, asked: Asked) -> EarlierSearch:
+def _of_fitted(search: Any, asked: Source) -> EarlierSearch:
     """Return the runs of a fitted ``RisingSearchCV``."""
     name, metric = type(search).__name__, asked.score or SCORE
-    direction = known_direction(asked, name, "maximize")  # as all scorers have it
+    direction = asked.known_direction(name, "maximize")  # as all scorers have it
     runs = _runs(search.cv_results_["params"], search.history_, metric, name)
     most = search.scheduler_.max_epochs or 0
-    return earlier_search(name, runs, asked, direction, most, asked.score)
+    return asked.search(name, runs, direction, most, asked.score)
 
 
 def _runs(
@@ -344,8 +333,7 @@ def _runs(
         scores.setdefault(arm, [])[before:] = [_score(row, score, name)]
         seconds.setdefault(arm, [])[before:] = [row["seconds"]]
     for arm, curve in sorted(scores.items()):
-        failed = not any(map(math.isfinite, curve))
-        yield EarlierRun(candidates[arm], curve, mean(seconds[arm]), failed)
+        yield EarlierRun(candidates[arm], curve, mean(seconds[arm]))
 
 
 def _score(row: Mapping[str, Any], score: str, name: str) -> float:

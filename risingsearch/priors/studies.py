@@ -7,20 +7,17 @@ one run together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
-    Asked,
     EarlierRun,
     EarlierSearch,
+    Source,
     as_number,
-    by_epoch,
     checked_score,
-    earlier_search,
-    known_direction,
 )
 
 # As integrations.optuna.trials has them.
@@ -28,26 +25,23 @@ ARM = "rising:arm"
 N_EPOCHS = "rising:n_epochs"
 FINAL = "rising:final"
 
-_VALUE = "value"
 
-
-def of_study(study: Any, asked: Asked) -> EarlierSearch:
+def of_study(study: Any, asked: Source) -> EarlierSearch:
     """Return the runs of a study; of several objectives, ``score`` names one."""
     own_name = f"study {study.study_name}"
     directions = [direction.name.lower() for direction in study.directions]
     several = [f"values_{i}" for i in range(len(directions))]
-    names = study.metric_names or ([_VALUE] if len(directions) == 1 else several)
+    names = study.metric_names or (["value"] if len(directions) == 1 else several)
     if len(names) > 1 and asked.score is None:
         msg = f"{own_name}: it has the objectives {', '.join(names)}: name one"
         raise InvalidParameterError(f"{msg} {HOW_TO_NAME}")
     score = checked_score(asked.score or names[0], names, own_name)
     objective = names.index(score)
     most = getattr(getattr(study, "sampler", None), "max_epochs", 0)
-    return earlier_search(
+    return asked.search(
         own_name,
         _runs(study.get_trials(deepcopy=False), objective),
-        asked,
-        known_direction(asked, own_name, directions[objective]),
+        asked.known_direction(own_name, directions[objective]),
         most if isinstance(most, int) else 0,
         score,
     )
@@ -63,21 +57,19 @@ def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
         if trial.state.name != "WAITING":
             found.setdefault(attrs.get(ARM, trial.number), []).append(trial)
     for slices in found.values():
-        yield _run(slices, objective)
-
-
-def _run(slices: Sequence[Any], objective: int) -> EarlierRun:
-    last = slices[-1]
-    if last.state.name == "FAIL":
-        return EarlierRun(last.params, [], failed=True)
-    trained = [trial for trial in slices if trial.state.name != "FAIL"]
-    curve: dict[int, float] = {}
-    for trial in trained:
-        curve |= trial.intermediate_values
-    scores = by_epoch(curve.items())
-    if not scores and last.values is not None:
-        return EarlierRun(last.params, [as_number(last.values[objective])])
-    return EarlierRun(last.params, scores, _seconds(trained) / max(1, len(scores)))
+        last = slices[-1]
+        if last.state.name == "FAIL":
+            yield EarlierRun(last.params, [])
+            continue
+        trained = [trial for trial in slices if trial.state.name != "FAIL"]
+        curve: dict[int, float] = {}
+        for trial in trained:
+            curve |= trial.intermediate_values
+        scores = [score for _, score in sorted(curve.items())]
+        if not scores and last.values is not None:
+            yield EarlierRun(last.params, [as_number(last.values[objective])])
+        elif scores:
+            yield EarlierRun(last.params, scores, _seconds(trained) / len(scores))
 
 
 def _seconds(trials: Iterable[Any]) -> float:

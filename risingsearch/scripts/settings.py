@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from risingsearch.errors import InvalidParameterError, missing
-from risingsearch.priors import Prior
-from risingsearch.priors.sources import Source
+from risingsearch.priors import Source
 from risingsearch.scripts.lines import SCORE
 from risingsearch.search.callbacks import Callback
 
@@ -69,34 +68,12 @@ class EarlierSetting(Strict):
         return Source(where, self.score, self.direction, self.name)
 
 
-class PriorSetting(Strict):
-    """Earlier searches to learn from, and whether unusable ones are skipped."""
-
-    searches: list[EarlierSetting]
-    skip_unusable: bool = False
-
-    @field_validator("searches", mode="before")
-    @classmethod
-    def _as_mappings(cls, value: Any) -> Any:
-        given = value if isinstance(value, list) else [value]
-        if wrong := [one for one in given if not isinstance(one, (str, dict))]:
-            msg = f"an earlier search is a path, or a mapping with path; got {wrong[0]}"
-            raise ValueError(msg)
-        return [{"path": one} if isinstance(one, str) else one for one in given]
-
-    def prior(self, folder: Path) -> Prior:
-        """As a search takes it; paths are from this folder."""
-        searches = [setting.source(folder) for setting in self.searches]
-        return Prior(searches, self.skip_unusable)
-
-
-def prior_as_mapping(value: Any) -> Any:
-    """Return a path, a mapping of one search or a list of them as a mapping."""
-    if value is None or isinstance(value, PriorSetting):
-        return value
-    if isinstance(value, dict) and value.keys() & PriorSetting.model_fields.keys():
-        return value
-    return {"searches": value}
+def prior_as_mappings(value: Any) -> Any:
+    """Return a path, a mapping of one search or a list of them as mappings."""
+    if value is None:
+        return None
+    given = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [{"path": one} if isinstance(one, str) else one for one in given]
 
 
 class MLflowSetting(Strict):

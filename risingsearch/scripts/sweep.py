@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, missing
-from risingsearch.priors import Prior
+from risingsearch.priors import Source
 from risingsearch.scheduling.policy_choice import recommended_candidates
 
 try:
@@ -34,11 +34,11 @@ except ModuleNotFoundError as error:
 
 from risingsearch.scripts.lines import EPOCH, SCORE
 from risingsearch.scripts.settings import (
+    EarlierSetting,
     PlainMetric,
-    PriorSetting,
     Strict,
     TrackerSetting,
-    prior_as_mapping,
+    prior_as_mappings,
     trackers_as_mapping,
 )
 from risingsearch.scripts.slurm.setting import (
@@ -137,7 +137,9 @@ class Sweep(Strict):
     enqueue: list[dict[str, Value]] = Field(default_factory=list)
     error_score: float | None = Field(default=None, strict=True)
     seed: int | None = Field(default=None, ge=0, strict=True)
-    prior: Annotated[PriorSetting | None, BeforeValidator(prior_as_mapping)] = None
+    prior: Annotated[
+        list[EarlierSetting] | None, BeforeValidator(prior_as_mappings)
+    ] = None
     tracker: Annotated[TrackerSetting | None, BeforeValidator(trackers_as_mapping)] = (
         None
     )
@@ -414,9 +416,11 @@ class Sweep(Strict):
             return all_of(space)
         return different(space, self.n_candidates, self.seed)
 
-    def earlier(self) -> Prior | None:
+    def earlier(self) -> list[Source] | None:
         """Return the earlier searches to learn from, not read yet."""
-        return None if self.prior is None else self.prior.prior(self._folder)
+        if self.prior is None:
+            return None
+        return [setting.source(self._folder) for setting in self.prior]
 
     @property
     def metric_name(self) -> str:

@@ -113,7 +113,7 @@ class RisingSearch:
     fingerprint : dict, optional
         JSON values that have to be the same when ``run_dir`` is opened again, such as a
         digest of the data.
-    prior : Prior, source or list of sources, optional
+    prior : source or list of sources, optional
         Earlier searches that say which candidates are opened first: a run directory or
         a folder of them, a ``SearchResult``, a fitted ``RisingSearchCV``, an Optuna
         study, a table; see ``risingsearch.priors.earlier_searches``. Read only once:

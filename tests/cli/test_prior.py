@@ -121,7 +121,7 @@ def test_a_missing_path_is_shown_in_full(folder, capsys, prior, where):
     sweep = write(folder, prior)
     for command in ("plan", "run"):
         assert main([command, sweep]) == 2
-        assert f"'{folder.parent / where}'" in capsys.readouterr().err
+        assert str(folder.parent / where) in capsys.readouterr().err
 
 
 def test_a_run_goes_on_with_the_prior_it_was_begun_with(folder, capsys):
@@ -148,7 +148,7 @@ def test_a_run_is_a_prior_of_the_next(folder, capsys):
 def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):
     storage, there = "sqlite:///studies.db", str(folder / "there.csv")
     prior = read_sweep(folder / write(folder, ["a.csv", storage, there])).earlier()
-    sources = [source.source for source in prior.searches]
+    sources = [source.source for source in prior]
     assert sources == [folder / "a.csv", storage, folder / "there.csv"]
 
 
@@ -157,11 +157,10 @@ def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):
     [
         ("none.csv", "there is no earlier search at"),
         ("two.csv", "a table needs score and direction: name its score"),
-        (5, "prior.searches: an earlier search is a path, or a mapping with path; got"),
-        ({"path": "a", "of": "b"}, "prior.searches.0.of is no key of a sweep"),
-        ({"path": "a", "direction": "down"}, "prior.searches.0.direction must be"),
-        ({"searches": ["a"], "skip": True}, "prior.skip is no key of a sweep"),
-        ({"path": ""}, "prior.searches.0.path"),
+        (5, "prior.0 must be a mapping"),
+        ({"path": "a", "of": "b"}, "prior.0.of is no key of a sweep"),
+        ({"path": "a", "direction": "down"}, "prior.0.direction must be"),
+        ({"path": ""}, "prior.0.path"),
         ([], "prior is an empty list: leave it out, or give at least one"),
         ({**LOSS, "score": "accuracy"}, "score must be one of 'top', 'val_loss'; got"),
     ],
@@ -172,10 +171,3 @@ def test_what_cannot_be_used_is_one_line(folder, capsys, prior, words):
     captured = capsys.readouterr().err
     assert words in captured
     assert captured.count("\n") == 1
-
-
-def test_what_cannot_be_used_may_be_skipped(folder, capsys):
-    prior = {"searches": ["none.csv", LOSS], "skip_unusable": True}
-    with pytest.warns(RuntimeWarning, match="an earlier search is skipped"):
-        result(capsys, "run", write(folder, prior))
-    assert list(RisingSearch.saved_result("runs/sweep").trust_in_prior) == ["May"]

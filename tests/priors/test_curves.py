@@ -38,8 +38,8 @@ def test_epochs_that_no_run_has_had_cost_no_memory():
     assert halves == pytest.approx(step_correlation(earlier(drawn())))
 
 
-@pytest.mark.parametrize("largest", [1e150, 1e308, 1.7e308])
-def test_scores_as_large_as_floats_can_be_say_the_same(largest):
+def test_scores_as_large_as_floats_can_be_say_the_same():
+    largest = 1.7e308
     curves = drawn() / 40.0
     expected = step_correlation(earlier(curves))
     assert step_correlation(earlier(largest * curves)) == pytest.approx(expected)

@@ -1,7 +1,5 @@
 """Tables as earlier searches: data frames, CSV and parquet files."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -108,9 +106,7 @@ def test_values_that_json_cannot_hold_leave_their_runs_out():
     earlier = read(frame)
     assert earlier.params == [{"rate": 0.1, "x": 1}, {"rate": 0.3, "x": [1, 2]}]
     when = pd.to_datetime(["2026"] * 3)
-    with pytest.raises(
-        InvalidParameterError, match=r"not 'when': leave such columns out"
-    ):
+    with pytest.raises(InvalidParameterError, match="leave such columns out"):
         read(frame.drop(columns="x").assign(when=when))
 
 
@@ -141,24 +137,3 @@ def test_a_table_needs_score_and_direction(csv, asked):
         earlier_searches(path, **asked)
     for way in ("earlier_searches(..., score=..., direction=...)", "a sweep's prior"):
         assert way in str(error.value)
-
-
-def test_a_history_without_parameters_is_refused(make_search):
-    frame = make_search().run().to_frame()
-    with pytest.raises(InvalidParameterError, match="none has both a score"):
-        read(frame[["arm", "epoch", "score"]].rename(columns={"arm": "run"}))
-
-
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
-def test_binary_junk_is_one_error(tmp_path, suffix):
-    path = tmp_path / f"junk.{suffix}"
-    path.write_bytes(np.random.default_rng(0).bytes(2000))
-    with pytest.raises(InvalidParameterError, match="cannot be read as a table"):
-        read(path)
-
-
-def test_huge_numbers_do_no_harm(csv):
-    huge = "9" * 400
-    earlier = read(csv(f"a,b,score\n1,{huge},0.5\n1,1e999,0.6\n2,1,{huge}\n"))
-    assert math.isnan(earlier.scores[-1])
-    assert earlier.scores.tolist()[:2] == [0.5, 0.6]

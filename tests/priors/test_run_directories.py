@@ -4,7 +4,6 @@ import pytest
 from risingsearch.errors import InvalidParameterError
 from risingsearch.priors import earlier_searches, read_prior
 from risingsearch.storage import lock
-from risingsearch.storage.journal import create
 
 
 def test_run_directory_is_read_as_its_result_is(
@@ -17,15 +16,6 @@ def test_run_directory_is_read_as_its_result_is(
     assert earlier.max_epochs == 8
     assert curves_by_params(earlier) == curves_by_params(of_result)
     np.testing.assert_array_equal(earlier.seconds, of_result.seconds)
-
-
-def test_failed_arm_has_no_curve_and_unopened_ones_are_left_out(make_search, tmp_path):
-    make_search(run_dir=tmp_path / "run", budget=14).run()
-    [earlier] = earlier_searches(str(tmp_path / "run"))
-    opened = [tuple(params.values()) for params in earlier.params]
-    assert len(opened) <= 6
-    if (0.5, "b") in opened:
-        assert len(earlier.curves[opened.index((0.5, "b"))]) == 0
 
 
 def test_losses_are_turned_so_that_higher_is_better(make_search, tmp_path):
@@ -105,49 +95,30 @@ def test_of_a_folder_those_that_share_parameters_are_taken(make_search, tmp_path
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "journal.jsonl").write_bytes(b"{}\n")
     wanted = [{"top": k / 20} for k in range(20)]
-    skipped = "2 of its 3 searches are skipped: .*torn.*; other: nothing of it can be"
-    with pytest.warns(RuntimeWarning, match=skipped):
+    with pytest.warns(RuntimeWarning) as warned:
         [found] = read_prior(tmp_path, wanted)
     assert found.name == "first"
+    torn, other = [str(one.message) for one in warned]
+    assert "1 of its 3 searches are skipped" in torn
+    assert "1 of its 2 searches are skipped: other: nothing of it can be" in other
     with pytest.warns(RuntimeWarning, match="1 of its 3 searches are skipped"):
         both = earlier_searches(tmp_path)
     assert [earlier.name for earlier in both] == ["first", "other"]
     foreign = [{"width": k} for k in range(20)]
-    with pytest.raises(
-        InvalidParameterError, match="none of its 3 searches can be used: "
+    with (
+        pytest.warns(RuntimeWarning, match="torn"),
+        pytest.raises(InvalidParameterError, match="none of its 2 searches is usable"),
     ):
         read_prior(tmp_path, foreign)
 
 
 @pytest.mark.parametrize(
     "damage",
-    [
-        b"",
-        b"\0\0\0",
-        b"{}\n",
-        b'{"n": 0, "journal": 2, "crc": "00000000"}\n',
-        bytes(range(256)),
-    ],
+    [b"", b"{}\n", bytes(range(256))],
 )
 def test_damaged_journal_is_one_error(make_search, tmp_path, damage):
     (tmp_path / "journal.jsonl").write_bytes(damage)
     with pytest.raises(InvalidParameterError, match="cannot be read"):
-        earlier_searches(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        {},
-        {"settings": []},
-        {"settings": {"candidates": 3, "direction": "maximize", "max_epochs": 1}},
-        {"settings": {"candidates": [], "direction": "up", "max_epochs": 1}},
-        {"settings": {"candidates": [], "direction": "maximize", "max_epochs": "x"}},
-    ],
-)
-def test_header_that_no_release_writes_is_one_error(tmp_path, header):
-    create(tmp_path / "journal.jsonl", header)
-    with pytest.raises(InvalidParameterError):
         earlier_searches(tmp_path)
 
 

@@ -109,9 +109,7 @@ def test_one_of_several_objectives_is_asked_for():
         sampler=optuna.samplers.RandomSampler(seed=0),
     )
     study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 2.0), n_trials=3)
-    with pytest.raises(
-        InvalidParameterError, match="the objectives values_0, values_1: name one"
-    ):
+    with pytest.raises(InvalidParameterError, match="values_0, values_1: name one"):
         earlier_searches(study)
     [earlier] = earlier_searches(study, score="values_1")
     assert earlier.scores.tolist() == [2.0] * 3
@@ -142,7 +140,6 @@ def test_every_study_in_a_database_is_an_earlier_search(tmp_path):
         ("sqlite:///{}/junk.db", "cannot be read"),
         ("redis://localhost", "URL of a database"),
         ("nonsense://x", "URL of a database"),
-        ("://", "URL of a database"),
     ],
 )
 def test_url_without_studies_is_one_error_and_makes_nothing(url, message, tmp_path):

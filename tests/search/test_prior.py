@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
 )
-from risingsearch.priors import EarlierSearch, Prior, PriorProposer
+from risingsearch.priors import EarlierSearch, PriorProposer
 from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import create, read
 
@@ -128,38 +127,26 @@ def test_a_directory_goes_on_with_the_prior_it_was_begun_with(tmp_path, candidat
     assert json.dumps(RisingSearch.saved_result(tmp_path / "run").opened_by_prior)
 
 
-def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(tmp_path):
+def test_a_prior_that_cannot_be_used_is_an_error_if_it_is_alone(tmp_path):
     foreign = EarlierSearch("foreign", [{"depth": 1}], [np.array([0.5])])
     few = EarlierSearch("few", CANDIDATES[:2], [np.array([0.5])] * 2)
-    for source, words in (
-        (tmp_path / "none.csv", "there is no earlier search at"),
-        (foreign, "foreign: nothing of it can be used here"),
-        (few, "few: nothing of it can be used here"),
-    ):
+    for source in (foreign, few):
+        words = f"{source.name}: nothing of it can be used here"
         with pytest.raises(InvalidParameterError, match=words):
             search(prior=[source])
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            skipping = search(prior=Prior([source, earlier()], skip_unusable=True))
-        assert "an earlier search is skipped" in str(caught[0].message)
+        with pytest.warns(RuntimeWarning, match=f"1 of its 2 searches .*{words}"):
+            skipping = search(prior=[source, earlier()])
         assert list(skipping.scheduler.trust_in_prior()) == ["May"]
+    with pytest.raises(InvalidParameterError, match="there is no earlier search at"):
+        search(prior=[tmp_path / "none.csv", earlier()])
 
 
 @pytest.mark.parametrize(
     ("prior", "words"),
     [
         ([], "prior is an empty list: leave it out, or give at least one"),
-        (Prior([]), "prior is an empty list"),
         ("", "an earlier search is .* got ''"),
         ({"path": "runs.csv"}, "an earlier search is .* got {'path': 'runs.csv'}"),
-        (
-            EarlierSearch("A", [{"Rate": k, "z": k} for k in RATES], [[0.5]] * 60),
-            "leave it out; 'Rate' is called 'rate' here",
-        ),
-        (
-            EarlierSearch("A", [{"rate": 0.1, "z": k} for k in RATES], [[0.5]] * 60),
-            "leave it out; 'rate' is 0.1 in all of its runs",
-        ),
     ],
 )
 def test_what_a_prior_is_not_is_said_with_what_it_is(prior, words):

@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 import risingsearch.integrations.optuna as rising
 from risingsearch.errors import InvalidParameterError
-from risingsearch.priors import EarlierSearch, Prior
+from risingsearch.priors import EarlierSearch
 
 
 def earlier(best=0.3, name="May", **more):
@@ -42,7 +42,7 @@ def test_what_did_well_earlier_is_opened_first(objective, make_study, direction)
     assert lies_around_what_did_well(study)
     assert rising.arms(study)["opened_by_prior"].sum() == len(by_prior(study))
     assert len({result.params["x"] for result in opened}) == len(opened)
-    trust = study.sampler.prior_trust(study)
+    trust = study.sampler.trust_in_prior(study)
     assert set(trust) == {"May", "June"}
     assert sum(trust.values()) > 0.5
 
@@ -56,7 +56,7 @@ def test_an_earlier_study_is_a_prior(objective, make_study, tmp_path):
         study = make_study(prior=source)
         study.optimize(objective)
         assert by_prior(study)
-        assert list(study.sampler.prior_trust(study)) == ["study before"]
+        assert list(study.sampler.trust_in_prior(study)) == ["study before"]
 
 
 def test_arms_that_are_open_at_the_same_time_differ(make_study):
@@ -90,7 +90,7 @@ def test_every_process_suggests_the_same(objective, make_study):
     asked = [each.ask().suggest_float("x", 0.0, 1.0) for each in (study, other)]
     assert asked[0] == asked[1]
     assert by_prior(study)[-1].params == {"x": asked[0]}
-    assert copied.prior_trust(other) == study.sampler.prior_trust(study)
+    assert copied.trust_in_prior(other) == study.sampler.trust_in_prior(study)
 
 
 def test_what_is_enqueued_is_opened_as_it_is(objective, make_study):
@@ -129,7 +129,7 @@ def test_a_parameter_that_not_every_arm_has_is_left_to_the_base(make_study):
     assert {"a", "b"} == {r.params["kind"] for r in rising.arm_results(study)}
     for result in by_prior(study):
         assert ("y" in result.params) == (result.params["kind"] == "a")
-    assert list(study.sampler.prior_trust(study)) == ["May"]
+    assert list(study.sampler.trust_in_prior(study)) == ["May"]
 
 
 @pytest.mark.parametrize(
@@ -164,23 +164,18 @@ def test_threads_share_the_sampler(objective, make_study):
     assert set(objective.trained.values()) == {1}
 
 
-def test_a_prior_that_cannot_be_used_is_an_error_unless_it_may_be_skipped(
-    objective, make_study
-):
+def test_a_prior_that_cannot_be_used_is_an_error_if_it_is_alone(objective, make_study):
     with pytest.raises(InvalidParameterError, match="there is no earlier search at"):
         make_study(prior="none.csv")
     foreign = EarlierSearch("foreign", [{"z": 1.0}] * 4, [np.array([0.5])] * 4)
     study = make_study(prior=foreign)
-    with pytest.raises(
-        InvalidParameterError, match="foreign: nothing of it can be used here"
-    ):
+    with pytest.raises(InvalidParameterError, match="foreign: nothing of it can be"):
         study.optimize(objective)
     assert not study.get_trials(states=[optuna.trial.TrialState.RUNNING])
-    skipping = Prior([foreign, earlier()], skip_unusable=True)
-    study = make_study(prior=skipping)
-    with pytest.warns(RuntimeWarning, match="an earlier search is skipped"):
+    study = make_study(prior=[foreign, earlier()])
+    with pytest.warns(RuntimeWarning, match="1 of its 2 searches are skipped"):
         study.optimize(objective)
-    assert list(study.sampler.prior_trust(study)) == ["May"]
+    assert list(study.sampler.trust_in_prior(study)) == ["May"]
 
 
 def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
@@ -193,9 +188,6 @@ def test_what_cannot_be_used_anywhere_is_refused_before_the_first_trial(
     ):
         with pytest.raises(InvalidParameterError, match=words):
             make_study(prior=prior)
-        with pytest.warns(RuntimeWarning, match="is skipped") as caught:
-            make_study(prior=Prior([prior], skip_unusable=True))
-        assert len(caught) == 1
 
 
 def test_a_trial_that_is_asked_for_is_failed_where_a_prior_is_refused(make_study):
@@ -210,9 +202,7 @@ def test_a_trial_that_is_asked_for_is_failed_where_a_prior_is_refused(make_study
                 trial.report(0.5, epoch)
             study.tell(trial, state=TrialState.PRUNED)
 
-    with pytest.raises(
-        InvalidParameterError, match="foreign: nothing of it can be used here"
-    ):
+    with pytest.raises(InvalidParameterError, match="foreign: nothing of it can be"):
         search()
     assert study.trials[-1].state == TrialState.FAIL
 
@@ -226,4 +216,4 @@ def test_a_study_goes_on_with_another_prior_or_none(objective, make_study, prior
     again.optimize(objective)
     assert objective.trained.total() == 60
     names = [] if prior is None else ["June"]
-    assert list(again.sampler.prior_trust(again)) == names
+    assert list(again.sampler.trust_in_prior(again)) == names

@@ -50,13 +50,6 @@ def test_a_prior_chooses_among_more_candidates_than_there_are_epochs():
         searching(budget=20, n_candidates=60).fit(X, y)
 
 
-def test_a_prior_that_misleads_is_dropped():
-    misleading = searching(prior=[earlier(best=3.0), earlier(best=3.0, name="June")])
-    search = misleading.fit(X, y)
-    assert max(search.trust_in_prior_.values()) < 0.1
-    assert len(search.opened_by_prior_) <= 3
-
-
 def test_fitted_searches_are_earlier_ones():
     ours = searching().fit(X, y)
     others = searching(random_state=1).fit(X, y)
@@ -82,22 +75,6 @@ def test_an_earlier_search_is_no_part_of_this_one():
     assert "estimator__alpha" in search.get_params()
     tried = GridSearchCV(search, {"max_epochs": [4, 8]}, cv=2).fit(X, y)
     assert list(tried.best_estimator_.trust_in_prior_) == ["RisingSearchCV"]
-
-
-def test_a_fitted_search_can_be_its_own_prior():
-    search = searching().fit(X, y)
-    other = searching(prior=searching().fit(X, y)).fit(X, y)
-    search.set_params(prior=search)
-    assert search.get_params()["prior"] is search
-    assert clone(search).prior is search
-    assert "RisingSearchCV" in repr(search)
-    assert "SGDClassifier" in search._repr_html_()
-    copied = pickle.loads(pickle.dumps(search))
-    assert copied.prior is copied
-    for one in (search, copied):
-        one.fit(X, y)
-        assert one.history_["arm"] == other.history_["arm"]
-        assert one.trust_in_prior_ == other.trust_in_prior_
 
 
 def test_a_fit_that_is_refused_leaves_no_results_of_an_earlier_one():

@@ -1,5 +1,6 @@
 """What the stores of trackers hold, read by other means than the trackers' own."""
 
+import struct
 from collections import defaultdict
 from pathlib import Path
 
@@ -51,17 +52,36 @@ def in_tensorboard(metric="accuracy", folder="tensorboard"):
 
 def in_wandb(metric="accuracy", folder="."):
     """Return all values by step, by arm."""
-    from risingsearch.integrations.trackers.wandb import history
+    from wandb.proto.wandb_internal_pb2 import Record
 
-    files = Path(folder).glob("wandb/*run-*/run-*-arm-*.wandb")
-    ids = {path.stem.removeprefix("run-") for path in files}
-    values = {}
-    for run_id in ids:
-        arm = int(run_id.rpartition("-")[2])
-        values[arm] = defaultdict(list)
-        for step, logged in history(Path(folder), run_id):
-            values[arm][step].append(logged[metric])
-    return values
+    values = defaultdict(lambda: defaultdict(list))
+    for path in Path(folder).glob("wandb/*run-*/run-*-arm-*.wandb"):
+        arm = values[int(path.stem.rpartition("-")[2])]
+        for data in records(path.read_bytes()):
+            history = Record.FromString(data).history
+            logged = {
+                i.key or ".".join(i.nested_key): i.value_json for i in history.item
+            }
+            if metric in logged:
+                arm[int(logged["_step"])].append(float(logged[metric]))
+    return dict(values)
+
+
+def records(content):
+    """Yield the records of a log of LevelDB: blocks of 32 KiB, records in parts."""
+    part, at, data = struct.Struct("<IHB"), 7, b""  # checksum, length, kind
+    while at + part.size <= len(content):
+        if (left := (1 << 15) - at % (1 << 15)) < part.size:
+            at += left
+            continue
+        _, length, kind = part.unpack_from(content, at)
+        at += part.size + length
+        if kind == 0 or at > len(content):
+            return
+        data += content[at - length : at]
+        if kind in (1, 4):  # it is whole
+            yield data
+            data = b""
 
 
 STORES = {"mlflow": in_mlflow, "tensorboard": in_tensorboard, "wandb": in_wandb}

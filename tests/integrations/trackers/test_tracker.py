@@ -1,39 +1,48 @@
 import pytest
 from searching import a_search
 
-from risingsearch.integrations.trackers.tracker import Tracker
+from risingsearch.integrations.trackers.tracker import SearchLog, Tracker
+
+
+class Log(SearchLog):
+    def known(self):
+        return self.tracker.logged.setdefault(self.search.search, [])
+
+    def open_run(self, run):
+        logged = [one[1] for one in self.known() if one[0] == run]
+        return max(logged, default=0)
+
+    def log(self, run, step, values):
+        if self.tracker.failures:
+            self.tracker.failures -= 1
+            raise ConnectionError("the store is away")
+        if run != "search":
+            self.known().append((run, step, values[self.metric]))
+
+    def close(self, search):
+        self.tracker.closed.append(search)
 
 
 class Store(Tracker):
     """Keeps what is logged; fails as long as there are ``failures`` left."""
 
+    package = "pytest"
+    runs = Log
+
     def __init__(self, failures=0):
         super().__init__()
         self.failures = failures
-        self.logged = []
+        self.logged = {}  # by search
         self.closed = []
-
-    def check(self):
-        pass
-
-    def open(self, search):
-        return self
-
-    def write(self, epochs):
-        if self.failures:
-            self.failures -= 1
-            raise ConnectionError("the store is away")
-        self.logged += epochs
-
-    def close(self, search):
-        self.closed.append(search)
 
 
 def test_all_epochs_and_the_end_are_logged_when_the_search_returns():
     store = Store()
     result = a_search(store).run()
-    told = [(epoch.arm, epoch.epoch, epoch.score) for epoch in store.logged]
-    assert told == [(row["arm"], row["epoch"], row["score"]) for row in result.history]
+    [logged] = store.logged.values()
+    assert logged == [
+        (f"arm-{row['arm']}", row["epoch"], row["score"]) for row in result.history
+    ]
     [end] = store.closed
     assert (end.best_arm, end.best_score) == (result.best_arm, result.best_score)
 
@@ -47,7 +56,8 @@ def test_at_ctrl_c_all_is_logged():
     search = a_search(store, interrupt)
     with pytest.raises(KeyboardInterrupt):
         search.run()
-    assert len(store.logged) == search.result().n_epochs > 0
+    [logged] = store.logged.values()
+    assert len(logged) == search.result().n_epochs > 0
 
 
 def test_a_store_that_is_gone_stops_no_search():
@@ -66,13 +76,13 @@ def test_what_could_not_be_logged_is_logged_when_the_search_continues():
     with pytest.warns(RuntimeWarning, match="the store is away"):
         search.run()
     search.run()
-    assert len({(epoch.arm, epoch.epoch) for epoch in store.logged}) == 24
+    [logged] = store.logged.values()
+    assert len(logged) == 24
     assert store.closed
 
 
 def test_a_tracker_follows_several_searches():
     store = Store()
     first, second = a_search(store).run(), a_search(store, rates=(0.3, 0.2)).run()
-    searches = {epoch.search for epoch in store.logged}
-    assert len(searches) == 2
-    assert len(store.logged) == first.n_epochs + second.n_epochs
+    logged = [len(one) for one in store.logged.values()]
+    assert logged == [first.n_epochs, second.n_epochs]
