@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from benchmarks.shared.results import at, half_width, ranks
 from risingsearch.simulation import Comparison
 
+DPI = 150
+
 
 class Look(NamedTuple):
     """How a policy is drawn, in every figure of every suite."""
@@ -85,7 +87,7 @@ def new(
 
 def save(figure: Figure, out: Path, name: str) -> str:
     """Write ``name.png`` and ``name.svg``; return the line that shows it in a page."""
-    figure.savefig(out / f"{name}.png", dpi=150)
+    figure.savefig(out / f"{name}.png", dpi=DPI)
     # Without date and random ids, the same figure is the same file.
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(out / f"{name}.svg", metadata={"Date": None})

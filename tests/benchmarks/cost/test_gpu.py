@@ -5,7 +5,7 @@ import torch
 
 from benchmarks.cost import gpu
 
-TINY = gpu.Scale(arms=20, width=16, widths=(8,), repeats=1)
+TINY = gpu.Scale(arms=3, width=16, widths=(8,), repeats=1)
 
 
 @pytest.fixture

@@ -10,12 +10,9 @@ from benchmarks.hpo.replay import (
     Setting,
     judge,
     search,
-    simulated,
     spent_in_vain,
-    train,
 )
 from benchmarks.hpo.tasks import make_task
-from risingsearch import Scheduler
 from risingsearch.simulation import simulate
 
 RULE = Method("rule", "trusted-damped-slope")
@@ -50,14 +47,6 @@ def test_a_simulation_does_what_the_scheduler_does(name, task, interpreted):
         assert here == there
 
 
-def test_compiled_is_the_same(task, monkeypatch):
-    run = draw_search(task, 0, 0.01)
-    monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=True))
-    compiled = simulated(run, RULE, 50)
-    monkeypatch.setattr(replay, "simulate", partial(simulate, compiled=False))
-    assert np.array_equal(compiled, simulated(run, RULE, 50))
-
-
 def test_no_search_beats_the_oracle(task, interpreted):
     for seed in range(3):
         run = draw_search(task, seed, 0.0)
@@ -85,34 +74,3 @@ def test_epochs_are_in_vain_once_an_arm_beats_nothing_any_more():
     flat = np.array([0.5, 0.5, 0.5, 0.4])
     assert spent_in_vain(np.zeros(4, int), flat) == 1 / 2
     assert spent_in_vain(np.arange(4), flat) == 0.0
-
-
-def test_a_budget_that_is_not_known_is_spent_to_the_epoch(task):
-    run = draw_search(task, 0, 0.0)
-    for multiple in (1, 2, 5):
-        found = search(run, RULE, multiple, Setting(known=False))
-        assert found.used == 1.0
-
-
-def test_seconds_are_not_overrun(task):
-    run = draw_search(task, 0, 0.0)
-    budget = 3 * task.max_epochs
-    arms, _ = replay.scheduled(run, RULE, budget, Setting(unit="seconds"))
-    average = np.nanmean(np.where(np.isnan(task.curves), np.nan, task.cost))
-    assert 0.8 < task.cost[arms, 0].sum() / (budget * average) < 1.1
-
-
-def test_jobs_come_back_in_the_order_of_their_ends():
-    curves = np.array([[0.1] * 5, [0.2] * 5, [0.3] * 5])
-    order = []
-
-    class Listening(Scheduler):
-        def tell(self, job, scores, cost=None, *, ended=True):
-            order.append(job.arm)
-            super().tell(job, scores, cost, ended=ended)
-
-    scheduler = Listening("random-search", n_arms=3, budget=12, max_epochs=5, n_jobs=2)
-    curves[0, 4:] = np.nan  # ends first, so the third starts before the second ends
-    assert train(scheduler, curves, n_jobs=2) == 7
-    assert order == [0, 1, 2]
-    assert scheduler.n_epochs == 12

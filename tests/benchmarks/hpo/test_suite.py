@@ -8,7 +8,6 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.hpo import (
     bars,
-    left_out,
     methods,
     parts,
     reference,
@@ -79,55 +78,11 @@ class TestBars:
         assert found["verdict"] == holds
         assert "epsilon-greedy 0.250" in found["measured"]
 
-    @pytest.mark.parametrize(
-        ("mean", "holds"), [(0.26, "holds"), (0.28, "does not hold")]
-    )
-    def test_most_tasks_are_to_be_won(self, mean, holds, tasks):
-        part = played(tasks, {"auto": mean, "asha-3": 0.27})
-        assert bars.better(part, "asha-3")["verdict"] == holds
-
     def test_every_budget_counts(self, tasks):
         part = played(tasks, {"auto": 0.2, "asha-3": 0.2})
         part.outcomes[0, :, 1, :, 0] += 0.02
         found = verdicts(bars.at_each_budget(part))
         assert list(found.values()) == ["holds", "does not hold"]
-
-    def test_every_family_counts_and_some_beside_random_in_full(self, tasks):
-        rl = make_task("rl", "x", curves(0))
-        part = played([*tasks, rl], {"auto": 0.2, "random-search": 0.2})
-        part.outcomes[0, -1, ..., 0] += 0.02
-        part.outcomes[0, 0, ..., 0] += 1.0
-        found = verdicts(bars.of_each_family(part))
-        assert [bar for bar, holds in found.items() if holds != "holds"] == [
-            "auto: algoperf, at most 0.04 above the best",
-            "auto: rl, not above random in full",
-        ]
-
-    def test_epochs_in_vain_are_counted_at_ten_times(self, tasks):
-        part = played(tasks, {"auto": 0.2, "asha-3": 0.2}, multiples=MULTIPLES)
-        share = part.field("in_vain")
-        share[0, :, 3] = 0.26
-        assert bars.not_in_vain(part)["verdict"] == "does not hold"
-        share[0, :, 3] = 0.24
-        assert bars.not_in_vain(part)["verdict"] == "holds"
-
-
-class TestLeftOut:
-    @pytest.fixture
-    def settings(self, tasks):
-        """Return two settings; the second is best on algoperf alone, by far."""
-        part = played(tasks, {"a": 0.3, "b": 0.35, "asha-3": 0.5})
-        part.outcomes[1, part.families == "algoperf", ..., 0] -= 0.3
-        made = part.part._replace(methods=part.part.methods[:2])
-        return Played(made, part.outcomes[:2]), part
-
-    def test_a_family_has_no_say_in_its_own_setting(self, settings):
-        chosen = left_out.choose(settings[0])
-        assert chosen.n_tried == 2
-        assert chosen.everywhere.name == "b"
-        assert chosen.without["algoperf"].name == "a"
-        assert {chosen.without[name].name for name in ("deepobs", "taskset")} == {"b"}
-        assert [one.name for one in chosen.distinct] == ["b", "a"]
 
 
 @pytest.fixture
@@ -168,15 +123,3 @@ def test_the_whole_suite_at_a_small_scale(run_small):
         rows = list(csv.DictReader(file))
     assert {row["part"] for row in rows} >= {"clean", "unknown", "seconds", "LCDB"}
     assert all(0.0 <= float(row["regret"]) <= 1.0 for row in rows if row["regret"])
-
-
-def test_the_whole_suite_with_families_left_out(run_small, monkeypatch):
-    few = methods.settings()[:3]
-    monkeypatch.setattr(parts, "settings", lambda: few)
-    out, text = run_small("--leave-family-out")
-    assert "3 settings were tried" in text
-    assert "## In-sample and left out\n" in text
-    with (out / "results.csv").open() as file:
-        names = {row["method"] for row in csv.DictReader(file)}
-    assert names >= {"auto", "auto, in-sample", "asha-3"}
-    assert not names & {one.name for one in few}

@@ -1,7 +1,3 @@
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-
-import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
@@ -22,12 +18,6 @@ def classifier(log, **settings):
     return AuditedClassifier(str(log), **(linear | settings))
 
 
-def train_some(log, n_epochs):
-    model = classifier(log)
-    for _ in range(n_epochs):
-        model.partial_fit(X, Y, classes=np.arange(10)).score(X, Y)
-
-
 def test_every_epoch_and_every_score_is_an_event(log):
     model = classifier(log).partial_fit(X, Y).partial_fit(X, Y)
     accuracy = model.score(X, Y)
@@ -41,11 +31,3 @@ def test_every_epoch_and_every_score_is_an_event(log):
         "alpha=0.0001,kind=linear,penalty=l2,rate=0.1"
     }
     assert audit.n_epochs(log) == 2
-
-
-def test_processes_are_counted_together(log):
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        list(pool.map(train_some, [log] * 4, [10] * 4))
-    events = audit.read(log)
-    assert len(events) == 80
-    assert audit.n_epochs(log) == 40

@@ -3,7 +3,7 @@ import numpy as np
 from benchmarks.peers import results
 from benchmarks.peers.audit import Event
 from benchmarks.peers.jobs import Run
-from benchmarks.peers.results import OWN, AgainstPeers, Result
+from benchmarks.peers.results import AgainstPeers, Result
 from benchmarks.shared.problems import BUDGET, PROBLEMS
 
 
@@ -24,12 +24,6 @@ def against(problem, **differences):
 
 def verdicts(found):
     return [row["verdict"] for row in results.verdicts(found)]
-
-
-def test_curve_is_the_best_score_by_epochs_and_seconds():
-    found = result(OWN, [0.3, 0.2, 0.5], each=2)
-    assert found.curve.tolist() == [[2, 0.5, 0.3], [4, 1.5, 0.3], [6, 2.5, 0.5]]
-    assert (found.n_epochs, found.n_configurations) == (6, 3)
 
 
 def test_what_is_trained_after_the_budget_does_not_count():
@@ -60,9 +54,3 @@ def test_bars_hold_when_all_is_well():
 def test_bars_fail_when_it_is_behind():
     found = [against(name, peer=[-0.10, -0.11, -0.12]) for name in PROBLEMS]
     assert verdicts(found) == ["does not hold", "does not hold", "does not hold"]
-
-
-def test_bars_are_open_while_problems_are_missing():
-    assert verdicts([]) == ["not decided"] * 3
-    [row, *_] = results.verdicts([against("digits", peer=[0.1])])
-    assert (row["came out"], row["verdict"]) == ("on 1 of 1: digits", "not decided")

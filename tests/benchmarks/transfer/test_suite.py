@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 from benchmarks.hpo.tasks import make_task
-from benchmarks.transfer import methods, suite
+from benchmarks.transfer import suite
 from benchmarks.transfer.tasks import (
     NEGATED,
     TransferTask,
     earlier_searches,
-    load_families,
 )
-from risingsearch.errors import InvalidParameterError
 
 
 def made_up(family, peak, seed):
@@ -32,12 +30,6 @@ def families():
     }
 
 
-def test_places_have_siblings_of_the_family_and_strangers_of_others(families):
-    first = methods.places(families)[0]
-    assert [one.task.family for one in first.siblings] == ["left"] * 3
-    assert {one.task.family for one in first.strangers} == {"right"}
-
-
 def test_misleading_searches_rank_the_runs_the_other_way_round(families):
     [plain] = earlier_searches(families["left"], 1, seed=0)
     [negated] = earlier_searches(families["left"], 1, seed=0, mislead=NEGATED)
@@ -52,8 +44,3 @@ def test_the_suite_shows_every_method_and_bar(families, tmp_path, monkeypatch, c
     assert "4 negated: at most 0.02 worse at any budget" in shown
     assert (tmp_path / "transfer.png").exists()
     assert len((tmp_path / "results.csv").read_text().splitlines()) == 1 + 8 * 2 * 5
-
-
-def test_without_data_it_says_what_to_give():
-    with pytest.raises(InvalidParameterError, match="give --data-dir"):
-        load_families(None)

@@ -12,11 +12,7 @@ from benchmarks.cost.scaling.cluster import (
     free,
     search,
 )
-from risingsearch import Budget, Scheduler
-
-
-def a_millisecond(seconds):
-    return 1e-3
+from risingsearch import Scheduler
 
 
 @pytest.mark.parametrize("policy", ["auto", "asha"])
@@ -25,24 +21,6 @@ def test_the_budget_is_spent_exactly(policy):
     assert run.finished
     assert run.n_epochs == 200
     assert 0 <= run.regret < 0.5
-
-
-def test_one_worker_never_waits_for_a_free_controller():
-    run = search("auto", 5, 50, 1, seed=0, charge=free, failure_rate=0.0)
-    assert run.share(run.training) == pytest.approx(1.0)
-    assert run.waiting == run.down == 0
-
-
-def test_a_controller_that_costs_something_makes_its_workers_wait():
-    run = search(
-        "asha", 9, 27, 1, 0, charge=a_millisecond, failure_rate=0.0, spread=0.0
-    )
-    assert run.controller == pytest.approx(1e-3 * (2 * run.n_jobs + 1))
-    assert run.training == pytest.approx(27)
-    # no worker waits for the last tell, nor for the ask that gets no job
-    assert run.waiting == pytest.approx(1e-3 * (2 * run.n_jobs - 1))
-    assert run.seconds == pytest.approx(run.training + run.waiting)
-    assert run.utilisation_at_work == pytest.approx(run.share(run.training))
 
 
 def test_failures_are_charged_and_their_arms_tried_again():
@@ -56,30 +34,6 @@ def test_failures_are_charged_and_their_arms_tried_again():
     assert sum(arm.failures for arm in arms) == run.n_failures
     assert sum(arm.epochs for arm in arms) < 120
     assert any(arm.failures and arm.status != "failed" for arm in arms)
-
-
-@pytest.mark.parametrize("policy", ["auto", "asha"])
-def test_by_the_clock_workers_are_busy_until_the_last_epoch(policy):
-    budget = Budget(wall_seconds=30.0)
-    run = search(policy, 50, budget, 5, seed=0, charge=free, failure_rate=0.0)
-    assert run.busy == pytest.approx(1.0)
-    assert 29.0 <= run.seconds <= 40.0
-    assert run.n_epochs <= 5 * 40
-
-
-def test_slow_starts_take_time_that_longer_jobs_save():
-    def slow(**options):
-        budget = Budget(seconds=600.0)
-        conditions = {"failure_rate": 0.0, "spread": 0.0, "start_seconds": 20.0}
-        return search("auto", 50, budget, 1, 0, charge=free, **conditions, **options)
-
-    long, short = slow(epochs_per_job=8), slow(epochs_per_job=1)
-    for run in (long, short):
-        assert run.training == pytest.approx(run.n_epochs + 20.0 * run.n_jobs)
-        assert run.spent == pytest.approx(run.training)
-        assert run.spent <= 620.0  # the last job may start in vain
-    assert short.n_epochs == short.n_jobs
-    assert long.n_epochs > 4 * short.n_epochs
 
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
