@@ -1,4 +1,5 @@
 import gc
+import itertools
 import logging
 import os
 import signal
@@ -42,24 +43,125 @@ def pytest_xdist_auto_num_workers():
     return (os.cpu_count() or 1) + 1
 
 
+# Whole files, and pages of the documentation, that one worker alone imports and runs:
+# the first has Ray and its session, the second torch and what is built on it.
+HOMES = (
+    (
+        "risingsearch/integrations/ray/",
+        "tests/integrations/ray/",
+        "tests/test_coming_from.py",
+        "tests/test_examples.py",
+    ),
+    (
+        "risingsearch/integrations/torch/",
+        "tests/benchmarks/",
+        "tests/integrations/optuna/",
+        "tests/integrations/torch/",
+        "tests/testing/test_trainables.py",
+        "tests/test_docs.py::test_every_block_runs_and_prints_what_it_shows"
+        "[docs/pytorch.md]",
+    ),
+)
+
+# They take longest: begun first, none of them is still running when all else is done.
+LONG = (
+    "tests/integrations/dask/test_slurm.py",
+    "tests/simulation/test_acceptance.py",
+    "tests/test_notebooks.py",
+    "tests/integrations/sklearn/test_processes.py",
+    "tests/cli/test_sweeps.py",
+    "tests/test_docs.py",
+    "tests/search/test_killing.py",
+    "tests/scripts/test_killing.py",
+)
+
+
+SESSION = pytest.StashKey[pytest.Session]()
+
+
+def home_of(place, n_workers):
+    """Return the number of the worker that alone runs a path or test, or None."""
+    for number, places in enumerate(HOMES):
+        if place.startswith(places):
+            return number % n_workers
+    return None
+
+
+def number_of(worker):
+    """Return the number in the name of a worker."""
+    return int(worker.removeprefix("gw"))
+
+
+def pytest_sessionstart(session):
+    """Let the scheduler say how many tests all workers have between them."""
+    session.config.stash[SESSION] = session
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave to another worker what it alone imports."""
+    own = getattr(config, "workerinput", None)
+    if own is None:
+        return None
+    n_workers = own["workercount"]
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    home = home_of(f"{place}/" if collection_path.is_dir() else place, n_workers)
+    if home in (None, number_of(own["workerid"]) % n_workers):
+        return None
+    return True
+
+
 class OneWorkerForAFile(LoadScopeScheduling):
     """Keeps the tests of a file together: one worker imports and sets up for them.
 
-    Those of Ray share one session, over all of their files; the pages of the
-    documentation share nothing.
+    The pages of the documentation share nothing. A worker begins with what it alone
+    has collected, then come the files that take longest, then those of most tests.
     """
 
-    TOGETHER = ("tests/integrations/ray/", "tests/integrations/torch/")
-    OF_RAY = ("tests/benchmarks/adapters/test_ray.py", "tests/test_coming_from.py")
     APART = ("tests/test_docs.py",)
 
+    def __init__(self, config, log):
+        super().__init__(config, log)
+        self.places = {}  # of every worker: the index of each test that it has
+
     def _split_scope(self, nodeid):
-        if nodeid.startswith(self.OF_RAY) and "ray" in nodeid.lower():
-            return self.TOGETHER[0]
-        for folder in self.TOGETHER:
-            if nodeid.startswith(folder):
-                return folder
         return nodeid if nodeid.startswith(self.APART) else nodeid.split("::")[0]
+
+    def _first(self, unit):
+        """Return what units are sorted by."""
+        scope, tests = unit
+        long = [scope.startswith(name) for name in LONG]
+        rank = long.index(True) if any(long) else len(LONG)
+        return home_of(scope, self.numnodes) is None, rank, -len(tests)
+
+    def add_node_collection(self, node, collection):
+        self.registered_collections[node] = list(collection)
+        self.places[node] = {nodeid: k for k, nodeid in enumerate(collection)}
+
+    def schedule(self):
+        if self.collection is None:
+            units = {}
+            for nodeid in itertools.chain(*self.registered_collections.values()):
+                units.setdefault(self._split_scope(nodeid), {})[nodeid] = False
+            self.workqueue.update(sorted(units.items(), key=self._first))
+            self.collection = [nodeid for unit in units.values() for nodeid in unit]
+            self.config.stash[SESSION].testscollected = len(self.collection)
+        for _ in range(2):  # a worker is told its next test before it ends this one
+            for node in self.nodes:
+                self._reschedule(node)
+
+    def _reschedule(self, node):
+        if node.shutting_down or self._pending_of(self.assigned_work[node]) > 2:
+            return
+        for scope, unit in self.workqueue.items():
+            home = home_of(scope, self.numnodes)
+            if home in (None, number_of(node.gateway.id) % self.numnodes) and all(
+                nodeid in self.places[node] for nodeid in unit
+            ):
+                self.assigned_work[node][scope] = self.workqueue.pop(scope)
+                left = [nodeid for nodeid, done in unit.items() if not done]
+                node.send_runtest_some([self.places[node][nodeid] for nodeid in left])
+                return
+        node.shutdown()  # once it has run what it was given
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -4,7 +4,7 @@ import difflib
 import json
 import os
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -70,29 +70,21 @@ def test_the_page_shows_both_sides_of_every_script():
 
 
 @pytest.fixture
-def environment(name, request):
-    """Return what a script needs in its environment."""
-    if not name.startswith("ray"):
-        return {}
-    return {
-        "RAY_ADDRESS": request.getfixturevalue("ray_address"),
-        "RAY_AUTH_TOKEN_PATH": str(Path.home() / ".ray" / "auth_token"),
-    }
+def run(tmp_path, monkeypatch, capsys, request):
+    """Return a function that runs a script in an empty folder, and what it prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_MODE", "disabled")
 
+    def run(script, arguments):
+        if script.name.startswith("ray"):
+            request.getfixturevalue("ray_address")  # the session that it finds
+            storage = "ray.train.constants.DEFAULT_STORAGE_PATH"
+            monkeypatch.setattr(storage, str(tmp_path))
+        monkeypatch.setattr(sys, "argv", [str(script), *arguments.split()])
+        runpy.run_path(str(script), run_name="__main__")
+        return capsys.readouterr().out
 
-def run(script, arguments, folder, **environment):
-    """Run a script in an empty folder; return what it prints."""
-    own = {"HOME": str(folder), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, str(script), *arguments.split()],
-        cwd=folder,
-        env=os.environ | own | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run
 
 
 def last_score(printed):
@@ -101,25 +93,26 @@ def last_score(printed):
 
 
 @pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
-def test_a_script_runs_as_it_was(name, arguments, low, high, environment, tmp_path):
+@pytest.mark.filterwarnings("ignore")  # what a script would say on the screen
+def test_a_script_runs_as_it_was(name, arguments, low, high, run):
     if name == "dask_hyperband.py":
         why = "not installed: dask-ml 2025.1 does not run with distributed 2026.8"
         pytest.importorskip("dask_ml", reason=why)
-    printed = run(THERE / name, arguments, tmp_path, **environment)
+    printed = run(THERE / name, arguments)
     assert low <= last_score(printed) <= high
 
 
 @pytest.mark.parametrize(("name", "arguments", "low", "high"), CASES)
-def test_a_script_runs_with_this_search(
-    name, arguments, low, high, environment, tmp_path
-):
-    printed = run(HERE / name, arguments, tmp_path, **environment)
+@pytest.mark.filterwarnings("ignore")
+def test_a_script_runs_with_this_search(name, arguments, low, high, run):
+    printed = run(HERE / name, arguments)
     assert low <= last_score(printed) <= high
 
 
-def test_the_script_of_a_wandb_sweep_runs_as_it_was(tmp_path):
+@pytest.mark.filterwarnings("ignore")
+def test_the_script_of_a_wandb_sweep_runs_as_it_was(run):
     pytest.importorskip("wandb", reason="Weights & Biases is not installed")
-    run(THERE / "wandb_train.py", "--epochs=1", tmp_path, WANDB_MODE="disabled")
+    run(THERE / "wandb_train.py", "--epochs=1")
 
 
 def test_import_sweep_writes_the_file_of_a_wandb_sweep(capsys):
