@@ -12,7 +12,7 @@ from typing import Any
 
 from risingsearch.cli.options import add_command, add_run_command, writing
 from risingsearch.cli.printing import print_json
-from risingsearch.cli.status import named, reported, saved_result
+from risingsearch.cli.status import RunView, named
 from risingsearch.errors import InvalidParameterError, missing
 
 FORMATS = ("csv", "json", "parquet")
@@ -60,25 +60,29 @@ def _report(arguments: argparse.Namespace) -> None:
     from risingsearch.plotting.html_report import write_report
 
     (run_dir,) = arguments.run_dirs
-    result, shown, space = reported(run_dir)
+    run = RunView(run_dir)
+    settings, space = run.settings_and_space()
     out = arguments.out or run_dir / "report.html"
     title = run_dir.resolve().name
     with writing(out):
-        print(write_report(result, out, title=title, settings=shown, space=space))
+        page = write_report(
+            run.result, out, title=title, settings=settings, space=space
+        )
+    print(page)
 
 
 def _compare(run_dirs: Sequence[Path], out: Path) -> None:
     from risingsearch.plotting.comparison import write_comparison
 
-    found = {name: reported(path) for name, path in named(run_dirs).items()}
-    results = {name: result for name, (result, _, _) in found.items()}
-    settings = {name: shown for name, (_, shown, _) in found.items()}
+    runs = {name: RunView(path) for name, path in named(run_dirs).items()}
+    results = {name: run.result for name, run in runs.items()}
+    settings = {name: run.settings_and_space()[0] for name, run in runs.items()}
     with writing(out):
         print(write_comparison(results, out, settings=settings))
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    result = saved_result(arguments.run_dir)
+    result = RunView(arguments.run_dir).result
     rows = [
         {**row, "direction": result.direction}
         | _prefixed(result.candidates[row["arm"]])

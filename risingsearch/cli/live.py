@@ -11,7 +11,6 @@ import html
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -25,21 +24,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from risingsearch.cli.options import one_line
-from risingsearch.cli.status import (
-    RUNNING,
-    STILL_RUNNING,
-    named,
-    progress_text,
-    read_status,
-    settings_and_space,
-    state_of,
-    why_ended,
-)
+from risingsearch.cli.status import RUNNING, RunView, named
 from risingsearch.errors import RisingSearchError
 from risingsearch.plotting.comparison import comparison_page
 from risingsearch.plotting.html_report import report_page
+from risingsearch.plotting.importance import Importances, parameter_importance
 from risingsearch.plotting.parts import own_page
-from risingsearch.search.following import RunReader, RunStatus
 from risingsearch.search.results import SearchResult
 
 HOSTS = ["127.0.0.1", "localhost"]
@@ -62,45 +52,40 @@ class LiveRun:
 
     def __init__(self, name: str, run_dir: Path) -> None:
         self.name = name
-        self._reader = RunReader(run_dir)
-        self._status: RunStatus | None = None
+        self._run = RunView(run_dir)
         self._problem: str | None = None
         self._page: str | None = None
-        self._mark = self._reader.version()
-        self._looked = self._next = 0.0
-        self._look()
+        self._importances: tuple[int, Importances] | None = None  # after so many epochs
+        self._mark = self._run.reader.version()
+        self._next = 0.0
 
     def version(self) -> str:
         """Return a text that changes with the page."""
         if time.monotonic() >= self._next:
+            begun = time.monotonic()
             try:
-                mark = self._reader.version()
+                mark = self._run.reader.version()
                 if mark != self._mark or self._problem is not None:
-                    self._look()
-                    self._mark = mark
+                    self._run.look()
+                    self._mark, self._problem, self._page = mark, None, None
             except RisingSearchError as error:
                 self._problem, self._page = one_line(str(error)), None
+            self._rest(begun)
         return f"{self._mark} {self._problem}"
 
     def words(self) -> str:
         """Return how the run is doing, for the user."""
         if self._problem is not None:
             return f"damaged: {self._problem}"
-        state = state_of(self._status)
-        if self._status is None:
-            return f"{state}: {progress_text(None)}"
-        ended = why_ended(self._status, self._reader.path)
-        age = time.monotonic() - self._looked
-        return f"{state}: {ended or progress_text(self._status, age)}"
+        run = self._run
+        return f"{run.state}: {run.why_ended() or run.progress_text()}"
 
     def result(self) -> SearchResult | None:
         """Return the result so far, None before the first epoch."""
-        status = self._status
+        status = self._run.status
         if status is None or not status.result.history or self._problem:
             return None
-        if state_of(status) == RUNNING:
-            return replace(status.result, stop_reason=STILL_RUNNING)
-        return status.result
+        return self._run.result
 
     def page(self) -> str:
         """Return the report of the run as it is now."""
@@ -110,18 +95,24 @@ class LiveRun:
             if result is None:
                 return note_page(self.name, html.escape(self.words()), version)
             begun = time.monotonic()
-            settings, space = settings_and_space(self._reader.path)
+            settings, space = self._run.settings_and_space()
             self._page = report_page(
-                result, title=self.name, settings=settings, space=space, version=version
+                result,
+                title=self.name,
+                settings=settings,
+                space=space,
+                version=version,
+                importances=self._important(result),
             )
             self._rest(begun)
         return self._page
 
-    def _look(self) -> None:
-        begun = self._looked = time.monotonic()
-        self._status, self._page = read_status(self._reader), None
-        self._problem = None
-        self._rest(begun)
+    def _important(self, result: SearchResult) -> Importances:
+        """Return what matters, computed anew only when results have come."""
+        n_told = len(result.history)
+        if self._importances is None or self._importances[0] != n_told:
+            self._importances = n_told, parameter_importance(result)
+        return self._importances[1]
 
     def _rest(self, begun: float) -> None:
         """Keep what is done at every change to a small share of a core."""

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from risingsearch.checks import on_one_line
 from risingsearch.cli.options import one_line
 
 if TYPE_CHECKING:
     from risingsearch.search.results import SearchResult
 
+IN_JSON = (
+    *("state", "spent", "training", "seconds_left"),
+    *("trust_in_prior", "opened_by_prior"),
+)
+"""Facts that are not among the lines, or not as they are."""
 OF_THE_BEST = ("best_arm", "best_epoch", "best_params")
 """Facts that are left out of the lines while there is no score."""
 
@@ -55,36 +61,28 @@ def _strict(value: object) -> object:
 
 
 def print_facts(
-    facts: Mapping[str, Any], *, as_json: bool, more: Iterable[tuple[str, str]] = ()
+    facts: Mapping[str, Any], *, as_json: bool, result: SearchResult | None = None
 ) -> None:
-    """Print facts as JSON, or with ``more`` of them as lines."""
+    """Print facts as JSON; or as lines, with what a result says of earlier searches."""
     if as_json:
         print_json(facts)
         return
-    lines = [*_lines(facts), *more]
-    width = max(len(name) for name, _ in lines)
-    for name, value in lines:
+    lines = dict(_lines(facts))
+    if result is not None:
+        from risingsearch.plotting.html_report import prior_facts
+
+        lines |= prior_facts(result)
+    width = max(map(len, lines))
+    for name, value in lines.items():
         print(f"{name:{width}}  {value}")
-
-
-def print_result(
-    result: SearchResult, facts: Mapping[str, Any], *, as_json: bool
-) -> None:
-    """Print facts about a result, with those about earlier searches."""
-    from risingsearch.plotting.html_report import prior_facts
-
-    if as_json:
-        names = "trust_in_prior", "opened_by_prior"
-        facts = {**facts, **{name: getattr(result, name) for name in names}}
-    print_facts(facts, as_json=as_json, more=prior_facts(result))
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     has_none = facts.get("best_arm", 0) is None
     for name, value in facts.items():
-        if name == "spent" or (name in ("left_out", "first_failure") and value is None):
+        if name in IN_JSON or (has_none and name in OF_THE_BEST):
             continue
-        if has_none and name in OF_THE_BEST:
+        if value is None and name in ("left_out", "first_failure"):
             continue
         if has_none and name == "best_score":
             value = "none"
@@ -100,7 +98,5 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         if name == "earlier_searches":
-            from risingsearch.checks import on_one_line
-
             value = ", ".join(map(on_one_line, value))
         yield name.replace("_", " "), value

@@ -1,31 +1,24 @@
-"""One frame of ``risingsearch watch``: where a run stands, as wide as the terminal."""
+"""One frame of ``risingsearch watch``: how far a run is, as wide as the terminal."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from risingsearch.arms import Arm
 from risingsearch.cli.options import one_line
-from risingsearch.cli.status import (
-    first_failure,
-    progress_text,
-    state_of,
-    why_ended,
-)
+from risingsearch.cli.status import first_failure
 from risingsearch.plotting.figures import score_limits
 
 if TYPE_CHECKING:
-    from risingsearch.search.following import RunStatus
+    from risingsearch.cli.status import RunView
+    from risingsearch.search.results import SearchResult
 
 MOST_TRAINING = 4  # jobs in training that get a line each
 FEWEST_ROWS = 5  # of arms, however low the terminal
@@ -40,53 +33,48 @@ class Glyphs(NamedTuple):
     levels: str
     lost: str
 
+    def level(self, share: float) -> str:
+        """Return the character of a share between 0 and 1."""
+        top = len(self.levels) - 1
+        return self.levels[round(top * min(1.0, max(0.0, share)))]
+
 
 DRAWN = Glyphs("▁▂▃▄▅▆▇█", "\N{MULTIPLICATION SIGN}")
 TYPED = Glyphs("_.-~=+*#", "x")  # where the terminal knows ASCII only
 
 
 class Screen:
-    """A frame, which ages: the time left runs down until there is news.
+    """A frame about a run, as it was last looked at."""
 
-    Parameters
-    ----------
-    run_dir : Path
-        The run directory.
-    status : RunStatus, optional
-        Where its search stands; None before anything is written.
-    """
-
-    def __init__(self, run_dir: Path, status: RunStatus | None) -> None:
-        self.status = status
-        self._run_dir = run_dir
-        self._made = time.monotonic()
+    def __init__(self, run: RunView) -> None:
+        self.run = run
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
         """Yield the lines of the frame."""
-        lines = [*self._head()]
-        status = self.status
+        lines = list(self._head())
+        yield from lines
+        status = self.run.status
         if status is not None and status.result.history:
             room = max(FEWEST_ROWS, options.size.height - len(lines) - 4)
             glyphs = DRAWN if options.encoding.startswith("utf") else TYPED
-            lines += [Text(), _arms(status, options.max_width, room, glyphs)]
-        yield Group(*lines)
+            yield Text()
+            yield _arms(status.result, options.max_width, room, glyphs)
 
-    def _head(self) -> Iterable[RenderableType]:
-        status, state = self.status, state_of(self.status)
-        name = Text(one_line(str(self._run_dir)), style="bold")
-        yield _line(name, (f"  {state}", STYLES.get(state, "")))
+    def _head(self) -> Iterator[RenderableType]:
+        run, status = self.run, self.run.status
+        name = Text(one_line(str(run.path)), style="bold")
+        yield _line(name, (f"  {run.state}", STYLES.get(run.state, "")))
         if status is None:
-            yield Text(progress_text(None))
+            yield Text(run.progress_text())
             return
-        result = status.result
         bar = Table.grid(expand=True)
         bar.add_row(ProgressBar(total=status.budget, completed=status.spent))
         yield bar
-        yield _line(progress_text(status, time.monotonic() - self._made))
-        yield _line(*_best(status))
-        yield _line(_counts(status))
+        yield _line(run.progress_text())
+        yield _line(*_best(status.result))
+        yield _line(_counts(status.result))
         for job in status.training[:MOST_TRAINING]:
             parts = "".join(
                 f", {one_line(name).replace('_', ' ')} {value:.4g}"
@@ -96,9 +84,9 @@ class Screen:
             yield _line(("now  ", STYLES["running"]), now)
         if (more := len(status.training) - MOST_TRAINING) > 0:
             yield _line(f"     and {more:,} more")
-        if failure := first_failure(result):
+        if failure := first_failure(status.result):
             yield _line(("failed  ", STYLES["failed"]), one_line(failure))
-        if why := why_ended(status, self._run_dir):
+        if why := run.why_ended():
             yield Text(one_line(why))  # whole: it may hold a command
 
 
@@ -107,70 +95,32 @@ def _line(*parts: Any) -> Text:
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
-def _best(status: RunStatus) -> Iterable[Any]:
-    result = status.result
+def _best(result: SearchResult) -> Iterable[Any]:
     metric = f"{one_line(result.metric)}, to {result.direction}"
     if result.best_arm is None:
         return ["best  none yet: ", metric]
-    params = [f"{one_line(str(k))} {_short(v)}" for k, v in result.best_params.items()]
+    params = [
+        f"{one_line(str(name))} "
+        + (f"{value:.4g}" if isinstance(value, float) else one_line(str(value)))
+        for name, value in result.best_params.items()
+    ]
     at = f": arm {result.best_arm}, epoch {result.best_epoch} ({metric})"
     best = f"{result.best_score:.6g}"
     return ["best  ", (best, "bold green"), at, (f"  {', '.join(params)}", "dim")]
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else one_line(str(value))
-
-
-def _counts(status: RunStatus) -> str:
-    arms = status.result.arms
-    counts = Counter[str](arm.status for arm in arms)
-    opened = len(arms) - counts["unopened"]
+def _counts(result: SearchResult) -> str:
+    counts = Counter[str](arm.status for arm in result.arms)
+    opened = len(result.arms) - counts["unopened"]
     statuses = ("running", "paused", "finished", "failed")
     each = ", ".join(f"{counts[status]:,} {status}" for status in statuses)
-    return f"arms  {opened:,} opened of {len(arms):,}: {each}"
+    return f"arms  {opened:,} opened of {len(result.arms):,}: {each}"
 
 
-# ---------------------------------------------------------------------------- the arms
-
-
-def _arms(status: RunStatus, width: int, room: int, glyphs: Glyphs) -> Table:
+def _arms(result: SearchResult, width: int, room: int, glyphs: Glyphs) -> Table:
     """Return a table of the arms that were opened: when each trained, what it got."""
-    result = status.result
-    opened = _in_order(status)
-    shown = opened if len(opened) <= room else opened[: room - 1]
-    n_told = len(result.history)
-    strip, curve = _widths(width - FIXED, n_told)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in ("arm", "epochs", "best"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    has_room = min(strip, curve) >= NARROWEST
-    if has_room:
-        table.add_column(f"when, of {n_told:,} epochs", no_wrap=True, width=strip)
-        table.add_column("curve", no_wrap=True, width=curve)
-    told, curves = _told(result.history), result.curves
-    scale = _Scale([curves[arm.arm] for arm in shown], result.direction, curve)
-    for arm in shown:
-        is_best = arm.arm == result.best_arm
-        style = "bold green" if is_best else STYLES[arm.status]
-        best = "" if math.isnan(arm.best_score) else f"{arm.best_score:.5g}"
-        cells = [f"{arm.arm}", f"{arm.epochs}", best, arm.status]
-        if has_room:
-            cells.append(_strip(told[arm.arm], n_told, strip, glyphs))
-            cells.append(scale.drawn(curves[arm.arm], glyphs))
-        table.add_row(*cells, style=style)
-    if len(opened) > len(shown):
-        table.add_row("", "", "", f"{len(opened) - len(shown):,} more", style="dim")
-    return table
-
-
-def _in_order(status: RunStatus) -> list[Arm]:
-    """Return the opened arms: those in training, the best, then the most trained."""
-    result = status.result
-    opened = [arm for arm in result.arms if arm.charged]
-    return sorted(
-        opened,
+    opened = sorted(  # the best, those in training, then the most trained
+        (arm for arm in result.arms if arm.charged),
         key=lambda arm: (
             arm.arm != result.best_arm,
             arm.status != "running",
@@ -178,6 +128,30 @@ def _in_order(status: RunStatus) -> list[Arm]:
             arm.arm,
         ),
     )
+    shown = opened if len(opened) <= room else opened[: room - 1]
+    n_told = len(result.history)
+    strip, wide = _widths(width - FIXED, n_told)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in ("arm", "epochs", "best"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    has_room = min(strip, wide) >= NARROWEST
+    if has_room:
+        table.add_column(f"when, of {n_told:,} epochs", no_wrap=True, width=strip)
+        table.add_column("curve", no_wrap=True, width=wide)
+    arms, curves = result.history["arm"], result.curves
+    drawn = _curves([curves[arm.arm] for arm in shown], result.direction, wide, glyphs)
+    for arm, curve in zip(shown, drawn, strict=True):
+        is_best = arm.arm == result.best_arm
+        best = "" if math.isnan(arm.best_score) else f"{arm.best_score:.5g}"
+        cells = [f"{arm.arm}", f"{arm.epochs}", best, arm.status]
+        if has_room:
+            told = [place for place, one in enumerate(arms) if one == arm.arm]
+            cells += [_strip(told, n_told, strip, glyphs), curve]
+        table.add_row(*cells, style="bold green" if is_best else STYLES[arm.status])
+    if len(opened) > len(shown):
+        table.add_row("", "", "", f"{len(opened) - len(shown):,} more", style="dim")
+    return table
 
 
 def _widths(room: int, n_told: int) -> tuple[int, int]:
@@ -190,14 +164,6 @@ def _widths(room: int, n_told: int) -> tuple[int, int]:
     return strip, min(room - strip, room // 2)
 
 
-def _told(history: Iterable[dict[str, Any]]) -> dict[int, list[int]]:
-    """Return by arm when it trained, counted in the epochs of the search."""
-    told: dict[int, list[int]] = {}
-    for place, row in enumerate(history):
-        told.setdefault(row["arm"], []).append(place)
-    return told
-
-
 def _strip(places: Sequence[int], n_told: int, width: int, glyphs: Glyphs) -> str:
     """Return how much of each stretch of the search an arm has got.
 
@@ -206,34 +172,25 @@ def _strip(places: Sequence[int], n_told: int, width: int, glyphs: Glyphs) -> st
     """
     wide = max(1.0, n_told / width)
     counts = Counter(int(place / wide) for place in places)
-    top = len(glyphs.levels) - 1
     return "".join(
-        glyphs.levels[min(top, round(top * counts[k] / wide))] if counts[k] else " "
+        glyphs.level(counts[k] / wide) if counts[k] else " "
         for k in range(min(width, n_told))
     ).rstrip()
 
 
-class _Scale:
-    """The scale that all curves are drawn on, so that they can be compared."""
-
-    def __init__(
-        self, curves: Sequence[Sequence[float]], direction: str, width: int
-    ) -> None:
-        scores = [score for curve in curves for score in curve]
-        is_max = direction == "maximize"
-        self._low, self._high = score_limits(scores, maximize=is_max)
-        longest = max((len(curve) for curve in curves), default=1)
-        self._wide = max(1.0, longest / max(1, width))
-
-    def drawn(self, curve: Sequence[float], glyphs: Glyphs) -> str:
-        """Return a curve, of each stretch the last epoch."""
-        ends = {int(k / self._wide): score for k, score in enumerate(curve)}
-        return "".join(self._level(score, glyphs) for score in ends.values())
-
-    def _level(self, score: float, glyphs: Glyphs) -> str:
-        if not math.isfinite(score):
-            return glyphs.lost
-        top = len(glyphs.levels) - 1
-        reach = self._high - self._low
-        share = (score - self._low) / reach if reach > 0.0 else 1.0
-        return glyphs.levels[round(top * min(1.0, max(0.0, share)))]
+def _curves(
+    curves: Sequence[Sequence[float]], direction: str, width: int, glyphs: Glyphs
+) -> Iterator[str]:
+    """Yield the curves on one scale: of each stretch the last epoch."""
+    scores = [score for curve in curves for score in curve]
+    low, high = score_limits(scores, maximize=direction == "maximize")
+    longest = max((len(curve) for curve in curves), default=1)
+    wide = max(1.0, longest / max(1, width))
+    for curve in curves:
+        ends = {int(k / wide): score for k, score in enumerate(curve)}
+        yield "".join(
+            glyphs.level((score - low) / (high - low) if high > low else 1.0)
+            if math.isfinite(score)
+            else glyphs.lost
+            for score in ends.values()
+        )

@@ -18,7 +18,7 @@ from risingsearch.cli.options import (
     budget_or_increase,
     increase,
 )
-from risingsearch.cli.printing import print_facts, print_result
+from risingsearch.cli.printing import print_facts
 from risingsearch.cli.status import facts_of
 from risingsearch.errors import InvalidParameterError, SearchFailedError
 
@@ -224,4 +224,4 @@ def _print_found(
     result: SearchResult, run_dir: Path, checkpoint: Path, *, as_json: bool
 ) -> None:
     facts = facts_of(result, run_dir) | {"checkpoint": str(checkpoint)}
-    print_result(result, facts, as_json=as_json)
+    print_facts(facts, as_json=as_json, result=result)

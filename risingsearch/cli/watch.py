@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.cli.options import add_command, add_json
-from risingsearch.cli.printing import print_json
-from risingsearch.cli.status import (
-    FINISHED,
-    STOPPED,
-    read_status,
-    state_of,
-    watch_facts,
-)
+from risingsearch.cli.status import FINISHED, STOPPED, RunView
 from risingsearch.errors import missing
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from risingsearch.search.following import RunReader
 
 PERIOD = 0.5
 """Seconds between two frames."""
@@ -47,11 +38,9 @@ def add_watch(commands: Any) -> None:
 
 
 def _watch(arguments: argparse.Namespace) -> None:
-    from risingsearch.search.following import RunReader
-
-    reader = RunReader(arguments.run_dir)
+    run = RunView(arguments.run_dir)
     if arguments.json:
-        print_json(watch_facts(read_status(reader), reader.path))
+        run.print_facts(as_json=True)
         return
     try:
         from rich.console import Console
@@ -64,30 +53,28 @@ def _watch(arguments: argparse.Namespace) -> None:
     console = Console()
     if console.is_terminal and not arguments.once:
         with suppress(KeyboardInterrupt):  # the search itself continues
-            _follow(reader, console)
+            _follow(run, console)
     else:
-        console.print(Screen(reader.path, read_status(reader)))
+        console.print(Screen(run))
 
 
-def _follow(reader: RunReader, console: Console) -> None:
+def _follow(run: RunView, console: Console) -> None:
     """Show one frame after another until the run has ended."""
     from rich.live import Live
 
     from risingsearch.cli.screen import Screen
 
-    mark, screen, due = None, None, 0.0
-    n_stopped = 0
+    mark, due, n_stopped = None, 0.0, 0
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            now = time.monotonic()
-            if screen is None or (mark != reader.version() and now >= due):
-                mark = reader.version()
-                screen = Screen(reader.path, read_status(reader))
+            now, version = time.monotonic(), run.reader.version()
+            if mark != version and now >= due:
+                mark = version
+                run.look()
                 due = time.monotonic() + REST * (time.monotonic() - now)
-            live.update(screen, refresh=True)
-            state = state_of(screen.status)
+            live.update(Screen(run), refresh=True)
             # Between two calls of run, a search in Python looks stopped.
-            n_stopped = n_stopped + 1 if state == STOPPED else 0
-            if state == FINISHED or n_stopped > 1:
+            n_stopped = n_stopped + 1 if run.state == STOPPED else 0
+            if run.state == FINISHED or n_stopped > 1:
                 return
             time.sleep(PERIOD)

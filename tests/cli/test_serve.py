@@ -42,11 +42,11 @@ max_epochs: 1
 CANDIDATES = [{"top": top} for top in (0.3, 0.9, 0.6)]
 
 
-def a_search(run_dir, candidates=CANDIDATES, **options):
+def a_search(
+    run_dir, candidates=CANDIDATES, train=lambda state: state["top"], **options
+):
     given = {"budget": 9, "max_epochs": 4, "seed": 0, "epochs_per_job": 1, **options}
-    trainable = Functions(
-        lambda params, seed: {"epochs": 0, **params}, lambda state: state["top"]
-    )
+    trainable = Functions(lambda params, seed: {"epochs": 0, **params}, train)
     return RisingSearch(trainable, candidates, run_dir=run_dir, **given)
 
 
@@ -103,15 +103,35 @@ def test_the_version_changes_with_every_epoch_and_the_page_with_it(tmp_path):
         assert f'<meta name="version" content="{html.escape(version)}">' in page
 
 
+def counted(monkeypatch, name):
+    """Return a list that grows with each call of a function."""
+    made, original = [], getattr(live, name)
+    monkeypatch.setattr(live, name, lambda *a, **k: made.append(1) or original(*a, **k))
+    return made
+
+
 def test_a_page_is_made_once_for_all_who_look(run_dir, monkeypatch):
-    made = []
-    original = live.report_page
-    monkeypatch.setattr(
-        live, "report_page", lambda *a, **k: made.append(1) or original(*a, **k)
-    )
+    made = counted(monkeypatch, "report_page")
     client = served(run_dir)
     pages = {client.get("").text for _ in range(5)}
     assert len(pages) == len(made) == 1
+
+
+def test_what_matters_is_computed_anew_only_when_results_have_come(
+    tmp_path, monkeypatch
+):
+    computed = counted(monkeypatch, "parameter_importance")
+    client, seen = served(tmp_path), []
+
+    def train(state):
+        seen.append(client.get("").text)  # once the job has started
+        return state["top"]
+
+    search = a_search(tmp_path, train=train)
+    search.callbacks = [lambda *_: seen.append(client.get("").text)]
+    search.run()
+    assert len(set(seen)) == 2 * 9
+    assert len(computed) == 9
 
 
 def test_an_empty_directory_is_waited_for(tmp_path):

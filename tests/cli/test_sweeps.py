@@ -600,9 +600,9 @@ def test_what_has_used_all_its_epochs_is_not_tried_again(folder, capsys):
     ("arguments", "message"),
     [
         (["run", "none.yaml"], "none.yaml cannot be read"),
-        (["status", "runs/none"], "runs/none holds no search"),
+        (["status", "runs/none"], "runs/none does not exist: name the run directory"),
         (["resume", "runs/none"], "runs/none holds no search"),
-        (["export", "runs/none"], "runs/none holds no search"),
+        (["export", "runs/none"], "runs/none does not exist: name the run directory"),
     ],
 )
 def test_what_is_not_there(folder, capsys, arguments, message):

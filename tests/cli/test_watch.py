@@ -18,8 +18,7 @@ from rich.console import Console
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
 from risingsearch.cli.screen import Screen
-from risingsearch.cli.status import read_status
-from risingsearch.search.following import RunReader
+from risingsearch.cli.status import RunView
 from risingsearch.storage.run_directory import JOURNAL
 
 PROGRAM = "import sys; from risingsearch.cli.main import main; sys.exit(main())"
@@ -55,8 +54,7 @@ def frame(run_dir, width=100, height=40, encoding="utf-8"):
     console = Console(width=width, height=height, force_terminal=True, no_color=True)
     options = console.options.update(width=width, height=height)
     options.encoding = encoding
-    screen = Screen(run_dir, read_status(RunReader(run_dir)))
-    lines = console.render_lines(screen, options, pad=False)
+    lines = console.render_lines(Screen(RunView(run_dir)), options, pad=False)
     return ["".join(segment.text for segment in line) for line in lines]
 
 
@@ -129,11 +127,13 @@ class TestFrame:
         assert "\x1b" not in text
 
 
-def test_a_run_in_progress_says_what_trains_why_and_for_how_long(tmp_path):
-    frames = []
+def test_a_run_in_progress_says_what_trains_why_and_for_how_long(tmp_path, capsys):
+    frames, facts = [], []
 
     def watched(state):
         frames.append(frame(tmp_path))
+        assert main(["watch", str(tmp_path), "--json"]) == 0
+        facts.append(json.loads(capsys.readouterr().out))
         return train(state)
 
     result = a_search(tmp_path, watched, budget=10).run()
@@ -142,6 +142,10 @@ def test_a_run_in_progress_says_what_trains_why_and_for_how_long(tmp_path):
         now = f"now  arm {row['arm']}, epoch {row['epoch']}: {row['reason']}"
         assert any(line.startswith(now) for line in lines)
     assert all("left" in lines[2] for lines in frames[1:])
+    assert [one["state"] for one in facts] == ["running"] * 10
+    arms = [job["arm"] for one in facts for job in one["training"]]
+    assert arms == result.history["arm"]
+    assert all(one["seconds_left"] >= 0 for one in facts[1:])
     assert frame(tmp_path)[0].endswith("finished")
 
 
@@ -157,11 +161,12 @@ class TestCommand:
         assert main(["watch", str(run_dir), "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
         assert facts["state"] == "finished"
-        assert (facts["spent"], facts["budget"], facts["unit"]) == (16, 16, "epochs")
+        assert (facts["spent"], facts["budget"]) == (16, {"epochs": 16})
         assert facts["best_arm"] == 1
         assert facts["arms"]["failed"] == 1
-        assert facts["training"] == []
-        assert facts["seconds_left"] is None
+        assert "training" not in facts
+        assert main(["status", str(run_dir), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == facts
 
     def test_an_empty_directory_is_waited_for(self, tmp_path, capsys):
         assert main(["watch", str(tmp_path)]) == 0
