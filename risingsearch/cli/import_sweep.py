@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,17 +16,16 @@ Note = Callable[[str], None]
 LEFT_OUT = "apiVersion controller description early_terminate entity kind name project"
 USED = {"command", "method", "metric", "parameters", "program", "run_cap"}
 METHODS = ("bayes", "grid", "random")
-KEYS = {
-    "constant": {"value"},
-    "categorical": {"values"},
-    "int_uniform": {"min", "max"},
-    "uniform": {"min", "max"},
-    "q_uniform": {"min", "max", "q"},
-    "log_uniform": {"min", "max"},
-    "log_uniform_values": {"min", "max"},
-    "normal": {"mu", "sigma"},
+DISTRIBUTIONS = {
+    "constant": ("choice", {"value": "values"}),
+    "categorical": ("choice", {"values": "values"}),
+    "int_uniform": ("int", {"min": "low", "max": "high"}),
+    "uniform": ("uniform", {"min": "low", "max": "high"}),
+    "q_uniform": ("uniform", {"min": "low", "max": "high", "q": "step"}),
+    "log_uniform_values": ("log-uniform", {"min": "low", "max": "high"}),
+    "normal": ("normal", {"mu": "mu", "sigma": "sigma"}),
 }
-"""The distributions of a sweep, and the keys that each takes."""
+"""The distributions of a sweep: the type here, and the keys there and here."""
 DEFAULTS = {"q": 1, "mu": 0.0, "sigma": 1.0}
 USUAL = ["${env}", "${interpreter}", "${program}", "${args}"]
 """Command that W&B runs if a sweep has none."""
@@ -38,6 +36,16 @@ FORMS = {
 }
 """How a macro passes a parameter."""
 MACROS = {"${env}": "/usr/bin/env", "${interpreter}": "python"}
+NOTES = (
+    "command: a script that reads wandb.config has to read its arguments instead, or "
+    "the variable RISINGSEARCH_PARAMS",
+    "metric: after every epoch the script has to print a line such as "
+    '{{"epoch": 1, "{metric}": 0.5}}; if it prints other text, set metric.regex',
+    "method: {method}; the policy decides which candidates are opened, and trains how "
+    "long",
+    "resume: false, the process of a script is kept and paused, as W&B's scripts train "
+    "in one go; set it to true if yours resumes from {{checkpoint_dir}}",
+)
 
 
 def add_import(commands: Any) -> None:
@@ -89,7 +97,7 @@ def imported(
     from risingsearch.scripts.sweep import checked_sweep
     from risingsearch.scripts.trainable import FIELDS
 
-    given = _checked("the file", given)
+    given = _mapping("the file", given)
     for name in given:
         if name in LEFT_OUT.split():
             note(f"{name}: left out, it has no equal here")
@@ -97,7 +105,7 @@ def imported(
             raise InvalidParameterError(f"{name} has no equal here: leave it out")
     parameters = {
         name: _parameter(f"parameters.{name}", parameter, note)
-        for name, parameter in _checked("parameters", given.get("parameters")).items()
+        for name, parameter in _mapping("parameters", given.get("parameters")).items()
     }
     fields = {}
     for name in parameters:
@@ -105,71 +113,68 @@ def imported(
         if name != fields[name]:
             note(f"parameters.{name}: called {name}_ here, where {name} is taken")
     command = _command(given, fields)
-    note(
-        "command: a script that reads wandb.config has to read its arguments instead, "
-        "or the variable RISINGSEARCH_PARAMS"
-    )
-    max_epochs = _max_epochs(parameters.pop("epochs", None), max_epochs, note)
-    if budget is None:
-        msg = "give --budget N, the epochs over all configurations: W&B has no key"
+    metric, method = _metric(given.get("metric")), given.get("method")
+    if method not in METHODS:
+        msg = f"method must be one of {', '.join(METHODS)}; got {method!r}"
         raise InvalidParameterError(msg)
+    one = (parameters.pop("epochs", None) or {}).get("values", [])
+    if max_epochs is None and len(one) == 1:
+        max_epochs = one[0]
+    if budget is None or max_epochs is None:
+        msg = "give --budget N and --max-epochs N: W&B has no keys for them"
+        raise InvalidParameterError(msg)
+    for sentence in NOTES:
+        note(sentence.format(metric=metric["metric"], method=method))
+    candidates = given.get("run_cap") or ("all" if method == "grid" else None)
     sweep = {
         "command": command,
         "parameters": {fields[name]: one for name, one in parameters.items()},
-        **_metric(_checked("metric", given.get("metric")), note),
+        **metric,
         "budget": budget,
         "max_epochs": max_epochs,
-        **_candidates(given.get("method"), given.get("run_cap"), note),
+        **({"candidates": candidates} if candidates is not None else {}),
         "resume": False,
     }
-    note(
-        "resume: false, the process of a script is kept and paused, as W&B's scripts "
-        "train in one go; set it to true if yours resumes from {checkpoint_dir}"
-    )
     checked_sweep(sweep, "the imported sweep").draw()
     return sweep
 
 
-def _checked(place: str, given: Any) -> Mapping[str, Any]:
+def _mapping(place: str, given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping) or not given:
         msg = f"{place} must be a mapping, and not empty; got {given!r}"
         raise InvalidParameterError(msg)
     return given
 
 
+def _metric(given: Any) -> dict[str, Any]:
+    metric = _mapping("metric", given)
+    if "name" not in metric or set(metric) - {"name", "goal", "target"}:
+        msg = f"metric must have a name, and no keys but goal and target; got {metric}"
+        raise InvalidParameterError(msg)
+    target = {"target_score": metric["target"]} if "target" in metric else {}
+    direction = metric.get("goal", "minimize")
+    return {"metric": metric["name"], "direction": direction, **target}
+
+
 def _parameter(place: str, given: Any, note: Note) -> dict[str, Any]:
     """Return a parameter of a sweep that is drawn as by W&B."""
-    if not isinstance(given, Mapping):
-        msg = f"{place} must be a mapping, such as {{value: {given!r}}}"
-        raise InvalidParameterError(msg)
+    given = _mapping(place, given)
     kind = given.get("distribution") or _implied(given)
-    if kind not in KEYS or set(given) - KEYS[kind] - {"distribution"}:
+    type_, keys = DISTRIBUTIONS.get(kind, ("", {}))
+    if not type_ or set(given) - {*keys, "distribution"}:
         msg = (
             f"{place} has no equal here: it has a value, values, or one of the "
-            f"distributions {', '.join(KEYS)} and its keys; got {dict(given)}"
+            f"distributions {', '.join(DISTRIBUTIONS)} and its keys; got {dict(given)}"
         )
         raise InvalidParameterError(msg)
-    settings = {key: given.get(key, DEFAULTS.get(key)) for key in sorted(KEYS[kind])}
-    if kind == "constant":
-        return {"type": "choice", "values": [settings["value"]]}
-    if kind == "categorical":
-        return {"type": "choice", "values": settings["values"]}
-    if not all(type(value) in (int, float) for value in settings.values()):
-        msg = f"{place}: {', '.join(settings)} must be numbers; got {settings}"
-        raise InvalidParameterError(msg)
-    if kind == "normal":
-        return {"type": "normal", **settings}
-    low, high = settings["min"], settings["max"]
     if kind == "q_uniform":
         note(f"{place}: from min in steps of q; W&B rounds to the multiples of q")
-        whole = all(isinstance(value, int) for value in settings.values())
-        name = "int" if whole else "uniform"
-        return {"type": name, "low": low, "high": high, "step": settings["q"]}
-    if kind == "log_uniform":
-        low, high = math.exp(min(low, 700)), math.exp(min(high, 700))
-        note(f"{place}: min and max of {kind} are exponents of e: {low:g} to {high:g}")
-    name = "log-uniform" if kind.startswith("log") else kind.removesuffix("_uniform")
-    return {"type": name, "low": low, "high": high}
+    values = {here: given.get(key, DEFAULTS.get(key)) for key, here in keys.items()}
+    if kind == "constant":
+        values = {"values": [values["values"]]}
+    if kind == "q_uniform" and all(isinstance(v, int) for v in values.values()):
+        type_ = "int"
+    return {"type": type_, **values}
 
 
 def _implied(given: Mapping[str, Any]) -> str:
@@ -184,67 +189,18 @@ def _implied(given: Mapping[str, Any]) -> str:
 
 def _command(given: Mapping[str, Any], fields: Mapping[str, str]) -> list[str]:
     """Return the command with a field for each value of W&B."""
-    command = given.get("command", USUAL)
-    if not isinstance(command, list) or not command:
-        msg = f"command must be a list, and not empty; got {command!r}"
-        raise InvalidParameterError(msg)
+    macros = {**MACROS, "${program}": given.get("program")}
     words: list[str] = []
-    for word in map(str, command):
-        form = FORMS.get(word)
-        if form is None:
-            words.append(_word(word, given.get("program")))
+    for word in map(str, given.get("command", USUAL)):
+        if form := FORMS.get(word):
+            for flag, field in fields.items():
+                words += [one.format(flag=flag, field=f"{{{field}}}") for one in form]
             continue
-        for flag, field in fields.items():
-            words += [part.format(flag=flag, field=f"{{{field}}}") for part in form]
-    return words
-
-
-def _word(word: str, program: Any) -> str:
-    macros = {**MACROS, "${program}": program}
-    if "${" in word and not isinstance(macros.get(word), str):
-        msg = (
-            f"command: {word} has no equal here, or no program: there are "
-            f"{', '.join([*macros, *FORMS])}"
-        )
-        raise InvalidParameterError(msg)
-    return str(macros.get(word, word)).replace("{", "{{").replace("}", "}}")
-
-
-def _max_epochs(parameter: Any, given: int | None, note: Note) -> int:
-    """Return the epochs of a full training, which a parameter may have said."""
-    if given is None:
-        values = (parameter or {}).get("values", [])
-        if len(values) != 1 or type(values[0]) is not int:
+        if "${" in word and not isinstance(macros.get(word), str):
             msg = (
-                "give --max-epochs N, the epochs of a full training: W&B has no key, "
-                "and parameters.epochs has no single whole number"
+                f"command: {word} has no equal here, or no program: there are "
+                f"{', '.join([*macros, *FORMS])}"
             )
             raise InvalidParameterError(msg)
-        given = int(values[0])
-    if parameter is not None:
-        note(f"parameters.epochs: not a parameter any more, but max_epochs {given}")
-    return given
-
-
-def _metric(metric: Mapping[str, Any], note: Note) -> dict[str, Any]:
-    name = metric.get("name")
-    if not isinstance(name, str) or set(metric) - {"name", "goal", "target"}:
-        msg = f"metric must have a name, and no keys but goal and target; got {metric}"
-        raise InvalidParameterError(msg)
-    target = {"target_score": metric["target"]} if "target" in metric else {}
-    note(
-        "metric: after every epoch the script has to print a line such as "
-        f'{{"epoch": 1, "{name}": 0.5}}; if it prints other text, set metric.regex'
-    )
-    return {"metric": name, "direction": metric.get("goal", "minimize"), **target}
-
-
-def _candidates(method: Any, run_cap: Any, note: Note) -> dict[str, Any]:
-    if method not in METHODS:
-        msg = f"method must be one of {', '.join(METHODS)}; got {method!r}"
-        raise InvalidParameterError(msg)
-    note(f"method: {method}; the policy decides what is opened, and trains how long")
-    if run_cap is not None:
-        note(f"run_cap: {run_cap} candidates; the policy opens as many as it needs")
-        return {"candidates": run_cap}
-    return {"candidates": "all"} if method == "grid" else {}
+        words.append(macros.get(word, word).replace("{", "{{").replace("}", "}}"))
+    return words

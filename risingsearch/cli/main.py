@@ -96,20 +96,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    policies = add_command(
-        commands,
-        "policies",
-        _policies,
-        "list the policies: what they do, where they come from, what they take",
-    )
-    add_json(policies)
-    environments = add_command(
-        commands,
-        "environments",
-        _environments,
-        "list the environments that simulate knows by name",
-    )
-    add_json(environments)
+    lists = {
+        "policies": "the policies: what they do, where they come from, what they take",
+        "environments": "the environments that simulate knows by name",
+    }
+    for name, what in lists.items():
+        add_json(add_command(commands, name, _list, f"list {what}"))
     add_simulate(commands)
     demo = add_command(
         commands,
@@ -135,46 +127,34 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _policies(arguments: argparse.Namespace) -> None:
+def _list(arguments: argparse.Namespace) -> None:
+    """Print names beside their summary, paper with kind, and parameters."""
+    from risingsearch.curves import list_environments
     from risingsearch.policies import list_policies, resolve_policy
 
-    infos = list_policies()
+    is_policies = arguments.command == "policies"
+    infos: list[Any] = list_policies() if is_policies else list_environments()
     if arguments.json:
         print_json([info._asdict() for info in infos])
         return
-    _print_entries(infos, "provenance")
-    print(
-        f"auto is {resolve_policy('auto')}; for the largest sum of scores, name "
-        "cure-ucb."
-    )
-
-
-def _environments(arguments: argparse.Namespace) -> None:
-    from risingsearch.curves import list_environments
-
-    infos = list_environments()
-    if arguments.json:
-        print_json([info._asdict() for info in infos])
-        return
-    _print_entries(infos, "setting")
-
-
-def _print_entries(infos: Sequence[Any], kind: str) -> None:
-    """Print names beside their summary, paper with kind, and parameters."""
     indent = max(len(info.name) for info in infos) + 2
     for info in infos:
         parameters = [
             name if value is ... else f"{name}={value}".replace(" ", HARD_SPACE)
             for name, value in info.parameters.items()
         ]
+        kind = info.provenance if is_policies else info.setting
         lines = [
             info.summary.replace("``", ""),
-            f"{info.paper} ({getattr(info, kind)})",
+            f"{info.paper} ({kind})",
             f"parameters: {', '.join(parameters) or 'none'}",
         ]
         column = "\n".join(textwrap.fill(line, WIDTH - indent) for line in lines)
         entry = info.name + textwrap.indent(column, " " * indent)[len(info.name) :]
         print(entry.replace(HARD_SPACE, " "), end="\n\n")
+    if is_policies:
+        auto = resolve_policy("auto")
+        print(f"auto is {auto}; for the largest sum of scores, name cure-ucb.")
 
 
 def _demo(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from risingsearch.checks import on_one_line
 from risingsearch.cli.options import one_line
 
 if TYPE_CHECKING:
@@ -98,5 +97,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if name == "arms":
             value = ", ".join(f"{n} {status}" for status, n in value.items())
         if name == "earlier_searches":
+            from risingsearch.checks import on_one_line
+
             value = ", ".join(map(on_one_line, value))
         yield name.replace("_", " "), value

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,6 @@ from risingsearch.cli import options
 from risingsearch.cli.printing import print_json
 from risingsearch.errors import InvalidParameterError, unknown_name
 
-Calls = dict[str, tuple[str, dict[str, Any]]]
-OptionsOfBoth = tuple[Calls | None, list[int] | None, int, int, int | None]
-"""Policies by the names of rows, budgets, runs, seed and threads."""
 DESCRIPTION = """\
 Compare policies on paper.
 
@@ -48,20 +44,6 @@ def add_simulate(commands: Any) -> None:
         metavar="NAME|FILE",
         help="an environment, or a file of curves (./NAME for a file of such a name)",
     )
-    _add_options_of_both(parser)
-    environments = parser.add_argument_group("environments only")
-    environments.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the environment, e.g. noise=0.1; may be repeated",
-    )
-    _add_options_of_curves(parser.add_argument_group("recorded curves only"))
-    parser.set_defaults(run=_simulate)
-
-
-def _add_options_of_both(parser: Any) -> None:
     parser.add_argument(
         "--horizon",
         "--budget",
@@ -91,43 +73,64 @@ def _add_options_of_both(parser: Any) -> None:
         help="threads (default: one per processor)",
     )
     options.add_json(parser)
-
-
-def _add_options_of_curves(group: Any) -> None:
-    group.add_argument("--minimize", action="store_true", help="the scores are losses")
-    group.add_argument(
+    parser.add_argument_group("environments only").add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the environment, e.g. noise=0.1; may be repeated",
+    )
+    curves = parser.add_argument_group("recorded curves only")
+    curves.add_argument("--minimize", action="store_true", help="the scores are losses")
+    curves.add_argument(
         "--noise",
         type=options.distance,
         metavar="SD",
         help="standard deviation of validation noise on top of the scores (default: 0)",
     )
-    group.add_argument(
+    curves.add_argument(
         "--within",
         type=options.distance,
         metavar="D",
         help="how near to the best recorded score is enough, in its unit (default: a "
         "twentieth of the way to it from the best of the median configuration)",
     )
+    parser.set_defaults(run=_simulate)
 
 
 def _simulate(arguments: argparse.Namespace) -> None:
+    from risingsearch.curves import load_curves
     from risingsearch.simulation import reports
+    from risingsearch.simulation.calls import read_calls, read_parameters
 
-    recorded = _is_file(arguments.target)
+    is_file = _is_file(arguments.target)
     if sys.stderr.isatty():
         note = "a policy takes some seconds to compile when it plays for the first time"
         print(f"risingsearch: {note}", file=sys.stderr)
-    if recorded:
-        report = _on_recorded_curves(arguments)
+    policies = _read(read_calls, arguments, "policies") if arguments.policies else None
+    shared = policies, arguments.horizon, arguments.runs, arguments.seed, arguments.jobs
+    if is_file:
+        _refuse(arguments, ("param",), "environments")
+        report = reports.recorded_report(
+            arguments.target,
+            load_curves(arguments.target),
+            *shared,
+            noise=arguments.noise or 0.0,
+            minimize=arguments.minimize,
+            within=arguments.within,
+        )
         lines = reports.recorded_lines(report)
     else:
-        report = _in_environment(arguments)
+        of_curves = ("minimize", "noise", "within")
+        instead = "recorded curves; an environment takes --param NAME=VALUE"
+        _refuse(arguments, of_curves, instead)
+        parameters = _read(read_parameters, arguments, "param")
+        report = reports.environment_report(arguments.target, *shared, parameters)
         lines = reports.environment_lines(report)
     if arguments.json:
         print_json(report)
-        return
-    for line in lines:
-        print(line)
+    else:
+        print(*lines, sep="\n")
 
 
 def _is_file(target: str) -> bool:
@@ -144,60 +147,19 @@ def _is_file(target: str) -> bool:
     raise unknown_name("environment or file", target, names)
 
 
-def _in_environment(arguments: argparse.Namespace) -> dict[str, Any]:
-    from risingsearch.simulation.calls import read_parameters
-    from risingsearch.simulation.reports import environment_report
-
-    given = {
-        "--minimize": arguments.minimize,
-        "--noise": arguments.noise is not None,
-        "--within": arguments.within is not None,
-    }
-    _refuse(given, "recorded curves; an environment takes --param NAME=VALUE")
-    with _of_option("--param"):
-        parameters = read_parameters(arguments.param)
-    return environment_report(
-        arguments.target, *_options_of_both(arguments), parameters
-    )
+def _refuse(
+    arguments: argparse.Namespace, options: Sequence[str], belongs_to: str
+) -> None:
+    for option in options:
+        value = getattr(arguments, option)
+        if value not in (None, []) and value is not False:
+            raise InvalidParameterError(f"--{option} is for {belongs_to}")
 
 
-def _on_recorded_curves(arguments: argparse.Namespace) -> dict[str, Any]:
-    from risingsearch.curves import load_curves
-    from risingsearch.simulation.reports import recorded_report
-
-    _refuse({"--param": arguments.param}, "environments")
-    return recorded_report(
-        arguments.target,
-        load_curves(arguments.target),
-        *_options_of_both(arguments),
-        noise=arguments.noise or 0.0,
-        minimize=arguments.minimize,
-        within=arguments.within,
-    )
-
-
-def _options_of_both(arguments: argparse.Namespace) -> OptionsOfBoth:
-    """Return the policies with their parameters, and how they are compared."""
-    from risingsearch.simulation.calls import read_calls
-
-    policies = arguments.policies
-    if policies is not None:
-        with _of_option("--policies"):
-            policies = read_calls(policies)
-    return policies, arguments.horizon, arguments.runs, arguments.seed, arguments.jobs
-
-
-def _refuse(given: Mapping[str, object], belongs_to: str) -> None:
-    for option, value in given.items():
-        if value:
-            msg = f"{option} is for {belongs_to}"
-            raise InvalidParameterError(msg)
-
-
-@contextlib.contextmanager
-def _of_option(option: str) -> Iterator[None]:
+def _read(
+    read: Callable[[Any], Any], arguments: argparse.Namespace, option: str
+) -> Any:
     try:
-        yield
+        return read(getattr(arguments, option))
     except InvalidParameterError as error:
-        msg = f"{option}: {error}"
-        raise InvalidParameterError(msg) from error
+        raise InvalidParameterError(f"--{option}: {error}") from error

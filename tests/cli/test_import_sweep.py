@@ -1,7 +1,6 @@
 """A sweep file of W&B and its script run after one command."""
 
 import json
-import math
 import sys
 from pathlib import Path
 
@@ -118,10 +117,6 @@ def test_the_plainest():
             {"distribution": "q_uniform", "min": 0.0, "max": 0.5, "q": 0.1},
             {"type": "uniform", "low": 0.0, "high": 0.5, "step": 0.1},
         ),
-        (
-            {"distribution": "log_uniform", "min": 0, "max": 0.5},
-            {"type": "log-uniform", "low": 1.0, "high": math.exp(0.5)},
-        ),
         ({"distribution": "normal"}, {"type": "normal", "mu": 0.0, "sigma": 1.0}),
     ],
 )
@@ -169,8 +164,8 @@ def test_macros(macro, words):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"budget": None}, "give --budget N, the epochs over all configurations"),
-        ({"max_epochs": None}, "give --max-epochs N, the epochs of a full training"),
+        ({"budget": None}, "give --budget N and --max-epochs N: W&B has no keys"),
+        ({"max_epochs": None}, "W&B has no keys for them"),
         ({"job": "j"}, "job has no equal here"),
         ({"method": "tpe"}, "method must be one of bayes, grid, random; got 'tpe'"),
         ({"method": "grid"}, "parameters.lr has no end of them"),
@@ -178,19 +173,22 @@ def test_macros(macro, words):
         ({"metric": {"goal": "minimize"}}, "metric must have a name"),
         ({"metric": {"name": "a", "goal": "max"}}, "direction must be 'maximize' or"),
         ({"parameters": None}, "parameters must be a mapping, and not empty"),
-        ({"parameters": {"a": 3}}, "parameters.a must be a mapping, such as {value: 3"),
+        ({"parameters": {"a": 3}}, "parameters.a must be a mapping, and not empty"),
+        ({"parameters": {"a": {"distribution": "log_uniform"}}}, "a has no equal here"),
         ({"parameters": {"a": {"parameters": {"b": LR}}}}, "parameters.a has no equal"),
         (
             {"parameters": {"a": {"values": [1], "probabilities": [1]}}},
             "parameters.a has no equal here",
         ),
         ({"parameters": {"a": {"distribution": "beta"}}}, "parameters.a has no equal"),
-        ({"parameters": {"a": LR | {"min": "1"}}}, "parameters.a: max, min must be n"),
+        (
+            {"parameters": {"a": LR | {"min": "1"}}},
+            "parameters.a: low must be below high",
+        ),
         ({"parameters": {"a": LR | {"min": 0}}}, "parameters.a.low must be greater th"),
-        ({"command": "train"}, "command must be a list, and not empty; got 'train'"),
         ({"command": ["${args_json_file}"]}, "${args_json_file} has no equal here"),
         ({"program": None}, "command: ${program} has no equal here, or no program"),
-        ({"run_cap": 0}, "candidates must be at least 1"),
+        ({"run_cap": -1}, "candidates must be at least 1"),
     ],
 )
 def test_what_is_refused(changes, message):

@@ -191,7 +191,7 @@ class TestSimulateRecordedCurves:
             (["runs.csv", "--param", "a=1"], "--param is for environments"),
             (["runs.csv", "--budget", "73"], "at most the 72 epochs"),
             (["runs.txt"], "curves come from"),
-            (["empty.csv"], "the file is empty"),
+            (["empty.csv"], "cannot read empty.csv"),
         ],
     )
     def test_bad_input_is_one_line(self, curves, arguments, message, capsys):
