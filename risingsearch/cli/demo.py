@@ -141,8 +141,8 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tried: ClassVar[set[tuple[Any, ...]]]
 
     def __init__(self, **given: Any) -> None:
-        self.given = {**dict.fromkeys(SPACE), "random_state": None, "epochs": 1}
-        self.given |= given
+        usual = {**dict.fromkeys(SPACE), "random_state": None, "epochs": 1}
+        self.given: dict[str, Any] = {**usual, **given}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters."""
@@ -178,7 +178,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Classifier:
         """Start afresh and train ``epochs`` epochs."""
-        vars(self).pop("model_", None)
+        self.__dict__.pop("model_", None)
         for _ in range(self.given["epochs"]):
             self.partial_fit(X, y)
         return self

@@ -189,18 +189,19 @@ def _implied(given: Mapping[str, Any]) -> str:
 
 def _command(given: Mapping[str, Any], fields: Mapping[str, str]) -> list[str]:
     """Return the command with a field for each value of W&B."""
-    macros = {**MACROS, "${program}": given.get("program")}
+    macros: dict[str, str | None] = {**MACROS, "${program}": given.get("program")}
     words: list[str] = []
     for word in map(str, given.get("command", USUAL)):
         if form := FORMS.get(word):
             for flag, field in fields.items():
                 words += [one.format(flag=flag, field=f"{{{field}}}") for one in form]
             continue
-        if "${" in word and not isinstance(macros.get(word), str):
+        passed = macros.get(word, word)
+        if passed is None or ("${" in word and word not in macros):
             msg = (
                 f"command: {word} has no equal here, or no program: there are "
                 f"{', '.join([*macros, *FORMS])}"
             )
             raise InvalidParameterError(msg)
-        words.append(macros.get(word, word).replace("{", "{{").replace("}", "}}"))
+        words.append(passed.replace("{", "{{").replace("}", "}}"))
     return words

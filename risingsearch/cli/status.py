@@ -80,11 +80,21 @@ class RunView:
         return "sweep" in (settings.get("fingerprint") or {})
 
     @property
+    def is_over(self) -> bool:
+        """Whether nothing would start any more, or a stop rule has ended the run."""
+        from risingsearch.search.results import UNFINISHED
+
+        status = self.status
+        if status is None or status.is_done:
+            return status is not None
+        return not status.is_running and status.result.stop_reason != UNFINISHED
+
+    @property
     def state(self) -> str:
         """One of the four states."""
         if self.status is None:
             return WAITING
-        if self.status.is_done:
+        if self.is_over:
             return FINISHED
         if self.status.is_running:
             return RUNNING
@@ -96,7 +106,7 @@ class RunView:
         if self.status is None:
             msg = f"{self.path} holds no search yet: look again when it has begun"
             raise InvalidParameterError(msg)
-        if self.status.is_running and not self.status.is_done:
+        if self.status.is_running and not self.is_over:
             return replace(self.status.result, stop_reason="none: it is running")
         return self.status.result
 
@@ -147,12 +157,13 @@ class RunView:
 
     def print_facts(self, *, as_json: bool) -> None:
         """Print how far the run has come."""
-        status, facts = self.status, {"run": str(self.path), "state": self.state}
+        status = self.status
+        facts: dict[str, Any] = {"run": str(self.path), "state": self.state}
         if status is None:
             print_facts(facts, as_json=as_json)
             return
         facts |= facts_of(self.result, self.path)
-        if not status.is_running and not status.is_done:
+        if not status.is_running and not self.is_over:
             how = self._how_to_continue()
             facts["stop_reason"] = f"none: it has stopped; {how}"
             if n_running := facts["arms"].pop("running", 0):

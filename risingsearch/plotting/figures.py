@@ -89,8 +89,16 @@ def plot_allocation(
         title += f", {len(failed):,} failed (cross)"
     if epochs.leaders:
         best = epochs.leaders[0]
-        star = {"markersize": 14, "markeredgecolor": "white", "clip_on": False}
-        ax.plot(best + 0.5, row[best], "*", color=WINNER, zorder=5, **star)
+        ax.plot(
+            best + 0.5,
+            row[best],
+            "*",
+            color=WINNER,
+            markersize=14,
+            markeredgecolor="white",
+            clip_on=False,
+            zorder=5,
+        )
         title += f"\nbest {epochs.metric} (star) is of {epochs.describe(best)}"
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
@@ -152,8 +160,10 @@ def plot_curves(
         title += f", {outside:,} outside the axes"
     _frame(ax, title, "epochs of the arm", epochs.metric)
     # In the corner that good curves leave free, clear of the marks of failures.
-    corner, height = ("lower", 0.03) if epochs.maximize else ("upper", 0.97)
-    ax.legend(loc=f"{corner} right", bbox_to_anchor=(1, height), fontsize="small")
+    if epochs.maximize:
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 0.03), fontsize="small")
+    else:
+        ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97), fontsize="small")
     return ax
 
 

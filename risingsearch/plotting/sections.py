@@ -56,8 +56,9 @@ def costs(result: Any, most: int) -> list[Cost]:
     """
     measured: dict[int, list[float]] = {}
     for row in result.history:
-        seconds = [row["seconds"]] if math.isfinite(row["seconds"]) else []
-        measured.setdefault(row["arm"], []).extend(seconds)
+        took = measured.setdefault(row["arm"], [])
+        if math.isfinite(row["seconds"]):
+            took.append(row["seconds"])
     pace = {arm: math.fsum(took) / len(took) for arm, took in measured.items() if took}
     training, wall = result.training_seconds, result.wall_seconds
     clock = wall / training if training > 0.0 else math.nan
