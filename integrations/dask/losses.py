@@ -1,4 +1,4 @@
-"""Decide whether a chunk has killed the workers that were lost with it."""
+"""Decide whether a job has killed the workers that were lost with it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ANSWER_SECONDS = 5.0
 """Seconds after which a nanny that does not answer counts as gone."""
 
 MOST_ENDED = 20
-"""Losses of a chunk with their nannies after which the search stops."""
+"""Losses of a job with their nannies after which the search stops."""
 
 
 class Losses:
-    """Workers that were lost while they trained one chunk.
+    """Workers that were lost while they trained one job.
 
-    If a chunk kills its worker, the nanny survives and starts another. If the nanny is
+    If a job kills its worker, the nanny survives and starts another. If the nanny is
     gone as well, both were ended, or the machine is down: the job was cancelled,
     preempted or at its time limit, which is no failure of the arm. The loss of a worker
     without a nanny counts as a failure of the arm.
@@ -41,9 +41,9 @@ class Losses:
         self._nannies.append(nanny)
 
     async def are_the_arms(self, job: Job) -> bool:
-        """Return whether more workers have died of the chunk than are allowed to.
+        """Return whether more workers have died of the job than are allowed to.
 
-        A ScriptError is raised if the chunk is lost again and again.
+        A ScriptError is raised if the job is lost again and again.
         """
         allowed: int = dask.config.get("distributed.scheduler.allowed-failures")
         if len(self._nannies) <= allowed:
@@ -52,9 +52,9 @@ class Losses:
         n_ended = len(self._nannies) - n_died
         if n_ended >= MOST_ENDED:
             msg = (
-                f"epoch {job.from_epoch + 1} of arm {job.arm} was lost {n_ended} times "
-                "because its worker and nanny were ended: workers must live longer "
-                "than an epoch takes"
+                f"a job of arm {job.arm} was lost {n_ended} times because its worker "
+                "and nanny were ended: workers must live longer than a job takes "
+                f"({job.n_epochs} epochs: see epochs_per_job)"
             )
             raise ScriptError(msg)
         return n_died > allowed

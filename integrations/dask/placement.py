@@ -20,7 +20,7 @@ class HeldState(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """Worker that trains a chunk."""
+    """Worker that trains a job."""
 
     address: str
     token: str | None  # of the state that it holds
@@ -39,19 +39,19 @@ class Placement:
 
     @property
     def n_threads(self) -> int:
-        """How many chunks can be trained at the same time."""
+        """How many jobs can be trained at the same time."""
         return sum(self._threads.values())
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
         """Set which workers there are now, with their threads."""
         self._threads = dict(threads)
 
-    def assign(self, chunk: Task, held: HeldState | None) -> Assignment:
+    def assign(self, task: Task, held: HeldState | None) -> Assignment:
         """Choose a worker; ``held`` is the arm's last state that stayed on one."""
         if (
             held is not None
             and held.address in self._threads
-            and (held.epoch, 0) == (chunk.job.from_epoch, chunk.epochs_missing)
+            and (held.epoch, 0) == (task.job.from_epoch, task.epochs_missing)
             and self._free(held.address) > 0
         ):
             assignment = Assignment(held.address, held.token)
@@ -61,7 +61,7 @@ class Placement:
         return assignment
 
     def release(self, assignment: Assignment) -> None:
-        """Record that a chunk is no longer trained."""
+        """Record that a job is no longer trained."""
         self._busy[assignment.address] -= 1
 
     def _free(self, address: str) -> int:
@@ -107,11 +107,11 @@ class SharedData:
         """Record that a worker holds nothing."""
         self._on_worker.pop(address, None)
 
-    def record(self, chunk: Task, assignment: Assignment, reply: Reply) -> None:
-        """Record what a worker holds after it was asked to train a chunk."""
-        outcome, arm = reply.outcome, chunk.job.arm
+    def record(self, task: Task, assignment: Assignment, reply: Reply) -> None:
+        """Record what a worker holds after it was asked to train a job."""
+        outcome, arm = reply.outcome, task.job.arm
         if outcome is not None and reply.token is not None:
-            epoch = chunk.job.from_epoch + len(outcome.report.scores)
+            epoch = task.job.from_epoch + len(outcome.report.scores)
             self.held[arm] = HeldState(assignment.address, reply.token, epoch)
             return
         self.held.pop(arm, None)

@@ -1,4 +1,4 @@
-"""Code that runs in the workers: it trains chunks on data and states held there."""
+"""Code that runs in the workers: it trains jobs on data and states held there."""
 
 from __future__ import annotations
 
@@ -101,17 +101,17 @@ class WorkerData:
 
 
 class Reply(NamedTuple):
-    """Answer of a worker for a chunk."""
+    """Answer of a worker for a job."""
 
     outcome: Outcome | None = None  # None if the data or the state were missing
     token: str | None = None  # of the state that stays on the worker
     error: Exception | None = None  # not the arm's fault: it ends the search
 
 
-def train_chunk(
+def train_job(
     data: WorkerData, pickled: bytes, checkpoint: bytes | None, token: str | None
 ) -> Reply:
-    """Train one chunk of a job, from a state that is held here or from a checkpoint.
+    """Train one job, from a state that is held here or from a checkpoint.
 
     ``pickled`` is the task without its state, which was sent as a checkpoint or is held
     here under the token. The reply is empty if the data or the state are missing.

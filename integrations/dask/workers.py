@@ -16,10 +16,9 @@ from distributed.cfexecutor import ClientExecutor
 
 from risingsearch.arms import Report
 from risingsearch.errors import InvalidParameterError, ScriptError
-from risingsearch.integrations.dask.chunks import Chunks
 from risingsearch.integrations.dask.losses import Losses
 from risingsearch.integrations.dask.placement import Assignment, Placement, SharedData
-from risingsearch.integrations.dask.remote import Reply, train_chunk
+from risingsearch.integrations.dask.remote import Reply, train_job
 from risingsearch.search.trainable import Outcome, Task, Workers
 
 INLINE_BYTES = 2**18
@@ -35,8 +34,7 @@ logger = logging.getLogger(__name__)
 class DaskWorkers(Workers):
     """A Dask cluster as the workers of a search: data sent once, arms that stay.
 
-    Jobs are cut into chunks of an epoch, or of several if epochs are short. After
-    each chunk the checkpoint comes back, so that a worker that dies loses one chunk,
+    After each job its checkpoint comes back, so that a worker that dies loses one job,
     and the live state stays where it was trained.
 
     Parameters
@@ -63,7 +61,6 @@ class DaskWorkers(Workers):
         self._nannies: dict[str, str | None] = {}  # by the addresses of their workers
         self._refreshed = -math.inf  # when, on time.monotonic
         self._data: SharedData | None = None
-        self._pace: dict[int, float] = {}  # seconds per epoch, by arm
 
     @property
     def n_workers(self) -> int:
@@ -89,51 +86,39 @@ class DaskWorkers(Workers):
     # ------------------------------------------------------------ in the event loop
 
     async def _train(self, data: SharedData, task: Task) -> Outcome:
-        arm = task.job.arm
-        whole = callable(getattr(data.trainable, "train_epochs", None))
-        chunks = Chunks(task, whole=whole)
-        while not chunks.done:
-            chunk = chunks.next(self._pace.get(arm))
-            outcome = await self._train_chunk(data, chunk)
-            chunks.add(chunk, outcome)
-            if outcome.report.scores:
-                self._pace[arm] = outcome.elapsed / len(outcome.report.scores)
-        return chunks.outcome()
-
-    async def _train_chunk(self, data: SharedData, chunk: Task) -> Outcome:
-        """Train a chunk, on another worker if one is lost with it."""
+        """Train a job, on another worker if one is lost with it."""
         began = time.perf_counter()
         losses = Losses(self._client)
         while True:
-            assignment = await self._assign(data, chunk)
+            assignment = await self._assign(data, task)
             nanny = self._nannies.get(assignment.address)
             try:
-                reply = await self._reply(data, chunk, assignment)
+                reply = await self._reply(data, task, assignment)
             except (CancelledError, KeyError, KilledWorker, OSError) as error:
                 data.drop(assignment.address)
                 self._refreshed = -math.inf
                 if not await self._is_connected():
                     raise
                 losses.add(nanny)
-                if await losses.are_the_arms(chunk.job):
-                    return _died(chunk, error, time.perf_counter() - began)
+                if await losses.are_the_arms(task.job):
+                    return _retried(task, _died(task, error, began))
                 continue
             finally:
                 self._placement.release(assignment)
             if reply.error is not None:
                 raise reply.error
-            data.record(chunk, assignment, reply)
+            data.record(task, assignment, reply)
             if reply.outcome is not None:
-                return reply.outcome
+                return _retried(task, reply.outcome)
 
-    async def _assign(self, data: SharedData, chunk: Task) -> Assignment:
-        """Choose a worker for a chunk, as soon as there is one."""
+    async def _assign(self, data: SharedData, task: Task) -> Assignment:
+        """Choose a worker for a job, as soon as there is one."""
         await self._refresh()
         while not self._placement.n_threads:
             await self._wait_for_worker()
             await asyncio.sleep(REFRESH_SECONDS)
             await self._refresh()
-        return self._placement.assign(chunk, data.held.get(chunk.job.arm))
+        return self._placement.assign(task, data.held.get(task.job.arm))
 
     async def _wait_for_worker(self) -> None:
         """Submit an empty task, for which adaptive clusters start a worker."""
@@ -152,18 +137,18 @@ class DaskWorkers(Workers):
             future.release()
 
     async def _reply(
-        self, data: SharedData, chunk: Task, assignment: Assignment
+        self, data: SharedData, task: Task, assignment: Assignment
     ) -> Reply:
-        """Let one worker train a chunk; it may not go to another, nor be repeated."""
+        """Let one worker train a job; it may not go to another, nor be repeated."""
         client, workers = self._client, [assignment.address]
         on_worker = await data.on_worker(client, assignment.address)
-        checkpoint = chunk.state if assignment.token is None else None
+        checkpoint = task.state if assignment.token is None else None
         if checkpoint is not None and len(checkpoint) > INLINE_BYTES:
             checkpoint = await client.scatter(checkpoint, workers=workers, hash=False)
         future = client.submit(
-            train_chunk,
+            train_job,
             on_worker,
-            cloudpickle.dumps(chunk._replace(state=None)),
+            cloudpickle.dumps(task._replace(state=None)),
             checkpoint,
             assignment.token,
             pure=False,
@@ -255,17 +240,24 @@ def _usable_threads(
     return most
 
 
-def _died(chunk: Task, error: Exception, seconds: float) -> Outcome:
-    """Return the outcome of a chunk that its workers have died of."""
+def _died(task: Task, error: Exception, began: float) -> Outcome:
+    """Return the outcome of a job that its workers have died of."""
     failure = ScriptError(
-        f"arm {chunk.job.arm} was lost with every worker that trained its epoch "
-        f"{chunk.job.from_epoch + 1} ({error})"
+        f"arm {task.job.arm} was lost with every worker that trained it after epoch "
+        f"{task.job.from_epoch} ({error})"
     )
     return Outcome(
-        Report(chunk.job, failure=failure),
+        Report(task.job, failure=failure),
         ended=False,
         resume_from=None,
         snapshot=None,
         n_calls=0,
-        elapsed=seconds,
+        elapsed=time.perf_counter() - began,
     )
+
+
+def _retried(task: Task, outcome: Outcome) -> Outcome:
+    """Return an outcome with what the arm is retried from, if no worker knew it."""
+    if task.may_retry and outcome.resume_from is None and not outcome.ended:
+        return outcome._replace(resume_from=task.state)
+    return outcome

@@ -100,5 +100,5 @@ def test_workers_that_never_live_long_enough_stop_the_search():
         losses.add(f"tcp://{nanny}")
         assert not asyncio.run(losses.are_the_arms(job))
     losses.add("tcp://last")
-    with pytest.raises(ScriptError, match="epoch 5 of arm 3 was lost 20 times"):
+    with pytest.raises(ScriptError, match="a job of arm 3 was lost 20 times"):
         asyncio.run(losses.are_the_arms(job))

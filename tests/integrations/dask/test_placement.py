@@ -5,7 +5,7 @@ from risingsearch.integrations.dask.placement import Assignment, HeldState, Plac
 from risingsearch.search.trainable import Task
 
 
-def chunk(arm, from_epoch=0, behind=0):
+def task(arm, from_epoch=0, behind=0):
     job = Job(arm, from_epoch, 1, 0)
     return Task(job, {}, 0, None, True, False, 1.0, 0.0, epochs_missing=behind)
 
@@ -19,39 +19,39 @@ def workers(**threads):
 HELD = HeldState("one", "token", epoch=2)
 
 
-def test_chunks_go_where_most_threads_are_free():
+def test_jobs_go_where_most_threads_are_free():
     two = workers(one=1, other=2)
-    chosen = [two.assign(chunk(arm), None).address for arm in range(3)]
+    chosen = [two.assign(task(arm), None).address for arm in range(3)]
     assert chosen == ["other", "one", "other"]
 
 
-def test_a_chunk_that_has_ended_leaves_its_thread():
+def test_a_job_that_has_ended_leaves_its_thread():
     two = workers(one=1, other=2)
     for _ in range(3):
-        assignment = two.assign(chunk(0), None)
+        assignment = two.assign(task(0), None)
         assert assignment.address == "other"
         two.release(assignment)
 
 
 def test_an_arm_stays_where_it_is():
     two = workers(one=1, other=3)
-    assert two.assign(chunk(5, 2), HELD) == Assignment("one", "token")
+    assert two.assign(task(5, 2), HELD) == Assignment("one", "token")
 
 
 def test_a_state_of_another_epoch_is_of_no_use():
     two = workers(one=1, other=3)
-    assert two.assign(chunk(5, 1), HELD) == Assignment("other", None)
-    assert two.assign(chunk(5, 2, behind=1), HELD) == Assignment("other", None)
+    assert two.assign(task(5, 1), HELD) == Assignment("other", None)
+    assert two.assign(task(5, 2, behind=1), HELD) == Assignment("other", None)
 
 
 def test_an_arm_leaves_a_busy_worker():
     two = workers(one=1, other=1)
-    assert two.assign(chunk(0), None).address == "one"
-    assert two.assign(chunk(5, 2), HELD) == Assignment("other", None)
+    assert two.assign(task(0), None).address == "one"
+    assert two.assign(task(5, 2), HELD) == Assignment("other", None)
 
 
 def test_a_worker_that_has_left_holds_nothing():
     two = workers(one=1, other=1)
     two.set_workers({"other": 1})
     assert two.n_threads == 1
-    assert two.assign(chunk(5, 2), HELD) == Assignment("other", None)
+    assert two.assign(task(5, 2), HELD) == Assignment("other", None)

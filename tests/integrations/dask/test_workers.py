@@ -181,7 +181,7 @@ class TestWorkersThatDie:
         with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
             yield cluster
 
-    def test_take_one_epoch_along(self, client, learners, learner):
+    def test_take_one_job_along(self, client, learners, learner):
         arms = learners.arms(3, seconds=0.1, ballast=bytes(2**20))
         arms[1]["dies_at"] = 3
         search = RisingSearch(
@@ -189,7 +189,7 @@ class TestWorkersThatDie:
             arms,
             budget=15,
             max_epochs=5,
-            epochs_per_job=5,
+            epochs_per_job=1,
             policy="round-robin",
             executor=client,
         )
