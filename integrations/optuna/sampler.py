@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -83,7 +83,6 @@ class _Here:
     followed: tuple[Any, int] | None = None  # storage and study
     mine: set[int] = field(default_factory=set)  # trials that run in this process
     teller: CallbackList | None = None
-    told: Literal["nothing", "epochs", "end"] = "nothing"  # to the callbacks
     # By prior, for open trials:
     suggested: dict[int, _Suggested] = field(default_factory=dict)
 
@@ -457,20 +456,8 @@ class RisingSampler(BaseSampler):
             replica = self._replica_of(study)
             replica.sync(all_trials(study))
             yield replica
-            self._tell(replica)
-
-    def _tell(self, replica: StudyReplica) -> None:
-        """Tell the callbacks what is new."""
-        here = self._here
-        if here.teller is None or here.told == "end":
-            return
-        if here.told == "nothing":
-            here.told = "epochs"
-            here.teller.begins()
-        here.teller.epochs()
-        if replica.done:
-            here.told = "end"
-            here.teller.ends()
+            if self._here.teller is not None:
+                self._here.teller.follow(done=replica.done)
 
     def _replica_of(self, study: Study) -> StudyReplica:
         followed = study._storage, study._study_id
@@ -493,7 +480,6 @@ class RisingSampler(BaseSampler):
             self._here.mine = set()
             if self.callbacks:
                 self._here.teller = self._callback_list(study, replica)
-                self._here.told = "nothing"
         return self._here.replica
 
     def _callback_list(self, study: Study, replica: StudyReplica) -> CallbackList:

@@ -113,8 +113,7 @@ class Experiment:
             reports=self.arms.reports,
             stop=self._stop_search,
         )
-        self._is_stopped = self._has_ended = False
-        self._teller.begins()
+        self._is_stopped = False
 
     @property
     def scheduler(self) -> Scheduler:
@@ -217,7 +216,7 @@ class Experiment:
             raise RunDirError(msg)
         self._record.write_ready()
         self._close_finished()
-        self._teller.epochs()
+        self._teller.follow(done=False)
         while not self._is_stopped and self._ask_next():
             pass
         if self.is_done:
@@ -313,9 +312,7 @@ class Experiment:
 
     def _finish(self) -> None:
         """Let the experiment end: what is paused would keep it up for ever."""
-        if not self._has_ended:
-            self._has_ended = True
-            self._teller.ends()
+        self._teller.follow(done=True)
         self.controller.search_alg.set_finished()
         for trial in self.trials.values():
             self._stop(trial)

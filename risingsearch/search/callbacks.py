@@ -130,7 +130,7 @@ class CallbackList:
         self._search, self._metric = search, metric
         self._params, self._name = params, name
         self._reports, self._stop = reports, stop
-        self._is_telling = False
+        self._is_telling = self._has_ended = False
         self._begin()
 
     def _begin(self) -> None:
@@ -164,6 +164,18 @@ class CallbackList:
                 self.epochs()
             finally:
                 self.ends(save_best)
+
+    def follow(self, *, done: bool) -> None:
+        """Tell what is new, where another library runs the search; its end once."""
+        if self._has_ended:
+            return
+        if not self._is_telling:
+            self._is_telling = True
+            self.begins()
+        self.epochs()
+        if done:
+            self._has_ended = True
+            self.ends()
 
     def begins(self) -> None:
         """Tell that the search begins or resumes, and all of its epochs so far."""

@@ -157,13 +157,6 @@ def test_every_kind_of_parameter_is_suggested(make_study, suggest):
     assert sum(result.epochs for result in rising.arm_results(study)) <= 60
 
 
-def test_threads_share_the_sampler(objective, make_study):
-    study = make_study(budget=100, prior=earlier())
-    study.optimize(objective, n_jobs=3)
-    assert objective.trained.total() == 100
-    assert set(objective.trained.values()) == {1}
-
-
 def test_a_prior_that_cannot_be_used_is_an_error_if_it_is_alone(objective, make_study):
     with pytest.raises(InvalidParameterError, match="there is no earlier search at"):
         make_study(prior="none.csv")

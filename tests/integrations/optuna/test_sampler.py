@@ -118,15 +118,6 @@ def test_the_search_goes_on_where_it_was_stopped(objective, make_study):
     assert len(empty_trials(study)) == 1
 
 
-def test_another_sampler_takes_the_study_over(objective, make_study):
-    study = make_study(budget=60)
-    study.optimize(objective, n_trials=20)
-    study.sampler = rising.RisingSampler(90, 20, seed=1)
-    study.optimize(objective)
-    assert objective.trained.total() == 90
-    assert set(objective.trained.values()) == {1}
-
-
 def test_conditional_spaces_come_back_with_their_branch(make_study, objective):
     def suggest(trial):
         if trial.suggest_categorical("kind", ["a", "b"]) == "a":
@@ -258,18 +249,6 @@ def test_an_exception_charges_the_slice_and_retires_the_arm(objective, make_stud
         later = study.trials[trial.number + 1 :]
         arms = {t.user_attrs.get("rising:arm") for t in later}
         assert trial.user_attrs["rising:arm"] not in arms
-
-
-def test_an_exception_that_is_not_caught_ends_optimize_only(objective, make_study):
-    study = make_study(budget=60)
-
-    def failing(trial):
-        raise OSError("no disk")
-
-    with pytest.raises(OSError, match="no disk"):
-        study.optimize(failing)
-    study.optimize(objective)
-    assert 0 < objective.trained.total() < 60
 
 
 def test_a_trial_that_never_reports_is_charged_an_epoch(make_study):
