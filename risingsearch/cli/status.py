@@ -67,9 +67,9 @@ class RunView:
             if self.is_of_sweep():
                 from risingsearch.scripts.identity import last_known
 
-                self.last = last_known(self.path) or {}
+                self.last = last_known(self.path)
             if "sweep" in self.last:
-                result = _as_swept(self.status.result, self.last["sweep"], self.path)
+                result = _as_swept(self.status.result, self.last["sweep"])
                 self.status = self.status._replace(result=result)
 
     def is_of_sweep(self) -> bool:
@@ -171,7 +171,7 @@ class RunView:
         if gpus := self.last.get("gpus"):
             facts["gpus"] = gpus
         if (self.path / "slurm").is_dir():
-            from risingsearch.scripts.slurm.batches import FOLDER, counted
+            from risingsearch.scripts.slurm.slices import FOLDER, counted
 
             facts["jobs_of_slurm"] = counted(self.path / FOLDER)
         if status.is_running:
@@ -180,17 +180,11 @@ class RunView:
         print_facts(facts, as_json=as_json, result=self.result)
 
 
-def _as_swept(
-    result: SearchResult, sweep: Mapping[str, Any], run_dir: Path
-) -> SearchResult:
-    """Return the result with the metric of a sweep, and the arms that it has ended."""
-    from risingsearch.scripts.living import with_room_made
-    from risingsearch.scripts.run import ARMS
-
+def _as_swept(result: SearchResult, sweep: Mapping[str, Any]) -> SearchResult:
+    """Return the result with the metric of a sweep."""
     metric = sweep.get("metric", "score")
     metric = str(metric["regex"] if isinstance(metric, Mapping) else metric)
-    arms = with_room_made(result.arms, run_dir / ARMS)
-    return replace(result, metric=metric, arms=arms)
+    return replace(result, metric=metric)
 
 
 def _searched(parameter: Any) -> str:

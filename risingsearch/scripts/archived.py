@@ -28,8 +28,7 @@ PROGRESS, FILES = "progress.json", "files"
 class ArchivedTrainable(CommandTrainable):
     """A command whose arms can be continued where their folders are missing.
 
-    The directories on disk are copies of those in the states. One that this process
-    has neither saved nor loaded may be of another time, and is replaced.
+    Directories on disk that this process has neither saved nor loaded are replaced.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -37,11 +36,7 @@ class ArchivedTrainable(CommandTrainable):
         self._same: set[tuple[int, int]] = set()  # arm and epoch of such copies
 
     def save(self, run: ScriptRun, path: str) -> None:
-        """Write an arm's progress and its checkpoint directory into one file.
-
-        A link that leads out of the directory, where it leads to nothing elsewhere, is
-        a ScriptError.
-        """
+        """Write an arm's progress and its checkpoint directory into one file."""
         folder = self.folder_of(run)
         try:
             _pack(Path(path), run, folder)

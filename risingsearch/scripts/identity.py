@@ -9,6 +9,7 @@ people pass on, holds their names.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,15 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import RunDirError
-from risingsearch.scripts import private_files
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.search.arguments import first_difference
-from risingsearch.search.search import RisingSearch
-from risingsearch.storage.run_directory import (
-    holds_search,
-    saved_header,
-    understood,
-)
+from risingsearch.storage.files import make_folder, read_digested, write_digested
+from risingsearch.storage.run_directory import saved_header, understood
 
 FILE = "sweep.json"
 MAY_CHANGE = {
@@ -51,7 +47,6 @@ OF_THE_SCORE = {"metric", "report_file"}
 DEFINING = set(Sweep.model_fields) - MAY_CHANGE - ONLY_AT_FIRST - OF_THE_SCORE
 IN_YAML = {"None": "null", "True": "true", "False": "false"}
 ENVIRONMENT = "environment"
-_WHAT = "what the sweep was last run with"
 
 Identity = Mapping[str, Any]
 """A sweep, the names of its environment, and where its scripts run."""
@@ -67,12 +62,8 @@ def described(sweep: Sweep, cwd: Path) -> dict[str, Any]:
     return {"sweep": settings, "cwd": str(cwd), **recorded}
 
 
-def begun_with(run_dir: Path) -> Identity | None:
-    """Return the sweep that a run was begun with; None if there is no run yet."""
-    return _begun_with(run_dir) if holds_search(run_dir) else None
-
-
-def _begun_with(run_dir: Path) -> Identity:
+def begun_with(run_dir: Path) -> Identity:
+    """Return the sweep that a run was begun with."""
     header = saved_header(run_dir)
     with understood(run_dir):
         identity: Identity = dict(header["settings"].get("fingerprint") or {})
@@ -92,16 +83,31 @@ def save(run_dir: Path, sweep: Sweep, cwd: Path, gpus: list[list[str]]) -> None:
         kept[ENVIRONMENT] = [dict(variables) for variables in sweep.environment]
     if gpus:
         kept[GPUS] = gpus
-    private_files.save(run_dir / FILE, kept)
+    path = run_dir / FILE
+    try:
+        make_folder(run_dir)
+        write_digested(path, json.dumps(kept).encode())
+    except OSError as error:
+        msg = (
+            f"{path} cannot be written ({error.strerror}): make room or change the "
+            "permissions, and run the sweep again"
+        )
+        raise RunDirError(msg) from error
 
 
 def last(run_dir: Path) -> Identity:
-    """Return the sweep of the last ``run``, its ``environment`` with the values.
-
-    A file that is missing or damaged is a ``RunDirError``.
-    """
-    _begun_with(run_dir)  # it is the run of a sweep
-    saved: Identity = private_files.load(run_dir / FILE, _WHAT)
+    """Return the sweep of the last ``run``, its ``environment`` with the values."""
+    begun_with(run_dir)  # it is the run of a sweep
+    path = run_dir / FILE
+    try:
+        saved: Identity = json.loads(read_digested(path))
+    except (OSError, ValueError) as error:
+        msg = (
+            f"{path}, with what the sweep was last run with, cannot be read ({error}): "
+            f"continue with risingsearch run SWEEP.yaml --run-dir {run_dir}, which "
+            "writes it anew"
+        )
+        raise RunDirError(msg) from error
     return saved
 
 
@@ -119,19 +125,10 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
     advice = "put it back to continue, or begin another search with --run-dir"
     if name.startswith("budget"):
         advice = (
-            "put it back, and add to it with risingsearch resume "
-            f"{run_dir} --budget +{_missing(sweep, run_dir)}"
+            f"put it back, and add to it with risingsearch resume {run_dir} --budget +N"
         )
     msg = f"{name} is {now} in the sweep, and {run_dir} was begun with {before}"
     raise RunDirError(f"{msg}: {advice}")
-
-
-def _missing(sweep: Sweep, run_dir: Path) -> str:
-    """Return the amount missing in the run's budget; N if none, or in another unit."""
-    wanted, has = sweep.budget, RisingSearch.saved_result(run_dir).budget
-    has = has and has.in_unit(wanted.unit)
-    more = 0.0 if has is None else wanted.amount - has.amount
-    return f"{more:.10g}" if more > 0 else "N"
 
 
 def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) -> None:
@@ -151,10 +148,9 @@ def warn_of_changes(run_dir: Path, before: Identity, sweep: Sweep, cwd: Path) ->
         warnings.warn(msg, RuntimeWarning, stacklevel=4)
 
 
-def last_known(run_dir: Path) -> Identity | None:
+def last_known(run_dir: Path) -> Identity:
     """Return the sweep of the last ``run``, or of the first if that is lost."""
     begun = begun_with(run_dir)
-    if begun is not None:
-        with suppress(RunDirError):
-            return last(run_dir)
+    with suppress(RunDirError):
+        return last(run_dir)
     return begun

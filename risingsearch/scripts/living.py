@@ -14,25 +14,21 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from risingsearch.arms import Arm, sign_of
-from risingsearch.scripts.lines import Reader, reader_of
-from risingsearch.scripts.markers import end_left_over
+from risingsearch.arms import sign_of
+from risingsearch.scripts.output import Reader, reader_of
+from risingsearch.scripts.processes import end_left_over
 from risingsearch.scripts.trainable import (
     CommandTrainable,
     Launched,
     ScriptRun,
-    home_name,
 )
 
 FILES = "files"
 """In an arm's folder: the checkpoint directory of its process."""
-MADE_ROOM = "ended-to-make-room"
-"""In an arm's folder, an empty file: its process was the worst, and has been ended."""
 UNBUFFERED: Mapping[str, str] = {"PYTHONUNBUFFERED": "1"}
 """Otherwise Python buffers its output."""
 
@@ -59,6 +55,7 @@ class LivingTrainable(CommandTrainable):
         self._max_alive = max_alive
         self._sign = sign_of(direction)
         self._alive: dict[int, _Living] = {}  # by arm, the longest paused ones first
+        self._evicted: set[int] = set()
 
     def _trained(
         self, run: ScriptRun, n_epochs: int, home: Path
@@ -86,7 +83,7 @@ class LivingTrainable(CommandTrainable):
         with self._lock:
             living = self._alive.pop(run.arm, None)
             if living is None and run.epoch > 0:
-                if not (self.home(run.arm) / MADE_ROOM).exists():
+                if run.arm not in self._evicted:
                     self._warn_of_loss(run)
                 return None
             over = self._least() if len(self._alive) >= self._max_alive else []
@@ -112,8 +109,7 @@ class LivingTrainable(CommandTrainable):
         paused = [arm for arm, one in self._alive.items() if not one.in_use.locked()]
         paused.sort(key=lambda arm: self._alive[arm].best)
         least = paused[: len(self._alive) + 1 - self._max_alive]
-        for arm in least:  # known to the sweep that resumes this one
-            (self.home(arm) / MADE_ROOM).touch(0o600)
+        self._evicted.update(least)
         return [self._alive.pop(arm) for arm in least]
 
     def _continued(
@@ -150,7 +146,6 @@ class LivingTrainable(CommandTrainable):
         """Return the checkpoint directory of a process that begins."""
         self._make_home(home)
         end_left_over(home)
-        (home / MADE_ROOM).unlink(missing_ok=True)
         work = home / FILES
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(mode=0o700)
@@ -166,17 +161,6 @@ class LivingTrainable(CommandTrainable):
         for living in list(self._alive.values()):
             with living.in_use:  # until its job has seen that it has ended
                 living.close()
-
-
-def with_room_made(arms: Sequence[Arm], folder: Path) -> list[Arm]:
-    """Return the arms, those in whose folders it says so ended to make room."""
-    return [
-        replace(arm, status="finished", reason="ended to make room for others")
-        if arm.status in ("paused", "finished")
-        and (folder / home_name(arm.arm) / MADE_ROOM).is_file()
-        else arm
-        for arm in arms
-    ]
 
 
 class _Living:

@@ -1,24 +1,187 @@
-"""Reports of a running script, line by line, from its output or from a file."""
+"""Epochs that a running script reports, line by line, in its output or in a file."""
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import math
 import os
+import re
 import selectors
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 from risingsearch.errors import ScriptError
-from risingsearch.scripts.lines import AT_ONCE, SHOWN, Line, Lines, Reader, ReportFile
 from risingsearch.scripts.script import Script
+from risingsearch.storage.files import open_regular_file
 
+AT_ONCE = 1 << 16
+"""Bytes that are read at a time."""
 POLL_EVERY = 0.05
 """Seconds to wait for a line before checking whether the script still runs."""
 LINGER = 1.0
 """Seconds to wait for the last lines of a script that has ended."""
+SHOWN = 200  # characters of a line in a message
+MOST_KEYS = 20  # in a message
+SEARCHED = 2_000  # characters of a line: some patterns take their square in time
+SCORE, EPOCH = "score", "epoch"
+
+
+class Lines:
+    r"""Bytes as lines of text, which end with ``\n``, ``\r\n`` or ``\r``."""
+
+    def __init__(self) -> None:
+        utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+        self._rest = ""
+
+    def add(self, content: bytes) -> list[str]:
+        """Return the lines that these bytes complete."""
+        *whole, self._rest = (self._rest + self._decoder.decode(content)).split("\n")
+        return [f"{line}\n" for line in whole]
+
+    def end(self) -> list[str]:
+        """Return the rest: nothing follows."""
+        rest, self._rest = self._rest + self._decoder.decode(b"", final=True), ""
+        return [rest] if rest else []
+
+
+class ReportFile:
+    """Lines that are added to a file once a script has started; it may appear later."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._lines = Lines()
+        with self._opened() as file:
+            self._at = 0 if file is None else os.fstat(file.fileno()).st_size
+
+    def new_lines(self, *, all_of_it: bool = False) -> Iterator[str]:
+        """Yield the lines since the last call; ``all_of_it``: a partial one too."""
+        with self._opened() as file:
+            end = 0 if file is None else os.fstat(file.fileno()).st_size
+            if end < self._at:
+                msg = (
+                    f"the script has begun {self._name} from scratch: it must append "
+                    "its reports to the file in its checkpoint directory"
+                )
+                raise ScriptError(msg)
+            while file is not None and self._at < end:
+                added = os.pread(file.fileno(), AT_ONCE, self._at)
+                if not added:
+                    break
+                self._at += len(added)
+                yield from self._lines.add(added)
+        if all_of_it:
+            yield from self._lines.end()
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes] | None]:
+        """Yield the file; None if it does not exist yet."""
+        try:
+            file = open_regular_file(self._folder / self._name)
+        except FileNotFoundError:
+            yield None
+            return
+        except OSError as error:
+            msg = f"the reports in {self._name} cannot be read ({error.strerror})"
+            raise ScriptError(msg) from error
+        with file:
+            yield file
+
+
+class JsonLines:
+    """Reads lines of JSON that have the metric; it recalls the keys of the others."""
+
+    reads_errors = False
+
+    def __init__(self, metric: str) -> None:
+        self.metric = metric
+        self._seen: dict[str, None] = {}
+
+    def read(self, line: str) -> dict[str, Any] | None:
+        """Return the report in a line, None if it holds none."""
+        text = line.strip()
+        if not text.startswith("{"):
+            return None
+        try:
+            record: dict[str, Any] = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            if f'"{self.metric}"' not in text:
+                return None
+            msg = f"the script reports invalid JSON: {text[:SHOWN]!r}"
+            raise ScriptError(msg) from error
+        if self.metric in record:
+            return record
+        for key in record:
+            if len(self._seen) < MOST_KEYS:
+                self._seen[key[:SHOWN]] = None
+        return None
+
+    @property
+    def missed(self) -> str:
+        """The kind of line that was expected, for a script without a report."""
+        msg = f"no line of JSON with an epoch and {self.metric!r}"
+        seen = ", ".join(self._seen)
+        return f"{msg}; the keys seen were {seen}" if seen else msg
+
+
+class PlainLines:
+    """Reads the number that a pattern finds in a line, wherever it is printed.
+
+    A match is the epoch after the last, unless the group ``epoch`` says which.
+    """
+
+    reads_errors = True  # where logging goes
+    metric = SCORE
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self._group = SCORE if SCORE in pattern.groupindex else 1
+        self._n_matches = 0
+
+    def read(self, line: str) -> dict[str, Any] | None:
+        """Return the report in a line, None if it holds none."""
+        found = self._pattern.search(line[-SEARCHED:])
+        if found is None:
+            return None
+        self._n_matches += 1
+        epoch: Any = self._n_matches
+        if EPOCH in self._pattern.groupindex:
+            epoch = _number(found[EPOCH], line)
+            epoch = int(epoch) if epoch.is_integer() else epoch
+        return {EPOCH: epoch, SCORE: _number(found[self._group], line)}
+
+    @property
+    def missed(self) -> str:
+        """The kind of line that was expected, for a script without a report."""
+        return f"no line in which {self._pattern.pattern!r} finds a number"
+
+
+Reader = JsonLines | PlainLines
+
+
+def reader_of(metric: str | Mapping[str, str]) -> Reader:
+    """Return the reader of one script's lines, by a key or ``{"regex": ...}``."""
+    if isinstance(metric, str):
+        return JsonLines(metric)
+    return PlainLines(re.compile(metric["regex"]))
+
+
+def _number(text: str | None, line: str) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        msg = (
+            f"the metric's pattern finds {(text or '')[:SHOWN]!r}, which is no number, "
+            f"in {line.strip()[:SHOWN]!r}"
+        )
+        raise ScriptError(msg) from None
 
 
 def reports(
@@ -39,8 +202,8 @@ def reports(
     with closing(_Output(script)) as output:
         while not output.is_over:
             for line, may_report in output.new_lines():
-                log.write(line.text)
-                last[may_report] = line.text.strip()[:SHOWN] or last[may_report]
+                log.write(line)
+                last[may_report] = line.strip()[:SHOWN] or last[may_report]
                 may_report = file is None and (may_report or reader.reads_errors)
                 if may_report and (record := reader.read(line)):
                     yield record
@@ -62,10 +225,7 @@ def reports(
 
 
 class _Output:
-    """Output of a script, until it has ended and its last line has been read.
-
-    It is read no faster than it is used: a script that prints more waits meanwhile.
-    """
+    """Output of a script to its last line, read no faster than it is used."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -79,11 +239,10 @@ class _Output:
         """Whether the script has ended and no line is outstanding."""
         return self._due < math.inf and not self._open.get_map()
 
-    def new_lines(self) -> Iterator[tuple[Line, bool]]:
+    def new_lines(self) -> Iterator[tuple[str, bool]]:
         """Yield lines that have come, each with whether it may be a report."""
         for key, _ in self._ready():
-            content = os.read(key.fd, AT_ONCE)
-            yield from self._split(key, content)
+            yield from self._split(key, os.read(key.fd, AT_ONCE))
         if self._due == math.inf and not self._script.is_running:
             self._script.end()  # child processes may keep its output open
             self._due = time.monotonic() + LINGER
@@ -105,7 +264,7 @@ class _Output:
 
     def _split(
         self, key: selectors.SelectorKey, content: bytes
-    ) -> Iterator[tuple[Line, bool]]:
+    ) -> Iterator[tuple[str, bool]]:
         lines, may_report = key.data
         for line in lines.add(content) if content else lines.end():
             yield line, may_report
@@ -121,20 +280,10 @@ def _ending(returncode: int) -> str:
 
 
 class Pace:
-    """Notes when the epochs of a running script are reported.
+    """Notes when epochs are reported, and tells the start of a script from them.
 
-    An epoch lasts as long as the reports are apart, and the rest of the script's
-    time is its start. One report alone does not tell them apart, nor do reports that
-    come together because the script has kept them back.
-
-    Examples
-    --------
-    >>> times = iter([0.0, 31.0, 32.0, 33.0, 33.0])
-    >>> pace = Pace(lambda: next(times))
-    >>> for _ in range(3):
-    ...     pace.reported()
-    >>> pace.startup()
-    30.0
+    An epoch lasts as long as the reports are apart. One report alone does not say that,
+    nor do reports that come together because the script has kept them back.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -156,6 +305,5 @@ class Pace:
         if self._n_reports < 2:
             return math.nan
         epoch = (self._last - self._first) / (self._n_reports - 1)
-        return (
-            max(0.0, took - self._n_reports * epoch) if epoch > POLL_EVERY else math.nan
-        )
+        rest = max(0.0, took - self._n_reports * epoch)
+        return rest if epoch > POLL_EVERY else math.nan

@@ -1,56 +1,102 @@
 """All processes that a job has started, wherever they have gone.
 
 A job has a token, a random word that stands in the environment of its script. Its
-children inherit it, also those in other sessions and those whose parents have ended.
+children inherit it, also those in other sessions and those whose parents have ended. A
+file in the folder of the arm, its marker, names the token before the script starts. So
+whenever the process of a sweep is killed, the next one finds all that it has left.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from risingsearch.errors import SetupError, missing
+from risingsearch.storage.files import open_regular_file
 
 try:
     import psutil
 except ModuleNotFoundError as error:
     raise missing("psutil", "cli") from error
 
+if os.name != "posix":
+    msg = (
+        "searches over scripts need Linux or macOS, and this is Windows: run them in "
+        "WSL, or search in Python with RisingSearch"
+    )
+    raise SetupError(msg)
+
 TOKENS = "RISINGSEARCH_TOKENS"
 """Variable with the token of a job, after those of the sweeps that it runs inside."""
+RUNNING = "running.json"
 PATIENCE = 10.0
 """Seconds in which a process that was killed has to be gone."""
-UNSURE = 1.0
-"""Seconds for which a process may show no environment because it starts a program."""
 POLL_EVERY = 0.005
-ENV_START = 47
-"""Where its environment starts, and in the next field ends, in /proc/PID/stat."""
 
 
-def new_token() -> str:
-    """Return a token that no other job has."""
-    return secrets.token_hex(16)
+class Marker:
+    """The file that names the token of a job which is about to start."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / RUNNING
+        self.token = secrets.token_hex(16)
+        try:
+            with open(self.path, "x", opener=_private) as file:
+                inode = os.fstat(file.fileno()).st_ino
+                json.dump({"token": self.token, "inode": inode}, file)
+        except OSError as error:
+            msg = (
+                f"{self.path} cannot be written ({error}): make room or change the "
+                "permissions, and resume"
+            )
+            raise SetupError(msg) from error
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Variables that make a process, and its children, carry the token."""
+        around = os.environ.get(TOKENS, "").split()
+        return {TOKENS: " ".join([*around, self.token])}
+
+    def remove(self) -> None:
+        """Remove the file, once nothing of the job runs any more."""
+        self.path.unlink(missing_ok=True)
 
 
-def own_tokens() -> list[str]:
-    """Return the tokens that this process carries: it may be part of a job itself."""
-    return os.environ.get(TOKENS, "").split()
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
-def variables_with(token: str) -> dict[str, str]:
-    """Return the variables that make a process, and its children, carry a token."""
-    return {TOKENS: " ".join([*own_tokens(), token])}
+def end_left_over(home: Path) -> None:
+    """End processes of an arm that a killed sweep left running; remove its marker."""
+    path = home / RUNNING
+    try:
+        with open_regular_file(path) as file:
+            content, inode = file.read(), os.fstat(file.fileno()).st_ino
+        if content:  # else the sweep was killed before it had written it
+            marked = json.loads(content)
+            if marked["inode"] == inode:
+                end_all(marked["token"])
+        path.unlink()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        msg = (
+            f"{path} cannot be used ({error!r}): see that no script of this arm runs, "
+            "remove the file, and resume"
+        )
+        raise SetupError(msg) from error
 
 
 def end_all(token: str) -> None:
-    """Terminate all processes that carry a token.
+    """Terminate all processes that carry a token; a SetupError names survivors.
 
-    They are looked for until none is found, because one may start another meanwhile. A
-    ``SetupError`` says which ones are still there after ``PATIENCE`` seconds.
+    They are looked for until none is found, because one may start another meanwhile.
     """
     deadline = time.monotonic() + PATIENCE
     while found := list(_carriers(token)):
@@ -96,61 +142,25 @@ def family(pid: int) -> list[psutil.Process]:
     return []
 
 
-def variable_of(process: psutil.Process, name: str) -> str:
-    """Return a variable of a process's environment; "" where it cannot be read."""
-    try:
-        return str(process.environ().get(name, ""))
-    except psutil.Error:
-        return ""
-
-
 def _carriers(token: str) -> Iterator[psutil.Process]:
     """Yield the processes that carry a token."""
-    deadline = time.monotonic() + UNSURE
     for pid in psutil.pids():
-        if token in _tokens(pid, deadline):
+        if token in _tokens(pid):
             with suppress(psutil.NoSuchProcess):
                 process = psutil.Process(pid)  # from here on it is this one or none
-                if token in _tokens(pid, deadline) and is_alive(process):
+                if token in _tokens(pid) and is_alive(process):
                     yield process
 
 
-def _tokens(pid: int, deadline: float) -> list[str]:
-    """Return the tokens of a process, once it shows them or that it has none."""
-    while (environment := _environment(pid)) is None:
-        if time.monotonic() > deadline:
-            return []
-        time.sleep(POLL_EVERY)
-    name = f"{TOKENS}=".encode()
-    for variable in environment.split(b"\0"):
-        if variable.startswith(name):
-            return variable.removeprefix(name).decode(errors="replace").split()
-    return []
-
-
-def _environment(pid: int) -> bytes | None:
-    """Return the environment of a process; b"" if it cannot be read.
-
-    None stands for one that shows none yet: it is about to run a program. A chain of
-    programs may show none at several looks in a row.
-    """
+def _tokens(pid: int) -> list[str]:
+    """Return the tokens of a process; none if its environment cannot be read."""
     if not sys.platform.startswith("linux"):
         with suppress(psutil.Error):
-            return f"{TOKENS}={variable_of(psutil.Process(pid), TOKENS)}".encode()
-        return b""
-    try:  # psutil takes five times as long
-        if environment := _content(f"/proc/{pid}/environ"):
-            return environment
-        fields = _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-        start, end = map(int, fields[ENV_START : ENV_START + 2])
-        if start == end > 0 and fields[0] not in b"RD":
-            return b""  # it has none, and is not about to be given one
-        os.readlink(f"/proc/{pid}/exe")  # zombies and the system's threads have none
-    except OSError:
-        return b""
-    return None
-
-
-def _content(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+            return str(psutil.Process(pid).environ().get(TOKENS, "")).split()
+        return []
+    name = f"{TOKENS}=".encode()
+    with suppress(OSError):  # psutil takes five times as long
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        found = [each.removeprefix(name) for each in variables if each.startswith(name)]
+        return b" ".join(found).decode(errors="replace").split()
+    return []

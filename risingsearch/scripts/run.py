@@ -6,10 +6,9 @@ import math
 import secrets
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,11 @@ from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.scripts import identity
 from risingsearch.scripts.archived import ArchivedTrainable
-from risingsearch.scripts.living import LivingTrainable, with_room_made
+from risingsearch.scripts.living import LivingTrainable
 from risingsearch.scripts.settings import MakeTrackers
-from risingsearch.scripts.slurm.batches import FOLDER as SLURM
-from risingsearch.scripts.slurm.batches import LeftOpen, make_home
 from risingsearch.scripts.slurm.jobs import SlurmJobs
-from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable, facts_of
+from risingsearch.scripts.slurm.slices import FOLDER as SLURM
+from risingsearch.scripts.slurm.trainable import AfterSlurm, SlurmTrainable
 from risingsearch.scripts.sweep import Sweep, checked_sweep
 from risingsearch.scripts.trainable import CommandTrainable
 from risingsearch.search.callbacks import Callback
@@ -77,17 +75,17 @@ def run_sweep(
     """
     check_owner(run_dir)
     cwd = Path.cwd() if cwd is None else cwd
-    _check_place(run_dir, sweep)
-    begun, before = identity.begun_with(run_dir), identity.last_known(run_dir)
-    sweep = _seeded(sweep, begun)
-    now = identity.described(sweep, cwd)
-    if begun is not None and before is not None:
+    begun = identity.begun_with(run_dir) if holds_search(run_dir) else None
+    if begun is None:
+        sweep, n_begun = _seeded(sweep, {}), None
+    else:
+        before = identity.last_known(run_dir)
+        sweep, n_begun = _seeded(sweep, begun["sweep"]), _n_workers(run_dir, sweep)
         identity.check_same(sweep, begun, run_dir, identity.DEFINING)
         identity.warn_of_changes(run_dir, before, sweep, cwd)
     placement = sweep.placement()
     n_workers = len(placement.variables)
     trainable = _trainable(sweep, placement, run_dir, cwd)
-    followers = trackers(sweep.tracker.options(cwd)) if sweep.tracker else []
     if begun is None:
         with RunDirectory(run_dir).held():  # readers see that a search begins
             identity.save(run_dir, sweep, cwd, placement.gpus)
@@ -96,27 +94,26 @@ def run_sweep(
         sweep,
         trainable,
         executor=executor,
-        n_jobs=_n_jobs(run_dir, n_workers),
-        callbacks=followers,
+        n_jobs=n_begun or n_workers,
+        callbacks=trackers(sweep.tracker.options(cwd)) if sweep.tracker else [],
         run_dir=run_dir,
         checkpoints=sweep.checkpoints,
-        fingerprint=now if begun is None else begun,
+        fingerprint=begun or identity.described(sweep, cwd),
     )
     cleaner = _CheckpointCleaner(trainable, search.scheduler)
-    search._loop.on_report = _after_job(sweep, search, trainable, cleaner)
+    search._loop.on_report = partial(_after_job, sweep, search, trainable, cleaner)
     search.save_best = partial(_copy_best, search, trainable) if sweep.resume else None
-    if before is not None and search.scheduler.best_arm is not None:
+    if begun is not None and search.scheduler.best_arm is not None:
         identity.check_same(sweep, before, run_dir, identity.OF_THE_SCORE)
     with search.held(), _ended(executor, trainable), interrupted_by_termination():
         trainable.end_left_over()
         identity.save(run_dir, sweep, cwd, placement.gpus)
         if search.scheduler.n_jobs != n_workers:
             search.resize(n_workers)
-        trainable.arms = {
-            search.seed_of(arm): arm for arm in range(len(search.candidates))
-        }
+        seeds = map(search.seed_of, range(len(search.candidates)))
+        trainable.arms = {seed: arm for arm, seed in enumerate(seeds)}
         if isinstance(trainable, AfterSlurm):
-            trainable.go_on(search)
+            trainable.resume(search)
         if more is not None:
             search.extend(more)
         if retry_failed and search.retry_failed():
@@ -124,9 +121,8 @@ def run_sweep(
         result = search.run()
         cleaner.clean()
     if sweep.resume:
-        check_resumed(result)
-    arms = with_room_made(result.arms, trainable.folder)
-    return replace(result, arms=arms), _best_folder(result, trainable)
+        _check_resumed(search)
+    return result, _best_folder(result, trainable)
 
 
 def _after_job(
@@ -134,27 +130,20 @@ def _after_job(
     search: RisingSearch,
     trainable: CommandTrainable,
     cleaner: _CheckpointCleaner,
-) -> Callable[[Report], None]:
-    """Return what is called with the report of each job."""
-    called = [cleaner.after_job]
+    report: Report,
+) -> None:
     if isinstance(trainable, AfterSlurm):
-        called.insert(0, trainable.after_job)
-    if sweep.resume:
-        called.append(ResumeCheck(search).after_job)
-
-    def call(report: Report) -> None:
-        for each in called:
-            each(report)
-
-    return call
+        trainable.after_job(report)
+    cleaner.after_job(report)
+    if sweep.resume and report.failure is not None:
+        _check_resumed(search, ENOUGH)
 
 
-def _seeded(sweep: Sweep, begun: identity.Identity | None) -> Sweep:
+def _seeded(sweep: Sweep, begun: Mapping[str, Any]) -> Sweep:
     """Return the sweep with a seed: its own, that of the run, or a new one."""
     if sweep.seed is not None:
         return sweep
-    known = None if begun is None else begun["sweep"].get("seed")
-    return sweep.with_seed(secrets.randbits(32) if known is None else known)
+    return sweep.with_seed(begun.get("seed", secrets.randbits(32)))
 
 
 def _search(sweep: Sweep, trainable: CommandTrainable, **options: Any) -> RisingSearch:
@@ -175,17 +164,16 @@ def _trainable(
     sweep: Sweep, placement: GpuPlacement, run_dir: Path, cwd: Path
 ) -> CommandTrainable:
     """Return the trainable of a sweep."""
-    metric = sweep.metric
-    folder = run_dir / ARMS
-    options: dict[str, Any] = {
-        "metric": metric if isinstance(metric, str) else metric.pattern,
+    folder, slices = (run_dir.absolute() / name for name in (ARMS, SLURM))
+    same: dict[str, Any] = {  # also in the jobs of Slurm, as JSON
+        "metric": sweep.model_dump()["metric"],
         "report_file": sweep.report_file,
-        "slots": placement.variables,
         "cost": sweep.cost_key,
-        "gpus": sweep.n_gpus or 1.0,
         "timeout": sweep.epoch_timeout,
-        "cwd": cwd,
+        "cwd": str(cwd.absolute()),
     }
+    gpus = sweep.n_gpus or 1.0
+    options = {**same, "slots": placement.variables, "gpus": gpus}
     if sweep.checkpoints is not None:
         return ArchivedTrainable(sweep.command, folder, **options)
     if not sweep.resume:
@@ -198,13 +186,16 @@ def _trainable(
             **options,
         )
     if sweep.launcher.slurm is not None:
-        values = run_dir / identity.FILE if sweep.environment else None
-        facts = facts_of(options, sweep.command, folder, values)
-        jobs = SlurmJobs(make_home(run_dir), facts, sweep.sbatch_arguments)
+        private = str(run_dir.absolute() / identity.FILE)
+        facts = same | {
+            "command": sweep.command,
+            "folder": str(folder),
+            "environment": private if sweep.environment else None,
+        }
+        jobs = SlurmJobs(slices, facts, sweep.sbatch_arguments)
         return SlurmTrainable(sweep.command, folder, jobs=jobs, **options)
-    if (run_dir / SLURM).is_dir():
-        left = LeftOpen(make_home(run_dir))
-        return AfterSlurm(sweep.command, folder, left=left, **options)
+    if slices.is_dir():
+        return AfterSlurm(sweep.command, folder, slices=slices, **options)
     return CommandTrainable(sweep.command, folder, **options)
 
 
@@ -226,26 +217,19 @@ def _best_folder(result: SearchResult, trainable: CommandTrainable) -> Path:
     return trainable.checkpoint_from(result.best_arm, result.best_epoch)
 
 
-def _check_place(run_dir: Path, sweep: Sweep) -> None:
-    """Raise a RunDirError if the run has checkpoints in a store, and the sweep not."""
-    if sweep.checkpoints is None and holds_search(run_dir):
-        url = saved_header(run_dir).get(URL)
-        if url is not None:
-            msg = (
-                f"{run_dir} was begun with checkpoints: {url.rpartition('/')[0]}, "
-                "which the sweep does not have now: put it back to continue, or begin "
-                "another search with --run-dir"
-            )
-            raise RunDirError(msg)
-
-
-def _n_jobs(run_dir: Path, n_workers: int) -> int:
-    """Return how many workers the search has begun with."""
-    if holds_search(run_dir):
-        header = saved_header(run_dir)
-        with understood(run_dir):
-            return int(header["settings"]["n_jobs"])
-    return n_workers
+def _n_workers(run_dir: Path, sweep: Sweep) -> int:
+    """Return how many workers a search has begun with; check where its states are."""
+    header = saved_header(run_dir)
+    url = header.get(URL)
+    if sweep.checkpoints is None and url is not None:
+        msg = (
+            f"{run_dir} was begun with checkpoints: {url.rpartition('/')[0]}, which "
+            "the sweep does not have now: put it back to continue, or begin another "
+            "search with --run-dir"
+        )
+        raise RunDirError(msg)
+    with understood(run_dir):
+        return int(header["settings"]["n_jobs"])
 
 
 def _check_pays(scheduler: Scheduler, run_dir: Path) -> None:
@@ -331,38 +315,11 @@ def _ended(executor: ThreadPoolExecutor, trainable: CommandTrainable) -> Iterato
         executor.shutdown()
 
 
-class ResumeCheck:
-    """Ends a search if no script resumes."""
-
-    def __init__(self, search: RisingSearch) -> None:
-        self._search = search
-        self._n_failed = 0
-        self._has_resumed = False
-
-    def after_job(self, report: Report) -> None:
-        """Raise a SearchFailedError once it is clear."""
-        if report.job.from_epoch == 0:
-            return
-        if report.failure is None:
-            self._has_resumed = True
-            return
-        self._n_failed += 1
-        if self._n_failed >= ENOUGH and not self._has_resumed:
-            check_resumed(self._search.result())
-
-
-def check_resumed(result: SearchResult) -> None:
-    """Raise a SearchFailedError if scripts had to resume, and none has."""
-    failed = [
-        report
-        for report in result.failures
-        if report.job.from_epoch > 0 and not report.scores
-    ]
-    if not failed or any(
-        math.isfinite(row["score"])
-        for row in result.history
-        if not row["reason"].startswith("opened")
-    ):
+def _check_resumed(search: RisingSearch, least: int = 1) -> None:
+    """Raise a SearchFailedError if so many scripts had to resume, and none has."""
+    resumed = [each for each in search.reports.values() if each.job.from_epoch > 0]
+    failed = [each for each in resumed if each.failure and not each.scores]
+    if len(failed) < least or any(math.isfinite(x) for r in resumed for x in r.scores):
         return
     msg = (
         f"no script has resumed from its checkpoint, of {len(failed)} that had to: "

@@ -12,15 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from risingsearch.errors import missing
-from risingsearch.scripts.markers import Marker
 from risingsearch.scripts.processes import (
     PATIENCE,
     POLL_EVERY,
+    Marker,
     end,
     end_all,
     family,
     not_ended,
-    variables_with,
 )
 
 try:
@@ -41,7 +40,7 @@ class Script:
         command: Sequence[str],
         home: Path,
         variables: Mapping[str, str],
-        cwd: Path | None = None,
+        cwd: Path | str | None = None,
     ) -> None:
         self._marker = Marker(home)
         self._lock = threading.Lock()
@@ -53,16 +52,13 @@ class Script:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=os.environ | variables | variables_with(self._marker.token),
+                env=os.environ | variables | self._marker.variables,
                 cwd=cwd,
                 start_new_session=True,
-                pass_fds=[self._marker.descriptor],
             )
         except BaseException:
             self._marker.remove()
             raise
-        finally:
-            self._marker.release()
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self.stdout, self.stderr = self._process.stdout, self._process.stderr
@@ -80,10 +76,7 @@ class Script:
             time.sleep(POLL_EVERY)
 
     def pause(self) -> None:
-        """Stop the command and its children, except those in sessions of their own.
-
-        They keep their resources, such as memory and a GPU's.
-        """
+        """Stop the command and its children, except those in sessions of their own."""
         self._signal_group(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -96,10 +89,7 @@ class Script:
         return int(self._process.returncode)
 
     def end(self) -> None:
-        """Terminate what still runs, and remove the marker.
-
-        Processes that cannot be terminated are a ``SetupError``, and it stays.
-        """
+        """Terminate what still runs, and remove the marker; else it is a SetupError."""
         with self._lock:
             if self._has_ended:
                 return

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Source
-from risingsearch.scripts.lines import SCORE
+from risingsearch.scripts.output import SCORE
 from risingsearch.search.callbacks import Callback
 
 try:

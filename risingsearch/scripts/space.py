@@ -191,23 +191,12 @@ Parameter = Annotated[
 
 
 class ParameterSpace:
-    """The configurations of some parameters.
-
-    Examples
-    --------
-    >>> kind = Categorical(type="choice", values=["sgd", "adam"])
-    >>> nesterov = Categorical(type="choice", values=[True], when={"kind": "sgd"})
-    >>> list(ParameterSpace({"kind": kind, "nesterov": nesterov}).every())
-    [{'kind': 'sgd', 'nesterov': True}, {'kind': 'adam'}]
-    """
+    """The configurations of some parameters; a ValueError if they are invalid."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self.parameters = parameters
         self.names = list(parameters)
-
-    def check(self) -> None:
-        """Raise a ValueError for an invalid name, or a condition that cannot hold."""
-        for k, (name, parameter) in enumerate(self.parameters.items()):
+        for k, (name, parameter) in enumerate(parameters.items()):
             if not _NAME.fullmatch(name):
                 msg = (
                     f"parameters.{name}: a name has letters, digits, _, - and dots, "
@@ -222,8 +211,14 @@ class ParameterSpace:
                 )
                 raise ValueError(msg)
             for other, wanted in parameter.when.items():
-                place = f"parameters.{name}.when.{other}"
-                _check_possible(place, wanted, self.parameters[other].possible)
+                possible = parameters[other].possible
+                for value in wanted if isinstance(wanted, list) else [wanted]:
+                    if isinstance(possible, list) and value not in possible:
+                        msg = (
+                            f"parameters.{name}.when.{other}: {value!r} is none of its "
+                            f"values, {possible}"
+                        )
+                        raise ValueError(msg)
 
     def check_configuration(self, place: str, params: Mapping[str, Any]) -> None:
         """Raise a ValueError unless each parameter that applies has a value."""
@@ -298,9 +293,6 @@ class ImportedSpace:
             msg = "space has no hyperparameters: write it with ConfigSpace's to_yaml"
             raise ValueError(msg)
 
-    def check(self) -> None:
-        """Do nothing: ConfigSpace has checked the space."""
-
     def check_configuration(self, place: str, params: Mapping[str, Any]) -> None:
         """Raise a ValueError unless the configuration is one of the space."""
         from ConfigSpace import Configuration
@@ -352,16 +344,6 @@ def different(space: Space, n: int, seed: int | None) -> list[dict[str, Any]]:
         if len(found) == n or n_in_vain > TRIES * (len(found) + 50):
             break
     return list(found.values())
-
-
-def _check_possible(place: str, wanted: Any, possible: Sequence[Any] | None) -> None:
-    if wanted == []:
-        msg = f"{place} is an empty list, which no value is in: name one at least"
-        raise ValueError(msg)
-    for value in wanted if isinstance(wanted, list) else [wanted]:
-        if isinstance(possible, list) and value not in possible:
-            msg = f"{place}: {value!r} is none of its values, {possible}"
-            raise ValueError(msg)
 
 
 def _exact(number: Any) -> Decimal:

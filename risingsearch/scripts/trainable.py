@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import stat
 import string
 import tempfile
 import threading
@@ -26,14 +25,20 @@ from typing import IO, Any, NamedTuple
 
 from risingsearch.checks import LARGEST_COST, is_cost
 from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts.lines import EPOCH, SHOWN, Reader, ReportFile, reader_of
-from risingsearch.scripts.markers import end_left_over
-from risingsearch.scripts.output import Pace, reports
+from risingsearch.scripts.output import (
+    EPOCH,
+    SHOWN,
+    Pace,
+    Reader,
+    ReportFile,
+    reader_of,
+    reports,
+)
+from risingsearch.scripts.processes import end_left_over
 from risingsearch.scripts.script import Script
 from risingsearch.search.gpus import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs
 from risingsearch.storage.files import (
-    kind_of,
     make_folder,
     open_regular_file,
     sync_folder,
@@ -95,11 +100,11 @@ class CommandTrainable:
         command: Sequence[str],
         folder: Path,
         *,
-        metric: str | re.Pattern[str] = "score",
+        metric: str | Mapping[str, str] = "score",
         report_file: str | None = None,
         slots: Sequence[Mapping[str, str]] = ({},),
         timeout: float | None = None,
-        cwd: Path | None = None,
+        cwd: Path | str | None = None,
         cost: str | None = None,
         gpus: float = 1.0,
         markers: Path | None = None,
@@ -107,7 +112,6 @@ class CommandTrainable:
         self.starts_processes = True
         self.command = list(command)
         self.folder = folder.absolute()
-        self.metric = metric if isinstance(metric, str) else metric.pattern
         self.report_file = report_file
         self.timeout = timeout
         self.cwd = cwd
@@ -135,15 +139,8 @@ class CommandTrainable:
     def train_epochs(self, run: ScriptRun, n_epochs: int) -> list[dict[str, Any]]:
         """Run the script for some epochs; return its report of each.
 
-        The script works on a copy of the arm's last checkpoint directory. Only a job
-        that succeeds keeps it, so a failed one leaves nothing behind.
-
-        Raises
-        ------
-        ScriptError
-            If it ends with an error, hangs, or does not report epoch after epoch.
-        SetupError
-            If the program is not there, or the arm's folder cannot be used.
+        It works on a copy of the arm's last checkpoint directory, which is kept if it
+        succeeds. A ScriptError is its fault, a SetupError that of the machine.
         """
         with self._blaming_the_disk(run.arm):
             return self._trained(run, n_epochs, self.home(run.arm))
@@ -186,7 +183,9 @@ class CommandTrainable:
                 raise self._nothing_reported(reader)
             startup = pace.startup()
             if len(results) > run.epoch - begin:
-                _check_left(work)
+                if work.is_symlink() or not work.is_dir():
+                    msg = "the script has replaced its checkpoint directory"
+                    raise ScriptError(f"{msg}: it must write into it")
                 sync_tree(work)
             return Attempt(results, work, startup)
 
@@ -279,10 +278,7 @@ class CommandTrainable:
                 script.end()
 
     def end_left_over(self) -> None:
-        """Terminate the scripts that an earlier, killed sweep has left running.
-
-        Only the holder of the run directory's lock may call this.
-        """
+        """Terminate what an earlier, killed sweep has left running."""
         for home in sorted(self.folder.glob("arm-*")):
             if _HOME.fullmatch(home.name):
                 end_left_over(home)
@@ -356,9 +352,6 @@ class CommandTrainable:
     def _started(
         self, command: list[str], home: Path, variables: Mapping[str, str]
     ) -> Script:
-        if any("\0" in part for part in command):
-            msg = "a parameter contains the character 0, which no argument can"
-            raise ScriptError(msg)
         try:
             return Script(command, self._markers or home, variables, self.cwd)
         except OSError as error:
@@ -391,18 +384,12 @@ class CommandTrainable:
 
 def _taken_cost(key: str, record: dict[str, Any]) -> float:
     """Take the cost of an epoch out of its report, or raise a ScriptError."""
-    if key not in record:
-        msg = (
-            f"the script reports no {key!r} with its score, which says what an epoch "
-            f"has cost; the other keys seen were {_cut(list(record))}"
-        )
-        raise ScriptError(msg)
-    cost = record.pop(key)
+    cost = record.pop(key, None)
     if not is_cost(cost):
         msg = (
-            f"the script reports {key}={_cut(cost)}: the budget is a cost, and every "
-            "epoch says with its score what it has cost, a number of at least 0 and "
-            f"at most {LARGEST_COST:g}"
+            f"the script reports {_cut(cost)} as {key!r}: the budget is a cost, and "
+            "every epoch says with its score what it has cost, a number of at least 0 "
+            f"and at most {LARGEST_COST:g}"
         )
         raise ScriptError(msg)
     return float(cost)
@@ -425,21 +412,13 @@ def _check_epoch(reported: Any, due: int, last: int) -> None:
 
 
 def fields_of(part: str) -> list[str]:
-    """Return the names in an argument of a command.
-
-    >>> fields_of("--lr={lr} {{as it is}}")
-    ['lr']
-    """
+    """Return the names in an argument of a command, such as ``--lr={lr}``."""
     found = (name for _, name, _, _ in string.Formatter().parse(part))
     return [name for name in found if name is not None]
 
 
 def filled(part: str, values: Mapping[str, Any]) -> str:
-    """Return an argument of a command with its values.
-
-    >>> filled("--lr={lr} {{as it is}}", {"lr": 0.1})
-    '--lr=0.1 {as it is}'
-    """
+    """Return an argument of a command with its values."""
     parsed = string.Formatter().parse(part)
     return "".join(
         text + ("" if name is None else str(values[name]))
@@ -463,24 +442,6 @@ def checkpoint_name(epoch: int) -> str:
 
 def _log(home: Path) -> IO[str]:
     return io.TextIOWrapper(open_regular_file(home / LOG, "ab"), encoding="utf-8")
-
-
-def _check_left(work: Path) -> None:
-    """Raise a ScriptError unless a script has left a checkpoint that can be copied."""
-    if work.is_symlink() or not work.is_dir():
-        msg = "the script has replaced its checkpoint directory: it must write into it"
-        raise ScriptError(msg)
-    for folder, _, names in os.walk(work):
-        for name in names:
-            path = Path(folder, name)
-            mode = path.lstat().st_mode
-            if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
-                msg = (
-                    f"the script has left {str(path.relative_to(work))!r} in its "
-                    f"checkpoint directory, which is {kind_of(mode)}: a checkpoint "
-                    "holds files, folders and links"
-                )
-                raise ScriptError(msg)
 
 
 def _cut(value: Any) -> str:

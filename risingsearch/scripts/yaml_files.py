@@ -1,17 +1,28 @@
-"""Read and write YAML 1.2 (and so JSON) files of plain values."""
+"""YAML 1.2 (and so JSON) files of plain values, and what is wrong in them."""
 
 from __future__ import annotations
 
+import difflib
 import io
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from risingsearch.errors import InvalidParameterError
 
-_NO_TAG = "could not determine a constructor for the tag"
+SHOWN = 5  # problems in a message
+LONGEST = 500  # characters of each
+_WORDS = {
+    "missing": "is missing",
+    "model_type": "must be a mapping",
+    "union_tag_not_found": "needs a type",
+}
+"""Other words than those of pydantic."""
 
 
 def read_yaml(path: Path) -> Any:
@@ -30,27 +41,12 @@ def read_yaml(path: Path) -> Any:
 
 
 def load_yaml(text: str) -> Any:
-    """Return the values of a YAML document.
-
-    Examples
-    --------
-    >>> load_yaml("{low: 1e-4, high: 1}")
-    {'low': 0.0001, 'high': 1}
-    """
+    """Return the values of a YAML document."""
     return YAML(typ="safe", pure=True).load(text)
 
 
 def dump_yaml(values: Any) -> str:
-    """Return values as a YAML document.
-
-    Examples
-    --------
-    >>> print(dump_yaml({"low": 1e-05, "name": "1e-4", "lists": [[1, 2]]}), end="")
-    low: 1e-05
-    name: '1e-4'
-    lists:
-    - [1, 2]
-    """
+    """Return values as a YAML document."""
     yaml: Any = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None
     yaml.sort_base_mapping_type_on_output = False
@@ -64,9 +60,56 @@ def dump_yaml(values: Any) -> str:
 def _problem_of(error: Exception) -> str:
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         problem = str(error.problem).partition("\n")[0]
-        if problem.startswith("but "):
-            problem = f"{error.context}, {problem}"
-        if tag := problem.partition(_NO_TAG)[2]:
-            problem = f"tags are not allowed; got {tag.strip()}"
         return f"line {error.problem_mark.line + 1}: {problem}"
     return " ".join(str(error).split())
+
+
+def problems_of(
+    error: ValidationError, tagged: Mapping[str, int], keys: Mapping[str, Sequence[str]]
+) -> str:
+    """Return all problems in one sentence each.
+
+    ``tagged`` says which part of a place is no key of the file, by the first part;
+    ``keys`` are those that the file may have, by the place that has them.
+    """
+    problems = error.errors(include_url=False)
+    shown = [_sentence(each, tagged, keys) for each in problems[:SHOWN]]
+    return "; ".join(shown + ["and more"] * (len(problems) > SHOWN))
+
+
+def _sentence(
+    problem: Mapping[str, Any],
+    tagged: Mapping[str, int],
+    keys: Mapping[str, Sequence[str]],
+) -> str:
+    place = [str(part) for part in problem["loc"]]
+    if place and (tag := tagged.get(place[0])):
+        del place[tag : tag + 1]
+    where, words = ".".join(place), str(problem["msg"])
+    if problem["type"] == "extra_forbidden":
+        words = f"is no key of a sweep here{_hint(place, keys)}"
+    elif problem["type"] in _WORDS:
+        words = _WORDS[problem["type"]]
+    elif words.startswith("Input should "):  # as pydantic begins its sentences
+        words = words.replace("Input should", "must")
+    else:
+        where, words = where and f"{where}:", words.removeprefix("Value error, ")
+    if problem["type"] != "value_error":
+        where = where or "the file"
+    given = problem.get("input")
+    if given is not None and not isinstance(given, (dict, list)):
+        words += f"; got {_cut(json.dumps(given, default=str))}"
+    return f"{_cut(where)} {_cut(words)}".lstrip()
+
+
+def _hint(place: list[str], keys: Mapping[str, Sequence[str]]) -> str:
+    """Return the key that was meant, or where the key belongs."""
+    known = keys.get(".".join(place[:-1]), ())
+    if meant := difflib.get_close_matches(place[-1].lower(), known, n=1):
+        return f" (did you mean {meant[0]}?)"
+    inside = [at for at, names in keys.items() if at and place[-1] in names]
+    return f" (it stands below {inside[0]})" if inside else ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -407,8 +407,8 @@ def test_a_budget_is_what_the_script_says_it_costs(folder, capsys):
     assert found["spent"] == sum(row["cost"] for row in rows)
     assert all(row["cost"] == row["param_top"] for row in rows)
     for wrong, message in (
-        ("dollar", "the script reports no 'dollars' with its score"),
-        ('dollars\\": -1, \\"other', "the script reports dollars=-1"),
+        ("dollar", "the script reports None as 'dollars'"),
+        ('dollars\\": -1, \\"other', "the script reports -1 as 'dollars'"),
     ):
         Path("train.sh").write_text(script.replace("dollars", wrong))
         assert main(["run", "sweep.yaml", "--run-dir", wrong[:7]]) == 3
@@ -418,7 +418,7 @@ def test_a_budget_is_what_the_script_says_it_costs(folder, capsys):
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        ("30", "add to it with risingsearch resume runs/sweep --budget +2\n"),
+        ("30", "add to it with risingsearch resume runs/sweep --budget +N\n"),
         ("12", "budget is 12 in the sweep, and runs/sweep was begun with 24"),
         ("{hours: 1}\ncandidates: 24", "and runs/sweep was begun with 24"),
     ],
@@ -767,19 +767,6 @@ def test_an_unmodified_script_is_tuned(plain, capsys):
     n_started = len(Path("pids").read_text().split())
     assert n_started == len({row["arm"] for row in rows})
     assert still_alive() == []
-
-
-def test_what_was_ended_to_make_room_is_called_so(plain, capsys):
-    sweep = Path("plain.yaml").read_text()
-    Path("plain.yaml").write_text(f"{sweep}max_alive: 1\n")
-    assert main(["run", "plain.yaml", "--json"]) == 0
-    arms = told(capsys)["arms"]
-    assert "paused" not in arms
-    assert main(["status", "runs/plain", "--json"]) == 0
-    assert told(capsys)["arms"] == arms
-    assert main(["report", "runs/plain"]) == 0
-    page = Path("runs/plain/report.html").read_text()
-    assert "ended to make room for others" in page
 
 
 WAITS = "    while epoch > 2 and not os.path.exists('go'): time.sleep(0.01)\n"

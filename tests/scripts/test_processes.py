@@ -1,18 +1,22 @@
 """Whatever a job has started is found by its token, and nothing else is."""
 
-import math
 import os
+import shutil
 import subprocess
 import sys
-from itertools import count
-from shutil import which
 
 import psutil
 import pytest
 
 from risingsearch.errors import SetupError
 from risingsearch.scripts import processes
-from risingsearch.scripts.processes import TOKENS, end_all, new_token, variables_with
+from risingsearch.scripts.processes import (
+    RUNNING,
+    TOKENS,
+    Marker,
+    end_all,
+    end_left_over,
+)
 
 FORKS = """
 import os, sys, time
@@ -43,83 +47,89 @@ def sleeper():
         process.wait()
 
 
-def test_only_those_with_the_token_are_ended(sleeper):
-    one, other = new_token(), new_token()
-    mine = [sleeper(variables_with(one)) for _ in range(3)]
-    inner = sleeper({TOKENS: f"{one} {other}"})  # of a sweep inside a script
+@pytest.fixture
+def marker(tmp_path):
+    return Marker(tmp_path)
+
+
+def test_only_those_with_the_token_are_ended(tmp_path, marker, sleeper):
+    (tmp_path / "other").mkdir()
+    other = Marker(tmp_path / "other")
+    mine = [sleeper(marker.variables) for _ in range(3)]
+    inner = sleeper({TOKENS: f"{marker.token} {other.token}"})  # of a sweep inside
     similar = [
-        sleeper(variables_with(other)),
-        sleeper({TOKENS: f"{one}0"}),
-        sleeper({"OTHER": one}),
+        sleeper(other.variables),
+        sleeper({TOKENS: f"{marker.token}0"}),
+        sleeper({"OTHER": marker.token}),
     ]
-    end_all(one)
+    assert marker.path.stat().st_mode & 0o777 == 0o600
+    end_left_over(tmp_path)
     assert [process.wait() for process in [*mine, inner]] == [-9] * 4
     assert [process.poll() for process in similar] == [None] * 3
+    assert not marker.path.exists()
+    end_left_over(tmp_path)  # there is nothing to do
 
 
-def test_those_that_have_left_their_family_are_ended(tmp_path):
-    token = new_token()
+def test_those_that_have_left_their_family_are_ended(tmp_path, marker):
     paths = [str(tmp_path / "new"), str(tmp_path / "pid")]
     command = [sys.executable, "-c", FORKS, *paths]
-    subprocess.run(command, env=os.environ | variables_with(token), check=True)
+    subprocess.run(command, env=os.environ | marker.variables, check=True)
     while not os.path.exists(paths[1]):
         pass
     last = psutil.Process(int((tmp_path / "pid").read_text()))
-    end_all(token)
+    end_all(marker.token)
     assert not processes.is_alive(last)
 
 
-def test_one_that_starts_others_meanwhile_is_ended_with_all_of_them(tmp_path):
-    token = new_token()
+def test_one_that_starts_others_meanwhile_is_ended_with_all_of_them(marker):
     program = """
         i=0
         while [ $i -lt 500 ]; do setsid sleep 600 & i=$((i + 1)); done; sleep 600
     """
     command = ["sh", "-c", program]
-    started = subprocess.Popen(command, env=os.environ | variables_with(token))
+    started = subprocess.Popen(command, env=os.environ | marker.variables)
     while len(psutil.Process(started.pid).children()) < 3:
         pass
-    end_all(token)
+    end_all(marker.token)
     started.wait()
-    assert list(processes._carriers(token)) == []
+    assert list(processes._carriers(marker.token)) == []
 
 
-@pytest.mark.parametrize("looks", [{0}, {1}, {0, 1}, {1, 2, 3}], ids=str)
-def test_one_that_runs_program_after_program_is_not_overlooked(
-    monkeypatch, sleeper, looks
-):
-    """Its environment is not there at some of the looks at it."""
-    token = new_token()
-    process = sleeper(variables_with(token))
-    content, number = processes._content, count()
+def test_one_that_does_not_end_is_named(monkeypatch, marker, sleeper):
+    monkeypatch.setattr(processes, "PATIENCE", 0.0)
+    monkeypatch.setattr(psutil.Process, "kill", lambda self: None)
+    process = sleeper(marker.variables)
+    with pytest.raises(SetupError, match=rf"cannot be ended \({process.pid}\)"):
+        end_all(marker.token)
 
-    def now_and_then(path):
-        if path == f"/proc/{process.pid}/environ" and next(number) in looks:
-            return b""
-        return content(path)
 
-    monkeypatch.setattr(processes, "_content", now_and_then)
-    end_all(token)
+def test_the_variable_names_the_sweeps_around_too(marker, monkeypatch):
+    monkeypatch.setenv(TOKENS, "outer")
+    assert marker.variables == {TOKENS: f"outer {marker.token}"}
+
+
+def test_a_marker_that_was_not_written_yet_is_removed(tmp_path):
+    (tmp_path / RUNNING).touch()
+    end_left_over(tmp_path)
+    assert not (tmp_path / RUNNING).exists()
+
+
+def test_the_copy_of_a_directory_ends_nothing_of_the_original(tmp_path, sleeper):
+    (tmp_path / "one").mkdir()
+    process = sleeper(Marker(tmp_path / "one").variables)
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    end_left_over(tmp_path / "copy")
+    assert process.poll() is None
+    assert not (tmp_path / "copy" / RUNNING).exists()
+    (tmp_path / "one").rename(tmp_path / "moved")
+    end_left_over(tmp_path / "moved")
     assert process.wait() == -9
 
 
-def test_one_without_an_environment_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(processes, "UNSURE", math.inf)
-    process = subprocess.Popen([which("sleep"), "600"], env={})
-    end_all(new_token())
-    assert process.poll() is None
-    process.kill()
-    process.wait()
-
-
-def test_one_that_does_not_end_is_named(monkeypatch, sleeper):
-    monkeypatch.setattr(processes, "PATIENCE", 0.0)
-    monkeypatch.setattr(psutil.Process, "kill", lambda self: None)
-    process = sleeper(variables_with(token := new_token()))
-    with pytest.raises(SetupError, match=rf"cannot be ended \({process.pid}\)"):
-        end_all(token)
-
-
-def test_the_variable_names_the_sweeps_around_too(monkeypatch):
-    monkeypatch.setenv(TOKENS, "outer")
-    assert variables_with("inner") == {TOKENS: "outer inner"}
+@pytest.mark.parametrize("content", ["[]", "{", '{"token": "PATH"}'])
+def test_a_marker_that_no_sweep_has_written(tmp_path, content):
+    path = tmp_path / RUNNING
+    path.write_text(content)
+    with pytest.raises(SetupError, match=r"cannot be used .* remove the file, and"):
+        end_left_over(tmp_path)
+    assert path.exists()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from risingsearch.errors import SetupError
@@ -14,18 +14,13 @@ from risingsearch.errors import SetupError
 LONGEST = 120.0
 """Seconds that a command may take, retries of the commands themselves included."""
 LONGEST_MESSAGE = 500  # characters
-UNREACHABLE = (
-    "connect",
-    "contact",
-    "receive failure",
-    "send failure",
-    "standby",
-    "temporarily",
-    "timed out",
+UNREACHABLE = re.compile(
+    "connect|contact|receive failure|send failure|standby|temporarily|timed out|"
     "zero bytes",
+    re.IGNORECASE,
 )
 """Words in the messages of commands whose controller has not answered."""
-_FORM = "%j|%K|%i|%T|%M|%r"
+_FORM = "%j|%i|%T|%M|%r"
 _SUBMITTED = re.compile(r"^(\d+)(?:;.*)?$", re.ASCII | re.MULTILINE)
 _MISLEADING = re.compile("SQUEUE_|SCANCEL_|SBATCH_(ARRAY_INX|WAIT)$")
 """Variables that would have the commands list, cancel or start other jobs."""
@@ -36,21 +31,22 @@ class NoAnswerError(Exception):
 
 
 class Element(NamedTuple):
-    """A job, or an element of an array of jobs."""
+    """A job in the list of Slurm."""
 
-    job_id: str  # as scancel takes it
+    job_id: str
     state: str
     seconds: float  # that it has run, the last time
     reason: str
 
 
-Listed = dict[tuple[str, int], Element]
-"""By the name of the job and the number of the element."""
+Listed = dict[str, Element]
+"""By the name of the job."""
 
 
-def submit(script: Path, arguments: Sequence[str], command: Sequence[str]) -> str:
-    """Submit a batch script, which gets the command; return the number of the job."""
-    answer = _called("sbatch", "--parsable", *arguments, str(script), *command)
+def submit(arguments: Sequence[str], command: Sequence[str]) -> str:
+    """Submit a job that runs a command; return the number of the job."""
+    wrapped = f"--wrap=exec {shlex.join(command)}"
+    answer = _called("sbatch", "--parsable", *arguments, wrapped)
     numbers = _SUBMITTED.findall(answer)  # a site may greet before that
     if not numbers:
         said = " ".join(answer.split())[:LONGEST_MESSAGE]
@@ -65,25 +61,17 @@ def submit(script: Path, arguments: Sequence[str], command: Sequence[str]) -> st
 def listed() -> Listed:
     """List all jobs of this user that Slurm knows, ended ones too, in one call."""
     user = f"--user={os.getuid()}"
-    lines = _called(
-        "squeue", "--noheader", "--array", "--states=all", user, f"--format={_FORM}"
-    )
+    lines = _called("squeue", "--noheader", "--states=all", user, f"--format={_FORM}")
     found: Listed = {}
     for line in lines.split("\n"):
-        if line.count("|") < _FORM.count("|"):
-            continue  # a part of the name of another's job, which may be any text
-        name, number, job_id, state, used, reason = line.split("|", 5)
-        key = name, int(number) if number.isdigit() else 0
-        found[key] = Element(job_id, state, seconds_of(used), reason)
+        if line.count("|") >= _FORM.count("|"):  # names of other jobs may be any text
+            name, job_id, state, used, reason = line.split("|", 4)
+            found[name] = Element(job_id, state, seconds_of(used), reason)
     return found
 
 
 def seconds_of(used: str) -> float:
-    """Seconds in a duration as Slurm writes it: days, hours, minutes and seconds.
-
-    >>> seconds_of("0:07"), seconds_of("1-02:00:00"), seconds_of("INVALID")
-    (7.0, 93600.0, 0.0)
-    """
+    """Seconds in a duration as Slurm writes it, such as ``1-02:00:00``."""
     days, _, rest = used.rpartition("-")
     try:
         total = 0
@@ -100,15 +88,7 @@ def cancel(*arguments: str) -> None:
 
 
 def _called(program: str, *arguments: str) -> str:
-    """Run a command and return its output.
-
-    Raises
-    ------
-    NoAnswerError
-        If the controller has not answered.
-    SetupError
-        If it refuses, or there is no such program.
-    """
+    """Output of a command; a NoAnswerError if the controller has not answered."""
     try:
         done = subprocess.run(
             [program, *arguments],
@@ -120,16 +100,11 @@ def _called(program: str, *arguments: str) -> str:
             timeout=LONGEST,
             check=False,
         )
-    except FileNotFoundError:
-        msg = (
-            f"launcher is slurm, and there is no {program} here: run it where Slurm's "
-            "commands are, or with launcher: local"
-        )
-        raise SetupError(msg) from None
     except OSError as error:
         msg = (
-            f"{program} cannot be started ({error.strerror}): mend that, or take "
-            "launcher: local, and run the sweep again"
+            f"launcher is slurm, and {program} cannot be started here "
+            f"({error.strerror}): run it where Slurm's commands are, or with launcher: "
+            "local"
         )
         raise SetupError(msg) from error
     except subprocess.TimeoutExpired as error:
@@ -149,14 +124,8 @@ def _called(program: str, *arguments: str) -> str:
 
 
 def _is_silence(said: str, arguments: Sequence[str]) -> bool:
-    """Whether a message says that the controller was not reached.
-
-    >>> _is_silence("Unable to contact slurm controller", ["--partition=gpu"])
-    True
-    >>> _is_silence("invalid partition specified: standby", ["--partition=standby"])
-    False
-    """
+    """Whether a message, apart from what was asked, says that it was not reached."""
     for argument in arguments:
         given = argument.rpartition("=")[2]
         said = re.sub(rf"(?<!\w){re.escape(given)}(?!\w)", "", said) if given else said
-    return any(word in said.lower() for word in UNREACHABLE)
+    return UNREACHABLE.search(said) is not None

@@ -1,14 +1,12 @@
 """Program of a Slurm job: trains one slice of one arm on the node of the job.
 
-``python -m risingsearch.scripts.slurm.job FOLDER NUMBER`` with the folder of the batch
-and the number of the slice, which is that of the element in an array of jobs.
+``python -m risingsearch.scripts.slurm.job FOLDER`` with the folder of the slice.
 """
 
 from __future__ import annotations
 
+import json
 import math
-import os
-import re
 import signal
 import sys
 import tempfile
@@ -19,21 +17,14 @@ from typing import Any
 import psutil
 
 from risingsearch.errors import RisingSearchError, ScriptError, SetupError
-from risingsearch.scripts import private_files
-from risingsearch.scripts.slurm.batches import (
-    SliceOutcome,
-    SlurmSlice,
-    SubmittedSlice,
-    read_batch,
-)
+from risingsearch.scripts.slurm.slices import SliceOutcome, SlurmSlice, SubmittedSlice
 from risingsearch.scripts.trainable import CommandTrainable, ScriptRun
+from risingsearch.storage.files import read_digested
 
-NUMBER = "SLURM_ARRAY_TASK_ID"
 
-
-def main(folder: Path, number: int) -> None:
+def main(folder: Path) -> None:
     """Train a slice, and leave its outcome."""
-    submitted = SubmittedSlice(folder, number)
+    submitted = SubmittedSlice(folder)
     # The script is ended, and no outcome is left.
     signal.signal(signal.SIGTERM, lambda *_: _end(submitted))
     if not submitted.is_open:
@@ -42,11 +33,10 @@ def main(folder: Path, number: int) -> None:
     if submitted.has_trained:
         print("this slice is trained: a job that was started again has nothing to do")
         return
-    submitted.note_begin()
-    facts, slices = read_batch(folder)
-    outcome = outcome_of(facts, slices[number])
+    submitted.note()
+    outcome = outcome_of(*submitted.spec)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # trained epochs are kept first
-    submitted.leave(outcome)
+    submitted.note(outcome=outcome._asdict())
 
 
 def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
@@ -59,12 +49,12 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
             run = ScriptRun(part.arm, part.params, part.seed, part.epoch)
             before = _since(began)
             attempt = trainable.attempt(run, part.begin, part.to_epoch)
-    except ScriptError as error:
-        return _failed(began, ScriptError, str(error))
-    except RisingSearchError as error:
-        return _failed(began, SetupError, str(error))
     except Exception as error:
-        return _failed(began, ScriptError, f"{type(error).__name__}: {error}")
+        known = isinstance(error, RisingSearchError)
+        is_of_setup = known and not isinstance(error, ScriptError)
+        kind = SetupError if is_of_setup else ScriptError
+        said = str(error) if known else f"{type(error).__name__}: {error}"
+        return SliceOutcome(_since(began), [], error=kind.__name__, message=said)
     startup = None if math.isnan(attempt.startup) else before + attempt.startup
     results, work = attempt.results, attempt.work.name
     return SliceOutcome(_since(began), results, work, startup=startup)
@@ -72,26 +62,18 @@ def outcome_of(facts: dict[str, Any], part: SlurmSlice) -> SliceOutcome:
 
 def trainable_of(facts: dict[str, Any], slot: int, markers: Path) -> CommandTrainable:
     """Return a trainable that trains here as it would beside the search."""
-    metric = facts["metric"]
-    variables = {}
-    if facts["environment"] is not None:  # the file with the values, which are secret
-        saved = private_files.load(Path(facts["environment"]), "the variables of jobs")
-        variables = saved["environment"][slot]
+    options = dict(facts)
+    command, folder = options.pop("command"), Path(options.pop("folder"))
+    variables, private = {}, options.pop("environment")
+    if private is not None:  # the file with the values, which are secret
+        try:
+            variables = json.loads(read_digested(Path(private)))["environment"][slot]
+        except (OSError, ValueError) as error:
+            msg = f"{private}, with the variables of jobs, cannot be read ({error})"
+            raise SetupError(msg) from error
     return CommandTrainable(
-        facts["command"],
-        Path(facts["arms"]),
-        metric=re.compile(metric["regex"]) if isinstance(metric, dict) else metric,
-        report_file=facts["report_file"],
-        slots=[variables],
-        timeout=facts["timeout"],
-        cwd=Path(facts["cwd"]),
-        cost=facts["cost"],
-        markers=markers,
+        command, folder, slots=[variables], markers=markers, **options
     )
-
-
-def _failed(began: float, kind: type[Exception], message: str) -> SliceOutcome:
-    return SliceOutcome(_since(began), [], error=kind.__name__, message=message)
 
 
 def _since(began: float) -> float:
@@ -99,9 +81,9 @@ def _since(began: float) -> float:
 
 
 def _end(submitted: SubmittedSlice) -> None:
-    submitted.note_told()
+    submitted.note(told_to_end=True)
     sys.exit("the job was told to end")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2] if sys.argv[2:] else os.environ[NUMBER]))
+    main(Path(sys.argv[1]))

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
 
 from risingsearch.arms import Report
 from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts.slurm.batches import (
-    LeftOpen,
+from risingsearch.scripts.slurm.jobs import SlurmJobs
+from risingsearch.scripts.slurm.slices import (
     SliceOutcome,
     SlurmSlice,
     SubmittedSlice,
+    claimed,
+    slices_in,
 )
-from risingsearch.scripts.slurm.ends import JobEnd
-from risingsearch.scripts.slurm.jobs import SlurmJobs
 from risingsearch.scripts.trainable import (
     Attempt,
     CommandTrainable,
@@ -33,42 +32,44 @@ class AfterSlurm(CommandTrainable):
     """Scripts on this machine, where jobs may have trained before.
 
     The epochs that a job has brought back are recorded. Those that one still trains, or
-    has failed at, are trained here: only Slurm knows how that job ended.
-    ``after_job`` removes the files of slices that the search has recorded.
+    has failed at, are trained here: only Slurm knows how that job ended. ``after_job``
+    removes the files of slices that the search has recorded. They are in the folder
+    ``slices``.
     """
 
-    def __init__(self, *args: Any, left: LeftOpen, **options: Any) -> None:
+    def __init__(self, *args: Any, slices: Path, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._left = left
+        self._slices = slices
         self._numbers: Counter[int] = Counter()  # of slices that were told, by arm
-        self._taken_in: defaultdict[int, list[SubmittedSlice]] = defaultdict(list)
 
-    def go_on(self, search: RisingSearch) -> None:
+    def resume(self, search: RisingSearch) -> None:
         """Drop the slices that a resumed search has recorded."""
         self._numbers = Counter(each.job.arm for each in search.reports.values())
-        self._left.drop_told(self._numbers)
+        for submitted in slices_in(self._slices):
+            _, part = submitted.spec
+            if part.number < self._numbers[part.arm]:
+                submitted.close()
 
     def after_job(self, report: Report) -> None:
         """Drop the files of a slice that the search has recorded."""
-        arm = report.job.arm
-        self._numbers[arm] += 1
-        for submitted in self._taken_in.pop(arm, []):
+        self._numbers[report.job.arm] += 1
+        for submitted in slices_in(self._slices, report.job.arm):
             submitted.close()
 
     def _trained(
         self, run: ScriptRun, n_epochs: int, home: Path
     ) -> list[dict[str, Any]]:
-        left = self._left.claim(self._slice(run, n_epochs))
-        if left is not None:
-            part, submitted = left
-            outcome = submitted.outcome
-            if outcome and outcome.error is None and self._is_there(part, outcome):
-                return self._taken(run, part, submitted, outcome)
+        part = self._slice(run, n_epochs)
+        submitted = claimed(self._slices, part)
+        if submitted is not None:
+            (_, part), outcome = submitted.spec, submitted.outcome
+            if outcome and outcome.error is None and self._is_there(submitted, outcome):
+                return self._taken(run, submitted, outcome)
             submitted.close()
             warnings.warn(
                 f"arm {run.arm} trains epochs {part.epoch + 1} to {part.to_epoch} "
                 "here; the job of Slurm that was to train them is waited for no more: "
-                f"scancel --jobname={submitted.job_name} ends it",
+                f"scancel --jobname={submitted.folder.name} ends it",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -87,26 +88,21 @@ class AfterSlurm(CommandTrainable):
         )
 
     def _taken(
-        self,
-        run: ScriptRun,
-        part: SlurmSlice,
-        submitted: SubmittedSlice,
-        outcome: SliceOutcome,
+        self, run: ScriptRun, submitted: SubmittedSlice, outcome: SliceOutcome
     ) -> StartedEpochs:
         """Return the epochs that a job has brought back, or raise its error."""
         count_seconds(outcome.seconds)
-        if outcome.error == SetupError.__name__:
-            submitted.close()
-            raise SetupError(outcome.message)
         if outcome.error is not None:
-            self._fail(run.arm, submitted, ScriptError(outcome.message))
-        self._taken_in[run.arm].append(submitted)
+            kind = ScriptError if outcome.error == ScriptError.__name__ else SetupError
+            self._fail(run.arm, submitted, kind(outcome.message))
         work = self.home(run.arm) / Path(outcome.work).name
         startup = math.nan if outcome.startup is None else outcome.startup
-        return self._kept(run, part.begin, Attempt(outcome.results, work, startup))
+        return self._kept(
+            run, submitted.part.begin, Attempt(outcome.results, work, startup)
+        )
 
     def _fail(
-        self, arm: int, submitted: SubmittedSlice, failure: ScriptError
+        self, arm: int, submitted: SubmittedSlice, failure: ScriptError | SetupError
     ) -> NoReturn:
         """Raise the failure of a slice, or a SetupError if the disk is full."""
         try:
@@ -115,12 +111,10 @@ class AfterSlurm(CommandTrainable):
         except SetupError:
             submitted.close()
             raise
-        except ScriptError:
-            self._taken_in[arm].append(submitted)
-            raise
 
-    def _is_there(self, part: SlurmSlice, outcome: SliceOutcome) -> bool:
+    def _is_there(self, submitted: SubmittedSlice, outcome: SliceOutcome) -> bool:
         """Whether the checkpoint has arrived along with the results."""
+        _, part = submitted.spec
         home = self.home(part.arm)
         after = home / checkpoint_name(part.begin + len(outcome.results))
         work = home / Path(outcome.work).name
@@ -131,7 +125,7 @@ class SlurmTrainable(AfterSlurm):
     """Scripts as Slurm jobs: one per slice, which ends with its checkpoint."""
 
     def __init__(self, *args: Any, jobs: SlurmJobs, **options: Any) -> None:
-        super().__init__(*args, left=jobs.left, **options)
+        super().__init__(*args, slices=jobs.home, **options)
         self._jobs = jobs
 
     def _trained(
@@ -140,66 +134,34 @@ class SlurmTrainable(AfterSlurm):
         self._make_home(home)
         part = self._slice(run, n_epochs)
         with self._slots.taken() as slot:
-            part, submitted, outcome = self._outcome(part._replace(slot=slot))
-        results = self._taken(run, part, submitted, outcome)
+            submitted, outcome = self._outcome(part._replace(slot=slot))
+        results = self._taken(run, submitted, outcome)
         self._drop_work(home)
         return results
 
-    def _outcome(
-        self, part: SlurmSlice
-    ) -> tuple[SlurmSlice, SubmittedSlice, SliceOutcome]:
+    def _outcome(self, part: SlurmSlice) -> tuple[SubmittedSlice, SliceOutcome]:
         """Return the outcome of the first job that no machine has ended."""
         n_starts = 0
         while True:
-            part, submitted, end = self._jobs.run(part)
+            submitted, end = self._jobs.run(part)
             if isinstance(end, SliceOutcome):
-                if self._is_there(part, end):
-                    return part, submitted, end
+                if self._is_there(submitted, end):
+                    return submitted, end
             else:
                 n_starts += end.is_of_the_start
-                self._judge(part, submitted, end, n_starts)
+                failure = end.failure(n_starts)
+                if failure is not None:
+                    count_seconds(end.seconds)
+                    self._fail(part.arm, submitted, failure)
+                warnings.warn(
+                    f"{end.message}; arm {part.arm} trains epochs {part.epoch + 1} to "
+                    f"{part.to_epoch} again, which is not charged",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
             submitted.close()
-
-    def _judge(
-        self, part: SlurmSlice, submitted: SubmittedSlice, end: JobEnd, n_starts: int
-    ) -> None:
-        """Raise the failure that an end means, or warn that the slice runs again."""
-        failure = end.failure(n_starts)
-        if failure is None:
-            warnings.warn(
-                f"{end.message}; arm {part.arm} trains epochs {part.epoch + 1} to "
-                f"{part.to_epoch} again, which is not charged",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            return
-        count_seconds(end.seconds)
-        if isinstance(failure, ScriptError):
-            self._fail(part.arm, submitted, failure)
-        submitted.close()
-        raise failure
 
     def end(self) -> None:
         """Stop waiting for jobs."""
         super().end()
         self._jobs.close()
-
-
-def facts_of(
-    options: Mapping[str, Any],
-    command: list[str],
-    arms: Path,
-    environment: Path | None,
-) -> dict[str, Any]:
-    """Return the facts that the jobs of a sweep need, as JSON values."""
-    metric = options["metric"]
-    return {
-        "command": command,
-        "arms": str(arms.absolute()),
-        "metric": metric if isinstance(metric, str) else {"regex": metric.pattern},
-        "report_file": options["report_file"],
-        "timeout": options["timeout"],
-        "cwd": str(Path(options["cwd"]).absolute()),
-        "cost": options["cost"],
-        "environment": None if environment is None else str(environment.absolute()),
-    }

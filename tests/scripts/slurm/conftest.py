@@ -1,6 +1,5 @@
 """A Slurm that has no cluster, for what a real one does not do when it is asked to."""
 
-import json
 import sys
 import textwrap
 import threading
@@ -9,16 +8,11 @@ from pathlib import Path
 import pytest
 
 from risingsearch.scripts.slurm import jobs as jobs_module
-from risingsearch.scripts.slurm.batches import (
-    SliceOutcome,
-    SubmittedSlice,
-    make_home,
-    read_batch,
-)
 from risingsearch.scripts.slurm.clients import Element, NoAnswerError
 from risingsearch.scripts.slurm.job import outcome_of
 from risingsearch.scripts.slurm.jobs import SlurmJobs
-from risingsearch.scripts.slurm.trainable import SlurmTrainable, facts_of
+from risingsearch.scripts.slurm.slices import FOLDER, SliceOutcome, SubmittedSlice
+from risingsearch.scripts.slurm.trainable import SlurmTrainable
 
 SCRIPT = """
     import json, os, pathlib
@@ -44,43 +38,43 @@ class PretendedSlurm:
     def __init__(self):
         self.fates = []
         self.listing = {}
-        self.submitted = []  # how many slices, each time
+        self.n_submitted = 0
+        self.last = None  # slice that was submitted
         self.cancelled = []
         self.has_submitted = threading.Event()
 
-    def submit(self, script, arguments, command):
-        folder = Path(command[4])
-        facts, parts = read_batch(folder)
-        self.submitted.append(len(parts))
-        answers = True
-        for number, part in enumerate(parts):
-            fate = self.fates.pop(0) if self.fates else None
-            answers &= fate not in ("unanswered", "lost")
-            if fate != "lost":
-                self._meet(fate, SubmittedSlice(folder, number), facts, part)
+    def submit(self, arguments, command):
+        self.n_submitted += 1
+        fate = self.fates.pop(0) if self.fates else None
+        if fate != "lost":
+            self._meet(fate, SubmittedSlice(Path(command[4])))
         self.has_submitted.set()
-        if not answers:
+        if fate in ("unanswered", "lost"):
             raise NoAnswerError("timed out")
-        return str(len(self.submitted))
+        return str(self.n_submitted)
 
-    def _meet(self, fate, submitted, facts, part):
+    def bring_back(self, submitted=None):
+        """Do what the job of a slice does, by default of the last one."""
+        submitted = submitted or self.last
+        outcome = outcome_of(*submitted.spec)
+        submitted.note(outcome=outcome._asdict())
+
+    def _meet(self, fate, submitted):
+        self.last = submitted
         state = "COMPLETED" if fate in (None, "unanswered") else fate
-        how = ""
-        if isinstance(state, tuple):
-            state, how = state
+        state, how = state if isinstance(state, tuple) else (state, "")
         if how != "early" and state != "PENDING":
-            submitted.note_begin()
+            submitted.note()
         if how == "told":
-            submitted.note_told()
+            submitted.note(told_to_end=True)
         if how == "killed":
-            submitted.leave(SliceOutcome(1.0, [], "", "ScriptError", "killed by 15"))
+            killed = SliceOutcome(1.0, [], "", "ScriptError", "killed by 15")
+            submitted.note(outcome=killed._asdict())
         if state == "COMPLETED":
-            submitted.leave(outcome_of(facts, part))
-        job_id, reason = str(len(self.submitted)), "None"
-        if how == "held":
-            reason = "launch failed requeued held"
-        self.listing[submitted.job_name, submitted.number] = Element(
-            job_id, state, 7.0, reason
+            self.bring_back(submitted)
+        reason = "launch failed requeued held" if how == "held" else "None"
+        self.listing[submitted.folder.name] = Element(
+            str(self.n_submitted), state, 7.0, reason
         )
 
     def listed(self):
@@ -110,16 +104,10 @@ def training(tmp_path):
         script = tmp_path / "train.py"
         script.write_text(textwrap.dedent(program))
         command = [sys.executable, str(script)]
-        options = {
-            "metric": "score",
-            "report_file": None,
-            "timeout": None,
-            "cwd": tmp_path,
-            "cost": None,
-        } | options
+        options = {"metric": "score", "cwd": str(tmp_path)} | options
         arms = tmp_path / "run" / "arms"
-        facts = json.loads(json.dumps(facts_of(options, command, arms, None)))
-        jobs = SlurmJobs(make_home(tmp_path / "run"), facts, [])
+        more = {"command": command, "folder": str(arms), "environment": None}
+        jobs = SlurmJobs(tmp_path / "run" / FOLDER, options | more, [])
         own = SlurmTrainable(command, arms, jobs=jobs, slots=[{}] * workers, **options)
         own.arms |= {70 + arm: arm for arm in range(workers)}
         made.append(own)

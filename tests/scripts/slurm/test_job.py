@@ -1,5 +1,6 @@
 """The program of a job: also if no search waits for it, or if it is started twice."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -7,15 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from risingsearch.scripts import private_files
-from risingsearch.scripts.slurm.batches import (
-    SlurmSlice,
-    made_batch,
-    make_home,
-    read_batch,
-    rung_at,
-)
-from risingsearch.scripts.slurm.trainable import facts_of
+from risingsearch.scripts.slurm.slices import SlurmSlice, made_slice
+from risingsearch.storage.files import write_digested
 
 SCRIPT = """
 import json, os, pathlib, time
@@ -27,26 +21,32 @@ while pathlib.Path("hang").exists():
 
 
 @pytest.fixture
-def submitted(tmp_path):
-    """Return the only slice of a submitted, as it is before it is submitted."""
+def submit(tmp_path):
+    """Return a function: a slice as it is before its job is submitted."""
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "run" / "arms" / "arm-000004").mkdir(parents=True)
-    options = {
-        "metric": "score",
-        "report_file": None,
-        "timeout": None,
-        "cwd": tmp_path,
-        "cost": None,
+    facts = {
+        "command": [sys.executable, "train.py"],
+        "folder": str(tmp_path / "run" / "arms"),
+        "cwd": str(tmp_path),
     }
-    command = [sys.executable, "train.py"]
-    facts = facts_of(options, command, tmp_path / "run" / "arms", None)
-    part = SlurmSlice(4, 0, 77, {"lr": 0.1}, 0, 0, 1)
-    return made_batch(make_home(tmp_path / "run"), facts, [part])[0]
+
+    def make(private=None, slot=0):
+        part = SlurmSlice(4, 0, 77, {"lr": 0.1}, 0, 0, 1, slot)
+        own = facts | {"environment": private and str(private)}
+        return made_slice(tmp_path / "run" / "slurm", own, part)
+
+    return make
+
+
+@pytest.fixture
+def submitted(submit):
+    return submit()
 
 
 def command_of(submitted):
     module = "risingsearch.scripts.slurm.job"
-    return [sys.executable, "-P", "-m", module, str(submitted.folder), "0"]
+    return [sys.executable, "-P", "-m", module, str(submitted.folder)]
 
 
 def started(submitted):
@@ -56,18 +56,12 @@ def started(submitted):
     return done.stdout
 
 
-def test_it_leaves_what_the_script_has_reported_and_rings(submitted, tmp_path):
-    before = rung_at(submitted.folder.parent)
+def test_it_leaves_what_the_script_has_reported_and_trains_it_once(submitted, tmp_path):
     started(submitted)
     outcome = submitted.outcome
     assert outcome.results == [{"score": 0.5, "key": None}]
     assert 0.0 < outcome.seconds < 3600.0
     assert (tmp_path / "run" / "arms" / "arm-000004" / outcome.work).is_dir()
-    assert rung_at(submitted.folder.parent) != before
-
-
-def test_started_again_once_it_is_through_it_trains_nothing(submitted, tmp_path):
-    started(submitted)
     assert "this slice is trained" in started(submitted)
     assert (tmp_path / "trained").read_text() == "x"
 
@@ -78,14 +72,6 @@ def test_that_is_not_waited_for_it_trains_nothing(submitted, tmp_path):
     assert not folder.exists()
     assert "does not wait for this slice" in started(submitted)
     assert not (tmp_path / "trained").exists()
-
-
-def test_an_outcome_that_is_not_waited_for_is_not_left(submitted):
-    spec = read_batch(submitted.folder)
-    submitted.path.unlink()
-    submitted.leave(None)
-    assert not submitted.path.exists()
-    assert read_batch(submitted.folder) == spec
 
 
 def test_told_to_end_it_ends_the_script_and_leaves_nothing(submitted, tmp_path):
@@ -102,18 +88,15 @@ def test_told_to_end_it_ends_the_script_and_leaves_nothing(submitted, tmp_path):
     assert job.wait() != 0
     assert not Path(f"/proc/{script}").exists()
     assert submitted.outcome is None
-    assert submitted.has_begun
-    assert submitted.was_told
+    assert submitted.noted["told_to_end"]
 
 
-def test_secret_variables_come_from_the_private_file(submitted, tmp_path):
-    values = [{"KEY": "first"}, {"KEY": "second"}]
+def test_secret_variables_come_from_the_private_file(submit, tmp_path):
     private = tmp_path / "run" / "sweep.json"
-    private_files.save(private, {"environment": values})
-    facts, [part] = read_batch(submitted.folder)
-    facts["environment"] = str(private)
-    [own] = made_batch(submitted.folder.parent, facts, [part._replace(slot=1)])
-    assert b"second" not in (own.folder / "slices.json").read_bytes()
+    values = {"environment": [{"KEY": "first"}, {"KEY": "second"}]}
+    write_digested(private, json.dumps(values).encode())
+    own = submit(private, slot=1)
+    assert b"second" not in (own.folder / "slice.json").read_bytes()
     started(own)
     assert own.outcome.results[0]["key"] == "second"
 
