@@ -1,14 +1,12 @@
 """A script trains arm by arm, and whatever it does wrong is a failure with a reason."""
 
 import json
-import os
 import shutil
 import sys
 import textwrap
 import threading
 import time
 
-import psutil
 import pytest
 
 from risingsearch.errors import ScriptError, SetupError
@@ -40,13 +38,6 @@ def training(tmp_path):
         return own, own.start({"lr": 0.1, "name": "a b; $HOME"}, 77)
 
     return make
-
-
-def is_alive(pid):
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @pytest.mark.parametrize(
@@ -229,7 +220,7 @@ def test_once_it_has_ended_nothing_starts(training):
     assert "falling" not in (own.home(4) / "log.txt").read_text()
 
 
-def test_scripts_of_a_process_that_was_killed_are_ended(training, tmp_path):
+def test_scripts_of_a_process_that_was_killed_are_ended(training):
     own, run = training("import time; time.sleep(3600)")
 
     def train():
@@ -241,32 +232,21 @@ def test_scripts_of_a_process_that_was_killed_are_ended(training, tmp_path):
     marker = own.home(4) / "running.json"
     while not (marker.exists() and marker.read_text()):
         time.sleep(0.01)
-    copy = tmp_path / "arms" / "arm-000009"
-    copy.mkdir()
-    (copy / "running.json").write_text(marker.read_text())  # of another folder
-    (copy / "running.json").with_name("other").touch()
     training("")[0].end_left_over()
     trains.join()
-    assert not list((tmp_path / "arms").glob("*/running.json"))
+    assert not marker.exists()
 
 
-ONE_EPOCH = 'print(\'{"epoch": 1, "score": 1}\', flush=True)\n'
-
-
-@pytest.mark.parametrize(
-    ("program", "report_file", "message"),
-    [
-        ("os.mkdir('told')", "told", "in told cannot be read .* is a folder"),
-    ],
-)
-def test_what_is_no_file_fails_the_arm(training, program, report_file, message):
-    prepare = 'import os; os.chdir(os.environ["RISINGSEARCH_CHECKPOINT_DIR"])\n'
-    own, run = training(f"{prepare}{program}\n{ONE_EPOCH}", report_file=report_file)
-    with pytest.raises(ScriptError, match=message):
+def test_a_folder_in_the_place_of_the_reports_fails_the_arm(training):
+    program = """
+        import os
+        os.mkdir(os.path.join(os.environ["RISINGSEARCH_CHECKPOINT_DIR"], "told"))
+    """
+    own, run = training(program, report_file="told")
+    with pytest.raises(ScriptError, match=r"in told cannot be read .* is a folder"):
         own.train_epochs(run, 1)
     assert own.checkpoint_epochs(4) == []
-    again = training(GOOD)[0]
-    assert again.train(run)["score"] == 0.1
+    assert training(GOOD)[0].train(run)["score"] == 0.1
 
 
 def test_a_checkpoint_of_many_files_and_links(training):
@@ -274,8 +254,8 @@ def test_a_checkpoint_of_many_files_and_links(training):
         import os, pathlib
         folder = pathlib.Path(os.environ["RISINGSEARCH_CHECKPOINT_DIR"])
         epoch = int(os.environ["RISINGSEARCH_FROM_EPOCH"]) + 1
-        assert len(list(folder.iterdir())) in (0, 1_001)
-        for i in range(1_000):
+        assert len(list(folder.iterdir())) in (0, 101)
+        for i in range(100):
             (folder / str(i)).write_text(str(epoch))
         (folder / "outside").unlink(missing_ok=True)
         (folder / "outside").symlink_to("/")
@@ -285,55 +265,15 @@ def test_a_checkpoint_of_many_files_and_links(training):
     for epoch in (1, 2):
         assert len(own.train_epochs(run, 1)) == 1
         kept = own.home(4) / checkpoint_name(epoch)
-        assert len(list(kept.iterdir())) == 1_001
-        assert (kept / "999").read_text() == str(epoch)
+        assert len(list(kept.iterdir())) == 101
+        assert (kept / "99").read_text() == str(epoch)
 
 
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("", os.mkfifo),
-        ("epoch-000001", lambda path: path.symlink_to("/tmp")),
-        ("log.txt", os.mkdir),
-        ("log.txt", lambda path: path.symlink_to("new")),
-        ("running.json", os.mkfifo),
-    ],
-)
-def test_something_else_in_the_folder_of_an_arm(training, name, make):
+def test_something_else_in_the_folder_of_an_arm(training):
     own, run = training(GOOD)
-    path = own.home(4) / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    make(path)
+    own.home(4).joinpath("log.txt").mkdir(parents=True)
     with pytest.raises(SetupError, match=r"cannot be used .*resume"):
         own.train_epochs(run, 1)
-    assert not (own.home(4) / "new").exists()
-
-
-def test_a_sweep_inside_a_script_ends_with_it(training, tmp_path):
-    """It is killed, and cannot end its own scripts any more."""
-    program = f"""
-        import pathlib, sys
-        from risingsearch.scripts.trainable import CommandTrainable
-        sleep = "import os, time; open('new', 'w').write(str(os.getpid()));"
-        sleep += "os.rename('new', 'pid'); time.sleep(3600)"
-        here = pathlib.Path({str(tmp_path)!r})
-        own = CommandTrainable([sys.executable, "-c", sleep], here / "inner", cwd=here)
-        own.arms[1] = 0
-        own.train(own.start({{}}, 1))
-    """
-    own, run = training(program)
-
-    def train():
-        with pytest.raises(ScriptError, match="SIGKILL"):
-            own.train(run)
-
-    trains = threading.Thread(target=train)
-    trains.start()
-    while not (tmp_path / "pid").exists():
-        time.sleep(0.01)
-    own.end()
-    trains.join()
-    assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
 def test_the_slot_is_free_once_nothing_of_the_job_runs(training, tmp_path):
