@@ -60,6 +60,8 @@ def dump_yaml(values: Any) -> str:
 def _problem_of(error: Exception) -> str:
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         problem = str(error.problem).partition("\n")[0]
+        if problem.startswith("but "):
+            problem = f"{error.context}, {problem}"
         return f"line {error.problem_mark.line + 1}: {problem}"
     return " ".join(str(error).split())
 

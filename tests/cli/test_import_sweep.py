@@ -188,7 +188,7 @@ def test_macros(macro, words):
         ({"parameters": {"a": LR | {"min": 0}}}, "parameters.a.low must be greater th"),
         ({"command": ["${args_json_file}"]}, "${args_json_file} has no equal here"),
         ({"program": None}, "command: ${program} has no equal here, or no program"),
-        ({"run_cap": -1}, "candidates must be at least 1"),
+        ({"run_cap": -1}, "candidates must be greater than or equal to 1"),
     ],
 )
 def test_what_is_refused(changes, message):

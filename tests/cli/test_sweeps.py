@@ -108,7 +108,7 @@ def test_a_timeout_alone_is_the_budget(folder, capsys):
     assert told(capsys)["stop_reason"] == "the budget of 0.2 wall_seconds is spent"
     Path("sweep.yaml").write_text(by_the_clock.replace("0.2", "0.5"))
     assert main(["run", "sweep.yaml"]) == 2
-    assert "resume runs/sweep --budget +0.3" in capsys.readouterr().err
+    assert "resume runs/sweep --budget +N" in capsys.readouterr().err
 
 
 def test_a_bash_script_from_plan_to_export(folder, capsys):

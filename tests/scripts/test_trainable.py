@@ -221,7 +221,12 @@ def test_once_it_has_ended_nothing_starts(training):
 
 
 def test_scripts_of_a_process_that_was_killed_are_ended(training):
-    own, run = training("import time; time.sleep(3600)")
+    program = """
+        import os, pathlib, time
+        pathlib.Path(os.environ["RISINGSEARCH_CHECKPOINT_DIR"], "runs").touch()
+        time.sleep(3600)
+    """
+    own, run = training(program)
 
     def train():
         with pytest.raises(ScriptError, match="SIGKILL"):
@@ -229,12 +234,11 @@ def test_scripts_of_a_process_that_was_killed_are_ended(training):
 
     trains = threading.Thread(target=train)
     trains.start()
-    marker = own.home(4) / "running.json"
-    while not (marker.exists() and marker.read_text()):
+    while not list(own.home(4).glob("training-*/runs")):
         time.sleep(0.01)
-    training("")[0].end_left_over()
+    training(program)[0].end_left_over()
     trains.join()
-    assert not marker.exists()
+    assert not (own.home(4) / "running.json").exists()
 
 
 def test_a_folder_in_the_place_of_the_reports_fails_the_arm(training):

@@ -98,7 +98,7 @@ class AfterSlurm(CommandTrainable):
         work = self.home(run.arm) / Path(outcome.work).name
         startup = math.nan if outcome.startup is None else outcome.startup
         return self._kept(
-            run, submitted.part.begin, Attempt(outcome.results, work, startup)
+            run, submitted.spec[1].begin, Attempt(outcome.results, work, startup)
         )
 
     def _fail(
