@@ -45,7 +45,6 @@ ONLY_AT_FIRST = {"prior"}
 OF_THE_SCORE = {"metric", "report_file"}
 """Keys that say where scores are found: until one has been, they may be wrong."""
 DEFINING = set(Sweep.model_fields) - MAY_CHANGE - ONLY_AT_FIRST - OF_THE_SCORE
-IN_YAML = {"None": "null", "True": "true", "False": "false"}
 ENVIRONMENT = "environment"
 
 Identity = Mapping[str, Any]
@@ -120,8 +119,7 @@ def check_same(sweep: Sweep, begun: Identity, run_dir: Path, keys: set[str]) -> 
     )
     if differs is None:
         return
-    name, *values = differs
-    before, now = (IN_YAML.get(value, value) for value in values)
+    name, before, now = differs
     advice = "put it back to continue, or begin another search with --run-dir"
     if name.startswith("budget"):
         advice = (

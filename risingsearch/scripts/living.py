@@ -29,8 +29,6 @@ from risingsearch.scripts.trainable import (
 
 FILES = "files"
 """In an arm's folder: the checkpoint directory of its process."""
-UNBUFFERED: Mapping[str, str] = {"PYTHONUNBUFFERED": "1"}
-"""Otherwise Python buffers its output."""
 
 
 class LivingTrainable(CommandTrainable):
@@ -49,7 +47,7 @@ class LivingTrainable(CommandTrainable):
         slots: Sequence[Mapping[str, str]] = ({},),
         **options: Any,
     ) -> None:
-        slots = [{**UNBUFFERED, **slot} for slot in slots]
+        slots = [{"PYTHONUNBUFFERED": "1", **slot} for slot in slots]
         super().__init__(*args, slots=slots, **options)
         self._max_epochs = max_epochs
         self._max_alive = max_alive
@@ -84,7 +82,13 @@ class LivingTrainable(CommandTrainable):
             living = self._alive.pop(run.arm, None)
             if living is None and run.epoch > 0:
                 if run.arm not in self._evicted:
-                    self._warn_of_loss(run)
+                    warnings.warn(
+                        f"arm {run.arm} trains no further: its process has ended, as "
+                        "with an interrupted sweep, and its progress of epochs 1 to "
+                        f"{run.epoch} is lost",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
                 return None
             over = self._least() if len(self._alive) >= self._max_alive else []
             living = living or _Living()
@@ -94,15 +98,6 @@ class LivingTrainable(CommandTrainable):
             with one.in_use:
                 one.close()
         return living
-
-    def _warn_of_loss(self, run: ScriptRun) -> None:
-        warnings.warn(
-            f"arm {run.arm} trains no further: its process has ended, as with an "
-            f"interrupted sweep, and its progress of epochs 1 to {run.epoch} is "
-            "lost",
-            RuntimeWarning,
-            stacklevel=2,
-        )
 
     def _least(self) -> list[_Living]:
         """Evict the worst paused processes until there is room for one more."""

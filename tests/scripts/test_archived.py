@@ -1,6 +1,5 @@
 """A sweep with its checkpoints in an object store goes on where its folders are not."""
 
-import json
 import os
 import shutil
 import sys
@@ -8,9 +7,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
-from risingsearch.cli.main import main
 from risingsearch.errors import (
     InvalidParameterError,
     RunDirError,
@@ -38,14 +35,6 @@ for epoch in range(
     print(json.dumps({"epoch": epoch, "score": len(seen.read_text().split())}))
 """
 URL = "memory://sweeps/first"
-
-
-class Elsewhere(MemoryFileSystem):
-    """A store that the command line cannot know to end with its process."""
-
-    @classmethod
-    def _strip_protocol(cls, path):
-        return super()._strip_protocol(path.removeprefix("elsewhere://"))
 
 
 @pytest.fixture(autouse=True)
@@ -130,15 +119,6 @@ class TestRunning:
             result, _ = run_sweep(sweep(), Path("run"))
         assert result.best_score == whole.best_score
 
-    def test_the_command_line_takes_it(self, capsys):
-        fsspec.register_implementation("elsewhere", Elsewhere, clobber=True)
-        stored = sweep(checkpoints="elsewhere://sweeps/first")
-        described = stored.model_dump(mode="json", exclude_defaults=True)
-        Path("sweep.yaml").write_text(json.dumps(described))
-        assert main(["run", "sweep.yaml", "--run-dir", "run", "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert len(seen_by(Path(found["checkpoint"]))) == found["best_epoch"]
-
 
 class TestRefused:
     def test_secrets_are_not_shown(self):
@@ -147,13 +127,10 @@ class TestRefused:
         assert "credentials are taken from the environment" in str(caught.value)
         assert "secret" not in str(caught.value)
 
-    def test_scripts_that_cannot_resume(self):
+    @pytest.mark.parametrize("changes", [{"resume": False}, {"launcher": "slurm"}])
+    def test_scripts_that_do_not_resume_from_there(self, changes):
         with pytest.raises(InvalidParameterError, match="leave out one of the two"):
-            sweep(resume=False)
-
-    def test_jobs_of_a_cluster_which_share_the_run_directory(self):
-        with pytest.raises(InvalidParameterError, match="jobs of Slurm resume from"):
-            sweep(launcher="slurm", workers=2)
+            sweep(**changes)
 
     def test_a_run_that_has_its_checkpoints_elsewhere(self):
         run_sweep(sweep(), Path("run"))

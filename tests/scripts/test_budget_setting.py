@@ -46,14 +46,8 @@ def test_another_budget_than_that_of_the_file():
         sweep.with_budget(Budget(gpu_hours=3))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (0, "budget: must be a whole number of at least 1; got 0"),
-        ({"days": 3}, "days is no unit of a budget: give one of epochs, seconds"),
-        ({"hours": 1, "cost": 2}, "a Budget has one of epochs, seconds"),
-    ],
-)
-def test_an_invalid_budget_is_refused(given, message):
-    with pytest.raises(InvalidParameterError, match=message):
-        sweep_with(given)
+def test_an_invalid_budget_is_refused():
+    with pytest.raises(
+        InvalidParameterError, match="days is no unit of a budget"
+    ):
+        sweep_with({"days": 3})

@@ -89,14 +89,6 @@ def test_a_run_goes_on_with_other_values(sweep, capsys):
     assert last(Path("run"))["environment"] == [{"API_KEY": "secret-2"}]
 
 
-def test_a_run_goes_on_with_other_names(sweep):
-    assert sweep() == 0
-    with pytest.warns(RuntimeWarning, match="with other values of environment"):
-        assert sweep(name="OTHER") == 0
-    assert last(Path("run"))["environment"] == [{"OTHER": "secret-1"}]
-    assert main(["resume", "run"]) == 0
-
-
 @pytest.mark.parametrize("damage", ["missing", "flipped"])
 def test_values_that_are_lost(sweep, capsys, damage):
     assert sweep() == 0

@@ -111,13 +111,6 @@ def test_it_stands_still_between_its_jobs(training):
         own.train_epochs(own.start({}, 4), 1)
 
 
-def test_fewer_epochs_end_the_arm(training):
-    own = training(TRAIN, max_epochs=9)
-    run = own.start({}, 3)
-    assert len(own.train_epochs(run, 6)) == 6
-    assert own.train_epochs(run, 3) == []
-
-
 def test_one_that_trains_longer_than_it_may_is_ended(training):
     own = training(TRAIN, max_epochs=2)
     run = own.start({}, 3)

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts import trainable
 from risingsearch.scripts.trainable import CommandTrainable, checkpoint_name
 
 GOOD = """
@@ -305,20 +304,3 @@ def test_the_slot_is_free_once_nothing_of_the_job_runs(training, tmp_path):
     own.train(run)
     with pytest.raises(ScriptError, match="the GPU is free: True"):
         own.train(run)
-
-
-def test_the_start_of_a_script_is_told_by_the_pace_of_its_epochs(training, monkeypatch):
-    class Counted:
-        def __init__(self):
-            self.n_reports = 0
-
-        def reported(self):
-            self.n_reports += 1
-
-        def startup(self):
-            return 10.0 * self.n_reports
-
-    monkeypatch.setattr(trainable, "Pace", Counted)
-    own, run = training(GOOD)
-    assert own.train_epochs(run, 3).startup == 30.0
-    assert own.train_epochs(run, 1).startup == 10.0

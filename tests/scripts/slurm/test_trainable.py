@@ -42,9 +42,7 @@ def test_a_slice_is_a_job_and_the_next_one_goes_on_from_its_checkpoint(
     assert batches(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "state", ["CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"]
-)
+@pytest.mark.parametrize("state", ["CANCELLED", "PREEMPTED", "NODE_FAIL"])
 def test_what_the_machine_does_is_tried_again_and_nobody_is_blamed(
     training, pretended, state
 ):
@@ -122,13 +120,6 @@ def test_a_job_that_its_node_has_not_started_is_submitted_again(training, preten
     assert pretended.cancelled == [("1",)]
 
 
-def test_one_node_that_starts_no_job_is_no_reason_to_stop(training, pretended):
-    pretended.fates = [("FAILED", "early")] * 2
-    own = training()
-    with pytest.warns(RuntimeWarning, match="has ended as FAILED"):
-        assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
-
-
 def test_a_submission_whose_answer_was_lost_is_found_by_its_name(training, pretended):
     pretended.fates = ["unanswered"]
     own = training()
@@ -202,14 +193,6 @@ def test_a_failure_that_was_told_is_not_counted_again(training, tmp_path):
     own.resume(SimpleNamespace(reports={0: report}))
     assert batches(tmp_path) == []
     assert scores(own.train_epochs(own.start({"lr": 0.1}, 70), 1)) == [0.1]
-
-
-def test_another_part_of_the_same_arm_is_trained_anew(training, pretended, tmp_path):
-    left_by_a_killed_process(training, pretended, "RUNNING")
-    own = training()
-    assert len(own.train_epochs(own.start({"lr": 0.1}, 70), 3)) == 3
-    assert pretended.n_submitted == 2
-    assert len(batches(tmp_path)) == 1
 
 
 def test_what_waits_to_run_is_cancelled_at_the_end(training, pretended):
