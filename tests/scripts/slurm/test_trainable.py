@@ -21,7 +21,7 @@ def scores(results):
 
 def told(own, arm=0):
     """Do what a search does once it has written down what a slice has brought."""
-    own(None, SimpleNamespace(job=SimpleNamespace(arm=arm)))
+    own.after_job(SimpleNamespace(job=SimpleNamespace(arm=arm)))
 
 
 def batches(tmp_path):
