@@ -109,7 +109,7 @@ default 1.0
     @property
     def n_arms(self) -> int:
         """Number of arms."""
-        return self.means.shape[1]
+        return len(self.means[0])
 
     def fresh(self) -> DriftingMeans:
         """Return the environment at the start of the same tables."""

@@ -55,63 +55,6 @@ from risingsearch.policies.tuning.random_search import RandomSearch
 from risingsearch.policies.tuning.successive_halving import SuccessiveHalving
 from risingsearch.policies.tuning.trusted_damped_slope import TrustedDampedSlope
 
-__all__ = [
-    "ASHA",
-    "CALLER_ARRAYS",
-    "CCB",
-    "DCTOUCB",
-    "DUCB",
-    "ETSWGTS",
-    "FDSWTS",
-    "FEWA",
-    "KLUCB",
-    "POLICIES",
-    "RAWUCB",
-    "RSR",
-    "RUCBE",
-    "SER4",
-    "SWA",
-    "SWKLUCB",
-    "SWTS",
-    "SWUCB",
-    "TIUCB",
-    "UCB1",
-    "UCBV",
-    "WAIT",
-    "WSWA",
-    "BudgetedExploration",
-    "CTOSim",
-    "CureUCB",
-    "DCTOSimUCB",
-    "EpsilonGreedy",
-    "Hyperband",
-    "ImprovedUCB",
-    "MaxUCB",
-    "MedianStopping",
-    "Policy",
-    "PolicyInfo",
-    "REdAE",
-    "REdUCB",
-    "RandomSearch",
-    "RavenUCB",
-    "Rexp3",
-    "RisingBandits",
-    "RoundRobin",
-    "SuccessiveHalving",
-    "ThompsonBeta",
-    "ThompsonGaussian",
-    "TrustedDampedSlope",
-    "UniformRandom",
-    "WLSOptimisticTS",
-    "explain",
-    "list_policies",
-    "make_policy",
-    "policy_info",
-    "recommended_arms",
-    "resolve_policy",
-    "slice_length",
-]
-
 PAPER = "formula of the paper"
 STANDARD = "standard formula"
 RECONSTRUCTION = "reconstruction"
@@ -157,121 +100,129 @@ class PolicyInfo(NamedTuple):
 
 class _Entry(NamedTuple):
     policy: Any
-    paper: str
     provenance: str
-    traits: tuple[str, ...]
-
-    @classmethod
-    def of(cls, policy: Any, paper: str, provenance: str, *traits: str) -> _Entry:
-        return cls(policy, paper, provenance, traits)
+    paper: str
+    traits: tuple[str, ...] = ()
 
 
-_ENTRIES: dict[str, _Entry] = {
-    "asha": _Entry.of(ASHA, "Li et al. 2020, MLSys", STANDARD),
-    "be": _Entry.of(
+_ENTRIES = {
+    "asha": _Entry(ASHA, STANDARD, "Li et al. 2020, MLSys"),
+    "be": _Entry(
         BudgetedExploration,
-        "Jia et al., Smooth Non-Stationary Bandits",
         PAPER,
-        PLANS,
-        IN_FULL,
+        "Jia et al., Smooth Non-Stationary Bandits",
+        (PLANS, IN_FULL),
     ),
-    "ccb": _Entry.of(
-        CCB, "Liu, Tsuruoka 2016, as run by Fang et al., section 4.3", PAPER
+    "ccb": _Entry(CCB, PAPER, "Liu, Tsuruoka 2016, as run by Fang et al., section 4.3"),
+    "cto-sim": _Entry(
+        CTOSim, PAPER, "Levine et al. 2017, NIPS, Algorithm 2", (MODELS,)
     ),
-    "cto-sim": _Entry.of(
-        CTOSim, "Levine et al. 2017, NIPS, Algorithm 2", PAPER, MODELS
+    "cure-ucb": _Entry(CureUCB, PAPER, "Song et al., arXiv 2602.10727"),
+    "d-cto-sim-ucb": _Entry(
+        DCTOSimUCB, PAPER, "Levine et al. 2017, NIPS, D-CTO-SIM-UCB", (MODELS,)
     ),
-    "cure-ucb": _Entry.of(CureUCB, "Song et al., arXiv 2602.10727", PAPER),
-    "d-cto-sim-ucb": _Entry.of(
-        DCTOSimUCB, "Levine et al. 2017, NIPS, D-CTO-SIM-UCB", PAPER, MODELS
+    "d-cto-ucb": _Entry(
+        DCTOUCB, PAPER, "Levine et al. 2017, NIPS, Algorithm 3", (MODELS,)
     ),
-    "d-cto-ucb": _Entry.of(
-        DCTOUCB, "Levine et al. 2017, NIPS, Algorithm 3", PAPER, MODELS
-    ),
-    "d-ucb": _Entry.of(
+    "d-ucb": _Entry(
         DUCB,
+        STANDARD,
         "Garivier, Moulines 2011, ALT; Kocsis, Szepesvari 2006",
-        STANDARD,
-        PLANS,
+        (PLANS,),
     ),
-    "epsilon-greedy": _Entry.of(
-        EpsilonGreedy, "Sutton, Barto, section 2.2; Fang et al., section 4.3", STANDARD
+    "epsilon-greedy": _Entry(
+        EpsilonGreedy, STANDARD, "Sutton, Barto, section 2.2; Fang et al., section 4.3"
     ),
-    "et-swgts": _Entry.of(
-        ETSWGTS, "Fiandri et al., arXiv 2505.12092 and 2409.05181", RECONSTRUCTION
+    "et-swgts": _Entry(
+        ETSWGTS, RECONSTRUCTION, "Fiandri et al., arXiv 2505.12092 and 2409.05181"
     ),
-    "f-dsw-ts": _Entry.of(
-        FDSWTS, "Cavenaghi et al. 2021, Entropy 23(3):380", STANDARD, RANGE
+    "f-dsw-ts": _Entry(
+        FDSWTS, STANDARD, "Cavenaghi et al. 2021, Entropy 23(3):380", (RANGE,)
     ),
-    "fewa": _Entry.of(FEWA, "Seznec et al. 2019, AISTATS", PAPER),
-    "hyperband": _Entry.of(Hyperband, "Li et al. 2018, JMLR", STANDARD),
-    "kl-ucb": _Entry.of(KLUCB, "Garivier, Cappe 2011, COLT", STANDARD, RANGE),
-    "max-ucb": _Entry.of(MaxUCB, "Balef et al., arXiv 2505.05226", PAPER),
-    "median-stopping": _Entry.of(
-        MedianStopping, "Golovin et al. 2017, KDD", STANDARD, STOPS
+    "fewa": _Entry(FEWA, PAPER, "Seznec et al. 2019, AISTATS"),
+    "hyperband": _Entry(Hyperband, STANDARD, "Li et al. 2018, JMLR"),
+    "kl-ucb": _Entry(KLUCB, STANDARD, "Garivier, Cappe 2011, COLT", (RANGE,)),
+    "max-ucb": _Entry(MaxUCB, PAPER, "Balef et al., arXiv 2505.05226"),
+    "median-stopping": _Entry(
+        MedianStopping, STANDARD, "Golovin et al. 2017, KDD", (STOPS,)
     ),
-    "r-ed-ae": _Entry.of(
-        REdAE, "Amichay, Mansour, arXiv 2501.04403", RECONSTRUCTION, IN_FULL
+    "r-ed-ae": _Entry(
+        REdAE, RECONSTRUCTION, "Amichay, Mansour, arXiv 2501.04403", (IN_FULL,)
     ),
-    "r-ed-ucb": _Entry.of(REdUCB, "Metelli et al. 2022, ICML", PAPER),
-    "r-sr": _Entry.of(RSR, "Mussi et al., arXiv 2302.07510", PAPER, PLANS),
-    "r-ucbe": _Entry.of(RUCBE, "Mussi et al., arXiv 2302.07510", PAPER),
-    "random": _Entry.of(UniformRandom, "baseline", STANDARD, IN_FULL),
-    "random-search": _Entry.of(
-        RandomSearch, "Bergstra, Bengio 2012, JMLR", STANDARD, IN_FULL
+    "r-ed-ucb": _Entry(REdUCB, PAPER, "Metelli et al. 2022, ICML"),
+    "r-sr": _Entry(RSR, PAPER, "Mussi et al., arXiv 2302.07510", (PLANS,)),
+    "r-ucbe": _Entry(RUCBE, PAPER, "Mussi et al., arXiv 2302.07510"),
+    "random": _Entry(UniformRandom, STANDARD, "baseline", (IN_FULL,)),
+    "random-search": _Entry(
+        RandomSearch, STANDARD, "Bergstra, Bengio 2012, JMLR", (IN_FULL,)
     ),
-    "raven-ucb": _Entry.of(
-        RavenUCB, "Fang et al., From Theory to Practice with RAVEN-UCB", PAPER
+    "raven-ucb": _Entry(
+        RavenUCB, PAPER, "Fang et al., From Theory to Practice with RAVEN-UCB"
     ),
-    "raw-ucb": _Entry.of(RAWUCB, "Seznec et al. 2020, AISTATS", PAPER),
-    "rexp3": _Entry.of(Rexp3, "Besbes, Gur, Zeevi 2014, NIPS", STANDARD, PLANS, RANGE),
-    "rising-bandits-cash": _Entry.of(
-        RisingBandits, "Li et al. 2020, AAAI", PAPER, RANGE, IN_FULL
+    "raw-ucb": _Entry(RAWUCB, PAPER, "Seznec et al. 2020, AISTATS"),
+    "rexp3": _Entry(Rexp3, STANDARD, "Besbes, Gur, Zeevi 2014, NIPS", (PLANS, RANGE)),
+    "rising-bandits-cash": _Entry(
+        RisingBandits, PAPER, "Li et al. 2020, AAAI", (RANGE, IN_FULL)
     ),
-    "round-robin": _Entry.of(RoundRobin, "baseline", STANDARD, IN_FULL),
-    "ser4": _Entry.of(
-        SER4, "Allesiardo, Feraud, Maillard 2017, IJDSA", STANDARD, PLANS, RANGE
+    "round-robin": _Entry(RoundRobin, STANDARD, "baseline", (IN_FULL,)),
+    "ser4": _Entry(
+        SER4, STANDARD, "Allesiardo, Feraud, Maillard 2017, IJDSA", (PLANS, RANGE)
     ),
-    "successive-halving": _Entry.of(
+    "successive-halving": _Entry(
         SuccessiveHalving,
+        STANDARD,
         "Karnin et al. 2013, ICML; Jamieson, Talwalkar 2016, AISTATS",
-        STANDARD,
-        STOPS,
-        PLANS,
+        (STOPS, PLANS),
     ),
-    "sw-kl-ucb": _Entry.of(
+    "sw-kl-ucb": _Entry(
         SWKLUCB,
-        "Garivier, Cappe 2011, COLT; Combes, Proutiere 2014, ICML",
         STANDARD,
-        RANGE,
+        "Garivier, Cappe 2011, COLT; Combes, Proutiere 2014, ICML",
+        (RANGE,),
     ),
-    "sw-ts": _Entry.of(SWTS, "Trovo et al. 2020, JAIR", STANDARD, PLANS, RANGE),
-    "sw-ucb": _Entry.of(SWUCB, "Garivier, Moulines 2011, ALT", STANDARD, PLANS),
-    "swa": _Entry.of(SWA, "Levine et al. 2017, NIPS, Algorithm 1", PAPER, PLANS),
-    "thompson-beta": _Entry.of(
-        ThompsonBeta, "Thompson 1933; Agrawal, Goyal 2012, COLT", STANDARD, RANGE
+    "sw-ts": _Entry(SWTS, STANDARD, "Trovo et al. 2020, JAIR", (PLANS, RANGE)),
+    "sw-ucb": _Entry(SWUCB, STANDARD, "Garivier, Moulines 2011, ALT", (PLANS,)),
+    "swa": _Entry(SWA, PAPER, "Levine et al. 2017, NIPS, Algorithm 1", (PLANS,)),
+    "thompson-beta": _Entry(
+        ThompsonBeta, STANDARD, "Thompson 1933; Agrawal, Goyal 2012, COLT", (RANGE,)
     ),
-    "thompson-gaussian": _Entry.of(
-        ThompsonGaussian, "Agrawal, Goyal 2013, AISTATS", STANDARD
+    "thompson-gaussian": _Entry(
+        ThompsonGaussian, STANDARD, "Agrawal, Goyal 2013, AISTATS"
     ),
-    "ti-ucb": _Entry.of(TIUCB, "Xia et al., arXiv 2403.07213", RECONSTRUCTION, RANGE),
-    "trusted-damped-slope": _Entry.of(TrustedDampedSlope, "risingsearch", OWN),
-    "ucb-improved": _Entry.of(
-        ImprovedUCB, "Auer, Ortner 2010; Fang et al., section 4.3", STANDARD, IN_FULL
+    "ti-ucb": _Entry(TIUCB, RECONSTRUCTION, "Xia et al., arXiv 2403.07213", (RANGE,)),
+    "trusted-damped-slope": _Entry(TrustedDampedSlope, OWN, "risingsearch"),
+    "ucb-improved": _Entry(
+        ImprovedUCB, STANDARD, "Auer, Ortner 2010; Fang et al., section 4.3", (IN_FULL,)
     ),
-    "ucb-v": _Entry.of(
-        UCBV, "Audibert et al. 2009, Theoretical Computer Science", STANDARD
+    "ucb-v": _Entry(
+        UCBV, STANDARD, "Audibert et al. 2009, Theoretical Computer Science"
     ),
-    "ucb1": _Entry.of(UCB1, "Auer et al. 2002, Machine Learning", STANDARD),
-    "wls-ots": _Entry.of(
-        WLSOptimisticTS, "Fang et al., section 4.3 (its public script)", PAPER, RANGE
+    "ucb1": _Entry(UCB1, STANDARD, "Auer et al. 2002, Machine Learning"),
+    "wls-ots": _Entry(
+        WLSOptimisticTS, PAPER, "Fang et al., section 4.3 (its public script)", (RANGE,)
     ),
-    "wswa": _Entry.of(WSWA, "Levine et al. 2017, NIPS, Corollary 3.1.1", PAPER),
+    "wswa": _Entry(WSWA, PAPER, "Levine et al. 2017, NIPS, Corollary 3.1.1"),
 }
 
 POLICIES: dict[str, Callable[..., Policy]] = {
     name: entry.policy.create for name, entry in _ENTRIES.items()
 }
+
+__all__ = [
+    "CALLER_ARRAYS",
+    "POLICIES",
+    "WAIT",
+    "Policy",
+    "PolicyInfo",
+    "explain",
+    "list_policies",
+    "make_policy",
+    "policy_info",
+    "recommended_arms",
+    "resolve_policy",
+    "slice_length",
+    *(entry.policy.__name__ for entry in _ENTRIES.values()),
+]
 
 AUTO = "trusted-damped-slope"
 """The policy that ``"auto"`` stands for."""

@@ -56,17 +56,35 @@ date before every call; every policy reads them and none writes them:
 
 A fourth, ``pulls : (n_arms,) int64``, is the policy's own: rewards recorded so far.
 
-Optional methods, with the defaults that the functions below give:
+Optional methods; in brackets the values without them. They only read; all but
+``slice_length`` are never compiled:
 
 ``slice_length(self, arm) -> int``
     Pulls until the next decision, should the arm be started now (1). Asked before
-    ``started``; it only reads.
+    ``started``.
 ``explain(self, arm) -> dict[str, float]``
-    The named parts of the arm's index, for people (empty): as of the rewards recorded;
-    rounds in flight are not counted. Never compiled.
+    The named parts of the arm's index, for people (none): as of the rewards recorded;
+    rounds in flight are not counted. The columns of a search's history are no names of
+    parts: ``risingsearch.arms.COLUMNS``.
+``recommended_arms(horizon, max_pulls, *, ...) -> int``, static
+    How many arms a budget is best spread over, from those of the policy's parameters
+    that matter (a quarter of the budget's rounds).
+
+Where a search proposes configurations:
+
+``proposing(self) -> bool``
+    Whether an arm that is opened now may be proposed (True).
 ``projection(self, arm) -> float``
-    Where the arm is expected to end once it has given all its pulls, for a
-    proposer of configurations (the best reward so far). Never compiled.
+    Where the arm is expected to end once it has given all its pulls (the best reward so
+    far).
+``trusts_first_looks(self) -> bool``
+    Whether an arm's first slice predicts its end well enough to propose by (False).
+
+A policy of the package has an entry in ``risingsearch.policies``, with its paper and
+these traits where they hold: ``STOPS``, it may stop with budget left; ``PLANS``, it
+plans the whole horizon in rounds before it starts, so that it needs a budget in epochs;
+``IN_FULL``, it is best with as many arms as the budget trains in full; and the names of
+parameters whose defaults fit simulated rewards only, which a live search must give.
 
 The source is written to be compiled as well as interpreted: so that both give the
 same bits, policies use ``math`` and products only, no powers, no ``np.sum``, no
@@ -255,19 +273,13 @@ def projection(policy: Policy, arm: int) -> float:
 
 
 def proposing(policy: Policy) -> bool:
-    """Return whether an arm that is opened now may be proposed.
-
-    True but for a policy that says otherwise, which the default does.
-    """
+    """Return whether an arm that is opened now may be proposed."""
     own = getattr(policy, "proposing", None)
     return True if own is None else bool(own())
 
 
 def trusts_first_looks(policy: Policy) -> bool:
-    """Return whether an arm's first slice predicts its end well enough to propose by.
-
-    False but for a policy that says otherwise, which the default does.
-    """
+    """Return whether an arm's first slice predicts its end well enough."""
     own = getattr(policy, "trusts_first_looks", None)
     return False if own is None else bool(own())
 
@@ -287,12 +299,7 @@ def state_dict(policy: Policy) -> dict[str, Any]:
     >>> state_dict(make_policy("round-robin", n_arms=2, horizon=3))["pulls"]
     {'shape': [2], 'indices': [], 'values': []}
     """
-    arrays = policy._asdict()  # type: ignore[attr-defined]
-    return {
-        name: _encoded(value)
-        for name, value in arrays.items()
-        if isinstance(value, np.ndarray)
-    }
+    return {name: _encoded(array) for name, array in _arrays(policy).items()}
 
 
 def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
@@ -303,26 +310,16 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
     RunDirError
         If the state was saved from a policy of another kind or size. Nothing changes.
     """
-    arrays = {
-        name: value
-        for name, value in policy._asdict().items()  # type: ignore[attr-defined]
-        if isinstance(value, np.ndarray)
-    }
-    if arrays.keys() != state.keys():
+    arrays = _arrays(policy)
+    shapes = {name: list(array.shape) for name, array in arrays.items()}
+    saved = {name: array["shape"] for name, array in state.items()}
+    if saved != shapes:
         msg = (
-            f"the saved state has the arrays {sorted(state)}, this "
-            f"{type(policy).__name__} has {sorted(arrays)}: "
-            "load it into the policy it was saved from"
+            f"the saved state has arrays of the shapes {saved}, this "
+            f"{type(policy).__name__} has {shapes}: load it into a policy of the same "
+            "kind and size"
         )
         raise RunDirError(msg)
-    for name, array in arrays.items():
-        shape = state[name]["shape"]
-        if shape != list(array.shape):
-            msg = (
-                f"the saved {name} has shape {shape}, this policy's has "
-                f"{list(array.shape)}: load it into a search of the same size"
-            )
-            raise RunDirError(msg)
     for name, array in arrays.items():
         values = [
             float(value) if isinstance(value, str) else value
@@ -330,6 +327,11 @@ def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
         ]
         array.fill(0)
         np.put(array, state[name]["indices"], values)
+
+
+def _arrays(policy: Policy) -> dict[str, NDArray[Any]]:
+    values = policy._asdict()  # type: ignore[attr-defined]
+    return {name: x for name, x in values.items() if isinstance(x, np.ndarray)}
 
 
 def _encoded(array: NDArray[Any]) -> dict[str, Any]:

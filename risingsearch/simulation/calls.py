@@ -24,10 +24,10 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
     Examples
     --------
-    >>> read_calls("auto, cure-ucb(sigma=0.1, deterministic=true)")
+    >>> read_calls("auto, cure-ucb(sigma=0.1, noiseless=true)")
     {'auto': ('auto', {}),
-     'cure-ucb(sigma=0.1, deterministic=true)':
-         ('cure-ucb', {'sigma': 0.1, 'deterministic': True})}
+     'cure-ucb(sigma=0.1, noiseless=true)':
+         ('cure-ucb', {'sigma': 0.1, 'noiseless': True})}
     """
     calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for part in _parts(text):

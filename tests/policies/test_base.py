@@ -134,7 +134,7 @@ def test_state_may_lie_in_any_order_in_memory():
 
 def test_state_of_another_policy_is_refused():
     state = state_dict(make_policy("cure-ucb", n_arms=2, horizon=5))
-    with pytest.raises(RunDirError, match=r"this RoundRobin has \['available'"):
+    with pytest.raises(RunDirError, match="this RoundRobin has"):
         load_state_dict(make_policy("round-robin", n_arms=2, horizon=5), state)
 
 
@@ -142,6 +142,6 @@ def test_state_of_another_size_is_refused_and_changes_nothing():
     state = state_dict(make_policy("cure-ucb", n_arms=2, horizon=9))
     policy = make_policy("cure-ucb", n_arms=2, horizon=5)
     before = state_dict(policy)
-    with pytest.raises(RunDirError, match=r"P has shape \[2, 10\], .* has \[2, 6\]"):
+    with pytest.raises(RunDirError, match=r"'P': \[2, 10\].*'P': \[2, 6\]"):
         load_state_dict(policy, state)
     assert state_dict(policy) == before

@@ -46,7 +46,7 @@ def run(out: Path, *, scale: str, seed: int, jobs: int | None = None) -> None:
         n_examples=1,
         more_rows=results.rows("exact", exact, noise=0.0),
         more_parts=[
-            "Without noise, both policies in their deterministic form:",
+            "Without noise, both policies in their noiseless form:",
             results.reference_table(exact, EXACT_REFERENCES),
             figures.regret(exact, out, "regret-without-noise", "without noise"),
         ],

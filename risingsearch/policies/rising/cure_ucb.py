@@ -9,11 +9,13 @@ import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader
-from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
-from risingsearch.policies.shared.sums import (
+from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
+    add_residual,
     append_reward,
     checked_eps,
+    checked_sigma,
+    noise_scale,
     prefix_sums,
     refresh_slope,
 )
@@ -36,7 +38,7 @@ class CureUCB(NamedTuple):
 
     (eq. 6 and Algorithm 1 of the paper). Every arm is pulled twice first, round-robin.
     The paper leaves ``h`` at 0 for few pulls; at least 1 is our reading. It takes
-    ``sigma`` as known and gives no value; the estimate is ours too. The deterministic
+    ``sigma`` as known and gives no value; the estimate is ours too. The noiseless
     form (eq. 12, Algorithm 3) is the same with ``sigma = 0`` and ``h = 1``; here it too
     starts with two pulls, where the paper uses one and the known value of the curve
     at 0.
@@ -79,19 +81,19 @@ class CureUCB(NamedTuple):
         *,
         eps: float = 0.25,
         sigma: float | None = None,
-        deterministic: bool = False,
+        noiseless: bool = False,
     ) -> CureUCB:
         """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
         Parameters
         ----------
-        deterministic : bool, default False
+        noiseless : bool, default False
             Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            eps=0.0 if deterministic else checked_eps(eps),
-            sigma=0.0 if deterministic else checked_sigma(sigma),
+            eps=0.0 if noiseless else checked_eps(eps),
+            sigma=0.0 if noiseless else checked_sigma(sigma),
             P=prefix_sums(n_arms, horizon, max_pulls),
             average=np.zeros(n_arms),
             slope=np.zeros(n_arms),

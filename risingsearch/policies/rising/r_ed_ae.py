@@ -10,9 +10,14 @@ import numpy as np
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import arm_arrays
-from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
-from risingsearch.policies.shared.sums import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import (
+    add_residual,
+    append_reward,
+    checked_sigma,
+    noise_scale,
+    prefix_sums,
+)
 
 
 class REdAE(NamedTuple):

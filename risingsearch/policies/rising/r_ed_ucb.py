@@ -14,11 +14,13 @@ import numpy as np
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader
-from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
-from risingsearch.policies.shared.sums import (
+from risingsearch.policies.shared.rewards import (
     SLOPE_PULLS,
+    add_residual,
     append_reward,
     checked_eps,
+    checked_sigma,
+    noise_scale,
     prefix_sums,
     refresh_slope,
 )
@@ -38,7 +40,7 @@ class REdUCB(NamedTuple):
               + \sigma\,(t - N + h - 1)\sqrt{\frac{10 \ln(1/\delta_t)}{h^3}}
 
     (Metelli et al. 2022, eq. 7-8). Every arm is pulled twice first, round-robin;
-    ``h`` is at least 1. The deterministic form (eq. 11 of the CURE-UCB paper) is the
+    ``h`` is at least 1. The noiseless form (eq. 11 of the CURE-UCB paper) is the
     same with ``sigma = 0`` and ``h = 1``. The estimator is the paper's, not the one of
     the public code of the same authors, which weighs and refreshes differently.
 
@@ -85,7 +87,7 @@ class REdUCB(NamedTuple):
         sigma: float | None = None,
         delta: float = 0.001,
         alpha: float | None = None,
-        deterministic: bool = False,
+        noiseless: bool = False,
     ) -> REdUCB:
         """Return a new policy; shared parameters: ``risingsearch.policies.base``.
 
@@ -96,13 +98,13 @@ class REdUCB(NamedTuple):
         alpha : float, optional
             Use ``delta_t = t ** -alpha`` as in the original paper; above 0, there
             above 2.
-        deterministic : bool, default False
+        noiseless : bool, default False
             Use the form for noise-free rewards: ``sigma = 0`` and ``h = 1``.
         """
         return cls(
             *arm_arrays(n_arms, horizon, max_pulls),
-            eps=0.0 if deterministic else checked_eps(eps),
-            sigma=0.0 if deterministic else checked_sigma(sigma),
+            eps=0.0 if noiseless else checked_eps(eps),
+            sigma=0.0 if noiseless else checked_sigma(sigma),
             delta=checked_float("delta", delta, 0.0, 1.0, open_low=True),
             alpha=0.0
             if alpha is None

@@ -9,8 +9,8 @@ import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, better
-from risingsearch.policies.shared.race import best_in_race, next_below, next_in_turn
-from risingsearch.policies.shared.sums import (
+from risingsearch.policies.shared.race import next_in_round, next_in_turn, round_is_over
+from risingsearch.policies.shared.rewards import (
     append_reward,
     checked_eps,
     prefix_sums,
@@ -90,20 +90,18 @@ class RSR(NamedTuple):
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the next arm of the phase; ``WAIT`` for the phase's last results."""
         if self.phase[0] < len(self.target):
-            arm, busy = next_below(
+            target = self.target[self.phase[0]]
+            arm = next_in_round(
                 self.available,
                 self.pulls_left,
                 self.alive,
                 self.pulls,
-                self.target[self.phase[0]],
+                target,
+                self.value,
             )
-            if arm != WAIT or busy:
-                return arm
-            # The phase's last result will not come: its best stays in any case.
-            arm = best_in_race(
-                self.available, self.pulls_left, self.alive, self.value, self.pulls
-            )
-            if arm != WAIT:
+            if arm != WAIT or not round_is_over(
+                self.available, self.pulls_left, self.alive, self.pulls, target
+            ):
                 return arm
         return next_in_turn(
             self.available, self.pulls_left, self.alive, self.pulls, self.value
@@ -153,16 +151,13 @@ def phase_targets(n_arms: int, horizon: int) -> Ints:
 
 def end_phases(policy: RSR) -> None:
     """End the phases whose results are in: the worst arm goes."""
-    while policy.phase[0] < len(policy.target):
-        arm, busy = next_below(
-            policy.available,
-            policy.pulls_left,
-            policy.alive,
-            policy.pulls,
-            policy.target[policy.phase[0]],
-        )
-        if arm != WAIT or busy:
-            return
+    while policy.phase[0] < len(policy.target) and round_is_over(
+        policy.available,
+        policy.pulls_left,
+        policy.alive,
+        policy.pulls,
+        policy.target[policy.phase[0]],
+    ):
         reject_worst(policy)
         policy.phase[0] += 1
 

@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_finite_range, checked_float, checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader
-from risingsearch.policies.shared.sums import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
 INITIAL_PULLS = 2
 

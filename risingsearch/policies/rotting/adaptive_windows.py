@@ -14,7 +14,11 @@ import numpy as np
 from risingsearch.checks import checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.noise import add_residual, checked_sigma, noise_scale
+from risingsearch.policies.shared.rewards import (
+    add_residual,
+    checked_sigma,
+    noise_scale,
+)
 
 
 class FEWA(NamedTuple):

@@ -22,7 +22,7 @@ from risingsearch.policies.base import (
     least_pulled,
 )
 from risingsearch.policies.rotting.curve_models import model_arrays
-from risingsearch.policies.shared.sums import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
 
 class CTOSim(NamedTuple):
@@ -165,8 +165,7 @@ class DCTOUCB(NamedTuple):
     model_sums: Floats  # (max_pulls + 1, n_models), their prefix sums
     explore_pulls: int  # m
     sigma: float
-    total: Floats  # (n_arms,), sum of the rewards
-    first_half: Floats  # (n_arms,), sum of the first m // 2
+    P: Floats  # (n_arms, max_pulls + 1), P[i, n]: sum of n rewards
     model: Ints  # (n_arms,), the one that fits
     offset: Floats  # (n_arms,), mean distance from the model
     forecast: Floats  # (n_arms,), what the model says of the next pull
@@ -212,8 +211,7 @@ class DCTOUCB(NamedTuple):
             model_sums,
             explore_pulls=checked_int("explore_pulls", explore_pulls, 2),
             sigma=sigma,
-            total=np.zeros(n_arms),
-            first_half=np.zeros(n_arms),
+            P=prefix_sums(n_arms, horizon, max_pulls),
             model=np.zeros(n_arms, dtype=np.int64),
             offset=np.zeros(n_arms),
             forecast=np.zeros(n_arms),
@@ -227,20 +225,12 @@ class DCTOUCB(NamedTuple):
         return highest_index(self, t)
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Add the reward to the arm's sum, and find its model after ``m`` pulls."""
-        n = self.pulls[arm] + 1
-        self.pulls[arm] = n
-        self.total[arm] += reward
-        half = self.explore_pulls // 2
-        if n == half:
-            self.first_half[arm] = self.total[arm]
+        """Add the reward to the arm's sums, and find its model after ``m`` pulls."""
+        n = append_reward(self.P, self.pulls, arm, reward)
         if n == self.explore_pulls:
-            Z = 2.0 * self.first_half[arm] - self.total[arm]
-            self.model[arm] = closest_halves(
-                self.model_sums[half], self.model_sums[n], Z
-            )
+            find_model(self, arm, n)
         if n >= self.explore_pulls:
-            apply_model(self, arm, self.total[arm])
+            apply_model(self, arm, n)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return offset, forecast and bonus; the first two are 0 while exploring."""
@@ -252,21 +242,10 @@ class DCTOSimUCB(NamedTuple):
 
     As ``d-cto-ucb``, for curves that are one of a few known models
     :math:`m(\cdot; \theta)` each (``models``), plus an unknown
-    constant; but without its long exploration: the model of an arm is fitted anew after
-    every pull. With :math:`P_n` the sum of the arm's first :math:`n` of :math:`N`
-    rewards and :math:`M_n(\theta)` the same of a model,
-
-    .. math:: \hat\theta = \arg\min_\theta \big|
-              (2 P_{\lfloor N/2 \rfloor} - P_N)
-              - (2 M_{\lfloor N/2 \rfloor}(\theta) - M_N(\theta)) \big|
-
-    and the index is
-
-    .. math:: \frac{P_N - M_N(\hat\theta)}{N} + m(N + 1; \hat\theta)
-              + \sigma \sqrt{\frac{8 \ln t}{N}}
-
-    The paper's experiments use this form (there also D-CTO-UCB-SIM). It does not say
-    how to begin: here every arm is pulled once. The first model wins ties.
+    constant, by the same two formulas; but without its long exploration: the model of
+    an arm is fitted anew after every pull. The paper's experiments use this form (there
+    also D-CTO-UCB-SIM). It does not say how to begin: here every arm is pulled once.
+    The first model wins ties.
 
     References
     ----------
@@ -336,11 +315,9 @@ class DCTOSimUCB(NamedTuple):
 
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Append the reward to the arm's prefix sums and fit its model anew."""
-        P = self.P
-        n = append_reward(P, self.pulls, arm, reward)
-        Z = 2.0 * P[arm, n // 2] - P[arm, n]
-        self.model[arm] = closest_halves(self.model_sums[n // 2], self.model_sums[n], Z)
-        apply_model(self, arm, P[arm, n])
+        n = append_reward(self.P, self.pulls, arm, reward)
+        find_model(self, arm, n)
+        apply_model(self, arm, n)
 
     def explain(self, arm: int) -> dict[str, float]:
         """Return offset, forecast and bonus at the coming round."""
@@ -370,11 +347,26 @@ def index_parts(policy: DCTOUCB | DCTOSimUCB, arm: int) -> dict[str, float]:
     }
 
 
-def apply_model(policy: DCTOUCB | DCTOSimUCB, arm: int, total: float) -> None:
+def find_model(policy: DCTOUCB | DCTOSimUCB, arm: int, n: int) -> None:
+    """Fit the arm's model: its halves differ most like those of the ``n`` rewards.
+
+    The first one wins ties.
+    """
+    half = n // 2
+    Z = 2.0 * policy.P[arm, half] - policy.P[arm, n]
+    first_half, model_sums = policy.model_sums[half], policy.model_sums[n]
+    smallest = math.inf
+    for k in range(len(model_sums)):
+        distance = abs(Z - (2.0 * first_half[k] - model_sums[k]))
+        if distance < smallest:
+            smallest = distance
+            policy.model[arm] = k
+
+
+def apply_model(policy: DCTOUCB | DCTOSimUCB, arm: int, n: int) -> None:
     """Refresh the arm's distance from its model, and the model's next reward."""
-    n = policy.pulls[arm]
     model = policy.model[arm]
-    policy.offset[arm] = (total - policy.model_sums[n, model]) / n
+    policy.offset[arm] = (policy.P[arm, n] - policy.model_sums[n, model]) / n
     if n < len(policy.models):
         policy.forecast[arm] = policy.models[n, model]
 
@@ -385,22 +377,6 @@ def closest_sum(model_sums: Floats, total: float) -> int:
     smallest = math.inf
     for k in range(len(model_sums)):
         distance = abs(total - model_sums[k])
-        if distance < smallest:
-            smallest = distance
-            closest = k
-    return closest
-
-
-def closest_halves(first_half: Floats, model_sums: Floats, z: float) -> int:
-    """Return the model whose halves differ most like ``z``; the first one wins ties.
-
-    ``first_half`` and ``model_sums`` are the models' sums up to half of the pulls, and
-    up to all of them.
-    """
-    closest = 0
-    smallest = math.inf
-    for k in range(len(model_sums)):
-        distance = abs(z - (2.0 * first_half[k] - model_sums[k]))
         if distance < smallest:
             smallest = distance
             closest = k

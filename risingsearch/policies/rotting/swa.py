@@ -19,7 +19,7 @@ from risingsearch.policies.base import (
     first_available,
     least_pulled,
 )
-from risingsearch.policies.shared.sums import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
 N_EPOCHS = 62  # of wSWA: more rounds than anyone can play, and still an int64
 

@@ -53,6 +53,32 @@ def next_below(
     return WAIT, busy
 
 
+def round_is_over(
+    available: Bools, pulls_left: Ints, alive: Bools, pulls: Ints, target: int
+) -> bool:
+    """Return whether every arm in the race has given its pulls of the round."""
+    arm, busy = next_below(available, pulls_left, alive, pulls, target)
+    return arm == WAIT and not busy
+
+
+def next_in_round(
+    available: Bools,
+    pulls_left: Ints,
+    alive: Bools,
+    pulls: Ints,
+    target: int,
+    value: Floats,
+) -> int:
+    """Return the next arm of a round, or ``WAIT`` for the round's last results.
+
+    Where the last one will not come, its best arm by ``value`` stays in any case.
+    """
+    arm, busy = next_below(available, pulls_left, alive, pulls, target)
+    if arm != WAIT or busy:
+        return arm
+    return best_in_race(available, pulls_left, alive, value, pulls)
+
+
 def best_in_race(
     available: Bools, pulls_left: Ints, alive: Bools, value: Floats, pulls: Ints
 ) -> int:

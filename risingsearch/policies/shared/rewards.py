@@ -1,8 +1,21 @@
-"""Rewards brought to the unit interval, for the policies whose formulas live there."""
+"""What policies keep of an arm's rewards: means, variances, sums and their noise.
+
+Rewards are brought to the unit interval where a formula lives there. Of prefix sums any
+window is a difference of two, and appending costs the same after a million pulls.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+from risingsearch.checks import checked_float
+from risingsearch.policies.arrays import Floats, Ints
+
+VARIANCES = ("biased", "eq5", "alg1", "table4")
+BIASED, EQ5, ALG1 = range(3)
+SLOPE_PULLS = 2  # that make a slope
 
 
 def unit_reward(reward: float, low: float, high: float) -> float:
@@ -21,3 +34,117 @@ def coin_flip(probability: float, rng: np.random.Generator) -> float:
     if probability >= 1.0:
         return 1.0
     return 1.0 if rng.random() < probability else 0.0
+
+
+def record_mean(pulls: Ints, mean: Floats, arm: int, reward: float) -> int:
+    """Move the arm's mean by a reward, and return its number, from 1."""
+    n = int(pulls[arm]) + 1
+    pulls[arm] = n
+    mean[arm] += (reward - mean[arm]) / n
+    return n
+
+
+def next_variance(kind: int, variance: float, n: int, square: float) -> float:
+    """Return the variance of an arm after its ``n``-th reward.
+
+    ``square`` is the product of the reward's distances to the old and the new mean;
+    ``kind`` the place of the recursion in ``VARIANCES``. One reward has none.
+    """
+    if n < 2:
+        return 0.0
+    if kind == BIASED:
+        return ((n - 1) * variance + square) / n
+    if kind == EQ5:
+        return ((n - 2) * variance + square) / (n - 1)
+    if kind == ALG1:
+        return (variance + square) / (n - 1)
+    return variance + square / (n - 1)
+
+
+def record_moments(
+    kind: int, pulls: Ints, mean: Floats, variance: Floats, arm: int, reward: float
+) -> int:
+    """Move the arm's mean and variance by a reward, and return its number, from 1."""
+    n = int(pulls[arm]) + 1
+    pulls[arm] = n
+    distance = reward - mean[arm]
+    mean[arm] += distance / n
+    square = distance * (reward - mean[arm])
+    variance[arm] = next_variance(kind, variance[arm], n, square)
+    return n
+
+
+def prefix_sums(n_arms: int, horizon: int, max_pulls: int | None) -> Floats:
+    """Return ``P`` of shape (n_arms, max_pulls + 1), before the first reward.
+
+    ``P[i, n]`` is the sum of the first ``n`` rewards of arm ``i``.
+    """
+    limit = horizon if max_pulls is None else max_pulls
+    return np.zeros((n_arms, limit + 1))
+
+
+def append_reward(sums: Floats, pulls: Ints, arm: int, reward: float) -> int:
+    """Append the reward to the arm's sums, and return its number, from 1."""
+    n = int(pulls[arm]) + 1
+    pulls[arm] = n
+    sums[arm, n] = sums[arm, n - 1] + reward
+    return n
+
+
+def refresh_slope(
+    sums: Floats, average: Floats, slope: Floats, arm: int, n: int, eps: float
+) -> tuple[int, float]:
+    """Take average and slope of an arm from its last ``2 h`` of ``n`` rewards.
+
+    Returns the window ``h``, and the sum of the ``h`` rewards before the last ``h``.
+    """
+    h = window_length(eps, n)
+    a = sums[arm, n] - sums[arm, n - h]
+    b = sums[arm, n - h] - sums[arm, n - 2 * h]
+    average[arm] = a / h
+    slope[arm] = (a - b) / (float(h) * h)
+    return h, b
+
+
+def window_length(eps: float, n_pulls: int) -> int:
+    """Return ``max(1, floor(eps * n_pulls))``, how many of the last rewards count."""
+    return max(1, int(eps * n_pulls))
+
+
+def checked_eps(eps: float) -> float:
+    """Return the window share ``eps``, which is above 0 and at most 1/2."""
+    return checked_float("eps", eps, 0.0, 0.5, open_low=True)
+
+
+def checked_sigma(sigma: float | None) -> float:
+    """Return ``sigma`` as a number at least 0; NaN stands for None, "estimate it"."""
+    if sigma is None:
+        return math.nan
+    return checked_float("sigma", sigma, 0.0, open_low=False)
+
+
+def add_residual(residual: Floats, last_two: Floats, n: int, reward: float) -> None:
+    """Add the second difference of an arm's newest rewards to the noise estimate.
+
+    ``residual`` holds the sum of squares and their count over all arms; ``last_two``
+    the arm's two rewards before this one, its ``n``-th.
+    """
+    if n > 2:
+        bend = reward - 2.0 * last_two[1] + last_two[0]
+        residual[0] += bend * bend
+        residual[1] += 1.0
+    last_two[0] = last_two[1]
+    last_two[1] = reward
+
+
+def noise_scale(sigma: float, residual: Floats) -> float:
+    """Return ``sigma``, or its estimate ``sqrt(mean(d^2) / 6)`` where it is NaN.
+
+    ``d`` are the second differences of the arms' curves; independent noise of standard
+    deviation sigma gives them the variance ``6 sigma^2``.
+    """
+    if not math.isnan(sigma):
+        return sigma
+    if residual[1] == 0.0:
+        return 0.0
+    return math.sqrt(residual[0] / (6.0 * residual[1]))

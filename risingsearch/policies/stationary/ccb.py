@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_finite_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.moments import record_mean
+from risingsearch.policies.shared.rewards import record_mean
 
 
 class CCB(NamedTuple):

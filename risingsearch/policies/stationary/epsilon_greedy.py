@@ -15,7 +15,7 @@ from risingsearch.policies.base import (
     least_pulled,
     uniform_arm,
 )
-from risingsearch.policies.shared.moments import record_mean
+from risingsearch.policies.shared.rewards import record_mean
 
 
 class EpsilonGreedy(NamedTuple):

@@ -11,8 +11,7 @@ from risingsearch.checks import checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
 from risingsearch.policies.shared.kl import kl_exploration, kl_upper, surely_below
-from risingsearch.policies.shared.moments import record_mean
-from risingsearch.policies.shared.rewards import unit_reward
+from risingsearch.policies.shared.rewards import record_mean, unit_reward
 
 
 class KLUCB(NamedTuple):

@@ -10,8 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.moments import record_mean
-from risingsearch.policies.shared.rewards import coin_flip, unit_reward
+from risingsearch.policies.shared.rewards import coin_flip, record_mean, unit_reward
 
 
 class ThompsonBeta(NamedTuple):

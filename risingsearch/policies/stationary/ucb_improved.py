@@ -10,8 +10,8 @@ import numpy as np
 from risingsearch.checks import checked_choice, checked_finite_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays
-from risingsearch.policies.shared.moments import record_mean
 from risingsearch.policies.shared.race import all_have, in_race, next_in_turn
+from risingsearch.policies.shared.rewards import record_mean
 
 NEVER = np.iinfo(np.int64).max
 

@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_choice, checked_finite_range, checked_float
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.moments import VARIANCES, record_moments
+from risingsearch.policies.shared.rewards import VARIANCES, record_moments
 from risingsearch.policies.stationary.ucb1 import extra_pulls
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader
-from risingsearch.policies.shared.race import next_below
+from risingsearch.policies.shared.race import next_below, round_is_over
 from risingsearch.policies.tuning.successive_halving import keep_best
 
 
@@ -145,12 +145,12 @@ class Hyperband(NamedTuple):
         }
 
 
-def most_pulls_left(pulls_left: Ints) -> int:
-    """Return the most pulls that any arm has left."""
-    most = 0
-    for i in range(len(pulls_left)):
-        most = max(most, pulls_left[i])
-    return most
+def some_pulls_left(pulls_left: Ints) -> bool:
+    """Return whether any arm has pulls left."""
+    for i in range(len(pulls_left)):  # noqa: SIM110 - numba compiles no generator
+        if pulls_left[i] > 0:
+            return True
+    return False
 
 
 def start_bracket(policy: Hyperband) -> None:
@@ -191,12 +191,11 @@ def promised(policy: Hyperband, level: int) -> int:
 
 def climb(policy: Hyperband) -> None:
     """Leave the rungs and brackets whose results are in."""
-    while most_pulls_left(policy.pulls_left) > 0:
+    while some_pulls_left(policy.pulls_left):
         level = policy.level[policy.bracket[0], policy.rung[0]]
-        arm, busy = next_below(
+        if not round_is_over(
             policy.available, policy.pulls_left, policy.member, policy.pulls, level
-        )
-        if arm != WAIT or busy:
+        ):
             return
         leave_rung(policy, level)
 

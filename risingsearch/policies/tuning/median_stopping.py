@@ -10,7 +10,7 @@ import numpy as np
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import arm_arrays, least_pulled
-from risingsearch.policies.shared.sums import append_reward, prefix_sums
+from risingsearch.policies.shared.rewards import append_reward, prefix_sums
 
 
 class MedianStopping(NamedTuple):

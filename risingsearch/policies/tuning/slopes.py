@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.shared.sums import SLOPE_PULLS, refresh_slope
+from risingsearch.policies.shared.rewards import SLOPE_PULLS, refresh_slope
 
 
 def screening_pulls(max_pulls: int) -> int:

@@ -13,8 +13,8 @@ import numpy as np
 
 from risingsearch.checks import checked_int
 from risingsearch.policies.arrays import Bools, Floats, Ints
-from risingsearch.policies.base import NO_LIMIT, WAIT, arm_arrays
-from risingsearch.policies.shared.race import best_in_race, next_below
+from risingsearch.policies.base import NO_LIMIT, arm_arrays
+from risingsearch.policies.shared.race import next_in_round, round_is_over
 
 
 class SuccessiveHalving(NamedTuple):
@@ -97,14 +97,13 @@ class SuccessiveHalving(NamedTuple):
         target = NO_LIMIT
         if self.rung[0] < len(self.target):
             target = self.target[self.rung[0]]
-        arm, busy = next_below(
-            self.available, self.pulls_left, self.member, self.pulls, target
-        )
-        if arm != WAIT or busy:
-            return arm
-        # The last result of the rung will not come: its best is kept in any case.
-        return best_in_race(
-            self.available, self.pulls_left, self.member, self.score, self.pulls
+        return next_in_round(
+            self.available,
+            self.pulls_left,
+            self.member,
+            self.pulls,
+            target,
+            self.score,
         )
 
     def started(self, t: int, arm: int) -> None:
@@ -148,16 +147,13 @@ def rung_sizes(n_arms: int, eta: int) -> list[int]:
 
 def climb(policy: SuccessiveHalving) -> None:
     """Leave the rungs whose results are in: the better arms continue."""
-    while policy.rung[0] < len(policy.target):
-        arm, busy = next_below(
-            policy.available,
-            policy.pulls_left,
-            policy.member,
-            policy.pulls,
-            policy.target[policy.rung[0]],
-        )
-        if arm != WAIT or busy:
-            return
+    while policy.rung[0] < len(policy.target) and round_is_over(
+        policy.available,
+        policy.pulls_left,
+        policy.member,
+        policy.pulls,
+        policy.target[policy.rung[0]],
+    ):
         keep_best(
             policy.member,
             policy.pulls_left,

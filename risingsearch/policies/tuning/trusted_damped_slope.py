@@ -11,7 +11,7 @@ import numpy as np
 from risingsearch.checks import checked_float, checked_int, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.sums import append_reward, checked_eps, prefix_sums
+from risingsearch.policies.shared.rewards import append_reward, checked_eps, prefix_sums
 from risingsearch.policies.tuning.slopes import (
     damped_gain,
     epochs_left,

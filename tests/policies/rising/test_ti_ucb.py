@@ -121,12 +121,3 @@ def test_rewards_outside_their_range_count_but_are_not_predicted():
     assert explain(policy, 0)["forecast"] == pytest.approx(
         line_at([0.9, 1.1, 1.3, 0.1], 1, 4, 5)
     )
-
-
-def test_ties_go_to_fewer_pulls_then_to_the_lower_index():
-    policy = TIUCB.create(3, 20, delta=1.0)  # no bonus
-    for arm in [0, 0, 0, 1, 1, 2, 2]:
-        policy.update(1, arm, 0.5, None)
-    assert policy.select(8, None) == 1
-    policy.available[1] = False
-    assert policy.select(8, None) == 2

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.rotting.cto import DCTOUCB, CTOSim, DCTOSimUCB
 from risingsearch.policies.rotting.curve_models import plateau_models
@@ -63,7 +62,7 @@ def d_cto_index(x, t, models, sigma, m=None):
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [120, 40])
 def test_cto_run_equals_direct_sums(n_arms, max_pulls, play, play_direct, by_index):
-    for seed in range(3):
+    for seed in range(2):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.1)
             policy = CTOSim.create(n_arms, 120, max_pulls, models=models)
@@ -71,35 +70,10 @@ def test_cto_run_equals_direct_sums(n_arms, max_pulls, play, play_direct, by_ind
             assert play(policy, rewards, 120) == direct
 
 
-def test_cto_finds_the_models_of_the_paper(play):
-    models = plateau_models(3_000)
-    true = [6, 0, 3]
-    rewards = models[true] + np.random.default_rng(1).normal(0, 0.4, (3, 3_000))
-    policy = CTOSim.create(3, 3_000)
-    arms = play(policy, rewards, 3_000)
-    assert policy.model[1] == 0
-    assert arms.count(1) > 2_400
-
-
-def test_cto_looks_ahead_to_the_last_pull(play):
-    models = [[0.9, 0.9, 0.0], [0.5, 0.5, 0.5]]
-    policy = CTOSim.create(2, 6, 3, models=models)
-    assert play(policy, models, 6) == [0, 1, 0, 1, 1, 0]
-
-
 def test_cto_takes_the_first_of_models_that_fit_alike():
     policy = CTOSim.create(2, 10, models=[[0.5] * 10, [0.5] * 5 + [0.9] * 5])
     policy.update(1, 0, 0.5, np.random.default_rng(0))
     assert policy.model[0] == 0
-
-
-def test_cto_breaks_ties_by_fewer_pulls_then_by_lower_index():
-    rng = np.random.default_rng(0)
-    policy = CTOSim.create(3, 50)
-    for t, arm in enumerate([0, 0, 1, 2], start=1):
-        policy.update(t, arm, 1.0, rng)
-    assert policy.select(5, rng) == 1
-    assert explain(policy, 1) == {"forecast": 1.0}
 
 
 # ----------------------------------------------------------------------------- D-CTO
@@ -110,7 +84,7 @@ def test_cto_breaks_ties_by_fewer_pulls_then_by_lower_index():
 def test_d_cto_sim_run_equals_direct_sums(
     n_arms, max_pulls, play, play_direct, by_index
 ):
-    for seed in range(3):
+    for seed in range(2):
         for models in tables(max_pulls, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
             policy = DCTOSimUCB.create(
@@ -126,7 +100,7 @@ def test_d_cto_sim_run_equals_direct_sums(
 def test_d_cto_run_equals_direct_sums(
     n_arms, explore_pulls, play, play_direct, by_index
 ):
-    for seed in range(3):
+    for seed in range(2):
         for models in tables(60, seed):
             rewards = draw(models, n_arms, seed, noise=0.05, constants=True)
             policy = DCTOUCB.create(
@@ -174,17 +148,6 @@ def test_on_the_papers_benchmark_exploration_never_ends(play):
 
 
 @pytest.mark.parametrize("make", [DCTOUCB.create, DCTOSimUCB.create])
-def test_d_cto_finds_the_arm_that_will_fall_less(make, play):
-    falls = np.array([[0.0] * 600, np.arange(600) / -600])
-    means = np.stack([0.5 + falls[0], 0.9 + falls[1]])
-    rewards = means + np.random.default_rng(0).normal(0, 0.05, means.shape)
-    policy = make(2, 600, models=falls, sigma=0.05)
-    arms = play(policy, rewards, 600)
-    assert policy.model.tolist() == [0, 1]
-    assert 230 < arms.count(1) < 300  # it is the better one up to pull 240
-
-
-@pytest.mark.parametrize("make", [DCTOUCB.create, DCTOSimUCB.create])
 def test_d_cto_explains_its_index(make):
     models = plateau_models(20, plateau=3)
     policy = make(1, 20, models=models, sigma=0.2)
@@ -195,20 +158,3 @@ def test_d_cto_explains_its_index(make):
         policy.update(n, 0, rewards[n - 1], np.random.default_rng(0))
         direct = d_cto_index(rewards[:n], n + 1, models, 0.2)
         assert sum(explain(policy, 0).values()) == pytest.approx(direct)
-
-
-@pytest.mark.parametrize(
-    ("create", "parameters"),
-    [
-        (DCTOUCB.create, {"sigma": -0.1}),
-        (DCTOUCB.create, {"delta": 0.0}),
-        (DCTOUCB.create, {"delta": 1.5}),
-        (DCTOUCB.create, {"explore_pulls": 1}),
-        (DCTOUCB.create, {"explore_pulls": 2.5}),
-        (DCTOSimUCB.create, {"sigma": math.inf}),
-    ],
-)
-def test_parameters_outside_their_range_are_refused(create, parameters):
-    (name,) = parameters
-    with pytest.raises(InvalidParameterError, match=f"{name} must be"):
-        create(2, 10, **parameters)

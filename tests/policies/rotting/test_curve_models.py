@@ -45,16 +45,3 @@ def test_models_must_cover_all_pulls_of_an_arm(create):
         create(2, 20, 9, models=models)
     with pytest.raises(InvalidParameterError, match=r"cover the 20 pulls .* after 8"):
         create(2, 20, models=models)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"n_pulls": 0},
-        {"n_pulls": 5, "plateau": 0},
-        {"n_pulls": 5, "exponents": [math.nan]},
-    ],
-)
-def test_plateau_models_refuse_what_is_outside_its_range(parameters):
-    with pytest.raises(InvalidParameterError, match=f"{list(parameters)[-1]} must be"):
-        plateau_models(**parameters)

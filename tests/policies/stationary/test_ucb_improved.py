@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from risingsearch.policies import explain
 from risingsearch.policies.stationary.ucb_improved import NEVER, ImprovedUCB
 
 
@@ -72,11 +71,3 @@ def test_ucb_improved_stops_refining_when_the_horizon_cannot_tell_finer():
             targets.append(int(policy.target[0]))
     assert targets == [7, 17, NEVER]
     assert ImprovedUCB.create(2, 2).target.tolist() == [NEVER]
-
-
-def test_ucb_improved_explains_mean_and_width():
-    policy = ImprovedUCB.create(2, 100)
-    for reward in (0.2, 0.6):
-        policy.update(1, 0, reward, None)
-    width = math.sqrt(math.log(100) / (2 * 10))
-    assert explain(policy, 0) == pytest.approx({"mean": 0.4, "width": width})

@@ -94,44 +94,14 @@ def test_whole_run_equals_the_direct_policy(
         assert arms == play_direct(by_index(index, **direct), rewards, 150)
 
 
-@pytest.mark.parametrize(
-    ("variance", "direct"),
-    [
-        ("eq5", unbiased_variance),
-        ("alg1", shrinking_variance),
-        ("table4", growing_variance),
-    ],
-)
-def test_raven_variance_follows_its_recursion(variance, direct):
+def test_raven_variance_is_the_unbiased_one():
     rng = np.random.default_rng(0)
-    rewards = list(rng.normal(0.5, 0.2, 300))
-    policy = RavenUCB.create(1, 300, variance=variance)
+    rewards = rng.normal(0.5, 0.2, 50)
+    policy = RavenUCB.create(1, 50)
     for n, reward in enumerate(rewards, start=1):
         policy.update(n, 0, reward, rng)
-        if n < 30 or n % 50 == 0:
-            assert policy.variance[0] == pytest.approx(direct(rewards[:n]), rel=1e-9)
-
-
-@pytest.mark.parametrize("variance", ["eq5", "alg1", "table4"])
-def test_one_reward_has_no_variance(variance):
-    policy = RavenUCB.create(1, 9, variance=variance)
-    policy.update(1, 0, 0.7, None)
-    assert policy.variance[0] == 0.0
-
-
-def test_ucb_v_explores_noisy_arms_more():
-    policy = UCBV.create(2, 50)
-    for t in range(1, 21):
-        policy.update(t, 0, 0.5, None)
-        policy.update(t, 1, 0.4 + 0.2 * (t % 2), None)
-    assert explain(policy, 0)["variance_bonus"] == 0.0
-    assert explain(policy, 1)["variance_bonus"] > 0.05
-
-
-@pytest.mark.parametrize("policy", [UCBV, RavenUCB])
-def test_equal_arms_take_turns(policy, play):
-    arms = play(policy.create(3, 12), np.full((3, 12), 0.5), 12)
-    assert arms == [0, 1, 2] * 4
+        expected = np.var(rewards[:n], ddof=1) if n > 1 else 0.0
+        assert policy.variance[0] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

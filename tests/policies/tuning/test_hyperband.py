@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.policies import WAIT, explain, recommended_arms
+from risingsearch.policies import WAIT, explain
 from risingsearch.policies.tuning.hyperband import Hyperband
 
 
@@ -86,8 +86,3 @@ def test_hyperband_waits_for_the_last_results_of_a_rung():
     assert policy.select(10, None) == 6
     assert policy.slice_length(6) == 2
     assert explain(policy, 6) == {"bracket": 0.0, "rung": 1.0, "on_rung": 1.0}
-
-
-def test_hyperband_is_recommended_the_arms_of_its_brackets():
-    assert recommended_arms("hyperband", 25 * 81, 81) == 143
-    assert recommended_arms("hyperband", 81, 81) == 81

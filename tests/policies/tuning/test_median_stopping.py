@@ -1,7 +1,5 @@
 import numpy as np
-import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, explain
 from risingsearch.policies.tuning.median_stopping import MedianStopping
 
@@ -9,12 +7,6 @@ from risingsearch.policies.tuning.median_stopping import MedianStopping
 def constant(values):
     """Return constant rewards, (n_arms, 5)."""
     return np.tile(np.array(values)[:, None], (1, 5))
-
-
-@pytest.mark.parametrize("min_arms", [0, 1.5, True])
-def test_min_arms_outside_its_range_is_refused(min_arms):
-    with pytest.raises(InvalidParameterError, match="min_arms must be a whole number"):
-        MedianStopping.create(4, 20, min_arms=min_arms)
 
 
 def test_an_arm_is_stopped_when_its_best_is_below_the_median_of_averages():

@@ -1,13 +1,29 @@
 import numpy as np
 import pytest
 
-from risingsearch.errors import InvalidParameterError
-from risingsearch.policies.shared.sums import (
+from risingsearch.policies.shared.rewards import (
+    add_residual,
     append_reward,
-    checked_eps,
+    checked_sigma,
+    noise_scale,
     prefix_sums,
     window_length,
 )
+
+
+def test_sigma_is_estimated_from_second_differences(estimated_sigma):
+    rng = np.random.default_rng(3)
+    residual, last_two = np.zeros(2), np.zeros((2, 2))
+    unknown = checked_sigma(None)
+    assert noise_scale(unknown, residual) == 0.0
+    rewards = 1e-4 * np.arange(2000) + rng.normal(0.0, 0.05, (2, 2000))
+    for n in range(1, 2001):
+        for arm in range(2):
+            add_residual(residual, last_two[arm], n, rewards[arm, n - 1])
+    sigma = noise_scale(unknown, residual)
+    assert sigma == pytest.approx(estimated_sigma(rewards))
+    assert sigma == pytest.approx(0.05, rel=0.05)
+    assert noise_scale(checked_sigma(0.2), residual) == 0.2
 
 
 @pytest.mark.parametrize(("max_pulls", "columns"), [(None, 51), (20, 21)])
@@ -24,9 +40,3 @@ def test_any_window_is_a_difference_of_two_sums(max_pulls, columns):
 
 def test_window_is_a_share_of_the_pulls_and_never_empty():
     assert [window_length(0.25, n) for n in (2, 7, 8, 11, 12)] == [1, 1, 2, 2, 3]
-
-
-@pytest.mark.parametrize("eps", [0.0, 0.51, "half"])
-def test_a_window_is_at_most_half_of_the_pulls(eps):
-    with pytest.raises(InvalidParameterError, match="eps must be a finite number"):
-        checked_eps(eps)
