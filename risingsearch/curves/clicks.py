@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import reprlib
 from os import PathLike
@@ -18,6 +17,7 @@ from risingsearch.checks import (
     checked_generator,
     checked_int,
 )
+from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError
 
 COLUMNS = ("timestamp", "item", "click")
@@ -185,24 +185,17 @@ def _sorted_log(timestamps: ArrayLike, items: ArrayLike, clicks: ArrayLike) -> C
     )
 
 
-def _read(path: Path) -> tuple[list[float], list[str], list[int]]:
+def _read(path: Path) -> list[Any]:
     try:
-        with path.open(newline="", encoding="utf-8") as lines:
-            rows = csv.reader(lines)
-            header = [name.strip().lower() for name in next(rows, [])]
-            at, item, click = (header.index(name) for name in COLUMNS)
-            times, items, clicks = [], [], []
-            for row in rows:
-                times.append(float(row[at]))
-                items.append(row[item])
-                clicks.append(int(row[click]))
+        frame = pandas().read_csv(path, skipinitialspace=True, dtype={"item": str})
+        frame.columns = frame.columns.str.lower()
+        return [frame[name] for name in COLUMNS]
     except OSError as error:
         msg = f"cannot read the click log {path}: {error.strerror}"
         raise InvalidParameterError(msg) from error
-    except (ValueError, IndexError) as error:
+    except (ValueError, KeyError) as error:
         msg = (
             f"{path} must be a CSV file with the columns {', '.join(COLUMNS)}: a "
-            f"number of seconds, a name, 0 or 1; line {max(1, rows.line_num)}: {error}"
+            f"number of seconds, a name, 0 or 1; {error}"
         )
         raise InvalidParameterError(msg) from error
-    return times, items, clicks

@@ -194,12 +194,18 @@ def _table(path: Path) -> LoadedCurves:
     return _loaded(frame.sort_index(axis=1), form)
 
 
-def _frame(path: Path) -> pd.DataFrame:
-    """Return a table with text as the names of its columns."""
+def pandas() -> Any:
+    """Return pandas, or raise how to install it."""
     try:
-        import pandas as pd
+        import pandas
     except ImportError as error:
         raise missing("pandas", extra="sim") from error
+    return pandas
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    """Return a table with text as the names of its columns."""
+    pd = pandas()
     if path.suffix.lower() == ".csv":
         first = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].fillna("")
         bare = _is_bare(first.tolist())

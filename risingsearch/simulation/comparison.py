@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_int
+from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError, unknown_name
 from risingsearch.simulation.plan import Plan, Player, name_of
 from risingsearch.simulation.statistics import (
     average_ranks,
     half_width,
     paired_p_value,
-    pandas,
 )
 
 if TYPE_CHECKING:

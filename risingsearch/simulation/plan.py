@@ -305,17 +305,13 @@ def _check_policy(policy: Any, n_arms: int) -> None:
             raise PolicyError(msg)
     for field, kind in (("available", np.bool_), ("pulls_left", np.integer)):
         array = getattr(policy, field, None)
-        if not isinstance(array, np.ndarray):
-            found = f"is {reprlib.repr(array)}"
-        elif array.shape != (n_arms,) or not np.issubdtype(array.dtype, kind):
-            found = f"holds {array.dtype} in shape {array.shape}"
-        else:
-            continue
-        msg = (
-            f"{name} needs a NumPy array {field}, of {kind.__name__}, with an entry "
-            f"for each of the {n_arms} arms; its own {found}"
-        )
-        raise PolicyError(msg)
+        known = isinstance(array, np.ndarray) and np.issubdtype(array.dtype, kind)
+        if not (known and array.shape == (n_arms,)):
+            msg = (
+                f"{name} needs a NumPy array {field}, of {kind.__name__}, an entry for "
+                f"each of the {n_arms} arms; got {reprlib.repr(array)}"
+            )
+            raise PolicyError(msg)
 
 
 def _check_environment(environment: Any) -> None:

@@ -1,7 +1,8 @@
 """Searches replayed on recorded curves: which policy and budget would have been right.
 
 >>> curves = 1 - np.outer(np.linspace(0.1, 0.5, 40), [1.0, 0.6, 0.4, 0.3, 0.25])
->>> found = search_recorded(curves, ["auto", "random-search"], [10, 50], n_runs=20)
+>>> names = ["auto", "random-search"]
+>>> found = search_recorded(curves, names, [10, 50], n_runs=20, compiled=False)
 >>> found.policies
 ['trusted-damped-slope', 'random-search']
 >>> found.score.mean(axis=-1)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.checks import checked_array, checked_flag, checked_int
+from risingsearch.curves.files import pandas
 from risingsearch.errors import InvalidParameterError
 from risingsearch.simulation.plan import Plan, Player, name_of
-from risingsearch.simulation.statistics import pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,15 +20,6 @@ def scipy_stats() -> Any:
     return stats
 
 
-def pandas() -> Any:
-    """Return pandas, or raise how to install it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise missing("pandas", "sim") from error
-    return pandas
-
-
 def half_width(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return half the 95 % interval of the mean over the last axis, the runs.
 

@@ -10,7 +10,6 @@ from risingsearch import curves
 from risingsearch.curves import (
     ENVIRONMENTS,
     list_environments,
-    make_click_log,
     make_environment,
 )
 from risingsearch.errors import InvalidParameterError
@@ -73,16 +72,6 @@ def test_the_same_seed_gives_the_same_arms(name):
     for seed in (3, np.random.default_rng(3)):
         for own, other in zip(first, make_environment(name, 500, seed), strict=True):
             np.testing.assert_array_equal(own, other)
-
-
-def test_without_a_seed_arms_differ():
-    one, other = (make_environment("ltf", 10, n_arms=3) for _ in range(2))
-    assert not np.array_equal(one.plateaus, other.plateaus)
-
-
-def test_logs_make_environments():
-    log = make_click_log(0, n_items=2, n_entries=500, seconds=100)
-    assert make_environment("clicks", 50, log=log).n_arms == 2
 
 
 def test_an_unknown_environment_is_met_with_the_closest():

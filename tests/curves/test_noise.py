@@ -48,27 +48,13 @@ def test_bernoulli_rewards_are_shares_of_successes():
     np.testing.assert_allclose(shares, np.round(shares))
 
 
-def test_student_noise_has_heavier_tails_than_gaussian():
-    def share_beyond_four_deviations(model):
-        return np.mean(np.abs(rewards(MODELS[model]) - 0.3) > 0.8)
-
-    assert share_beyond_four_deviations("gaussian") < 0.001
-    assert share_beyond_four_deviations("student") > 0.002
-
-
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["gaussian", "batch", "student"])
 def test_every_model_gives_the_same_bits_compiled(model, same_either_way):
     means = np.linspace(0.0, 1.0, 500) * np.array([[1.0], [0.5]])
     arms, drawn, total = same_either_way(CurveTable.create(means, MODELS[model]), 1_000)
     assert len(set(arms)) == 2
     assert total == pytest.approx(means.sum())
     assert drawn.mean() == pytest.approx(means.mean(), abs=0.05)
-
-
-def test_means_rounded_beyond_the_limits_are_taken_as_the_limits():
-    rng = np.random.default_rng(0)
-    assert noisy(MODELS["batch"], 1.0 + 1e-15, 1.0, rng) == 1.0
-    assert noisy(MODELS["batch"], -1e-15, 1.0, rng) == 0.0
 
 
 def test_numbers_and_words_stand_for_noise_models():
@@ -89,7 +75,6 @@ def test_numbers_and_words_stand_for_noise_models():
             "batch must be a whole number of at",
         ),
         (lambda: checked_noise(-0.1, 0.0, 1.0), "noise must be a finite number of at"),
-        (lambda: checked_noise(None, 0.0, 1.0), "noise must be a finite number of at"),
         (
             lambda: checked_noise("bernoulli", -0.5, 1.0),
             "Bernoulli noise needs means from 0 to 1; these reach from -0.5 to 1:",

@@ -93,10 +93,6 @@ class TestLogistics:
         np.testing.assert_allclose(arms.optimal(rounds), [0.8, best])
         assert best < 40_000.0
 
-    def test_a_shorter_horizon_is_the_beginning_of_a_longer_one(self):
-        short, long = make(raven.logistics, 12_000), make(raven.logistics, 50_000)
-        np.testing.assert_array_equal(short.means, long.means[:3])
-
 
 @pytest.mark.parametrize(
     ("experiment", "options", "message"),

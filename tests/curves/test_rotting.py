@@ -60,12 +60,6 @@ def test_the_best_sum_is_that_of_the_best_next_means(make):
     np.testing.assert_allclose(best, [greedy_play(arms.means, n) for n in (1, 77, 500)])
 
 
-@pytest.mark.parametrize("make", [rotting_np, rotting_av, rotting_anv])
-def test_the_arms_do_not_depend_on_the_horizon(make):
-    short, long = (make(np.random.default_rng(3), n) for n in (200, 9_000))
-    np.testing.assert_array_equal(short.means, long.means[:, :200])
-
-
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [

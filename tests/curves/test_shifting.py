@@ -135,11 +135,6 @@ def test_an_arm_appears_and_the_best_of_the_others_vanishes():
         (shifting.incremental, {"drift": -1.0}, "drift must be a finite number of at"),
         (shifting.incremental, {"mean_range": 0.5}, "mean_range must be (lowest, high"),
         (
-            shifting.incremental,
-            {"mean_range": (0.0, np.inf)},
-            "mean_range must be finite on both sides; got (0.0, inf)",
-        ),
-        (
             shifting.variance_drift,
             {"variance_range": (-0.1, 0.1)},
             "variance_range must start at 0 or above; got (-0.1, 0.1)",
@@ -159,7 +154,6 @@ def test_an_arm_appears_and_the_best_of_the_others_vanishes():
             {"period": 3},
             "period must be a whole number of at least 4",
         ),
-        (shifting.blip, {"length": 0}, "length must be a whole number of at least 1"),
         (
             shifting.add_remove,
             {"added": 5, "removed": 5},

@@ -106,10 +106,6 @@ def test_rotting_bandits_table_1(environment):
             )
 
 
-LOGISTICS = {"environment_params": {"reference": "static"}, "n_runs": 50}
-SCRIPT = {"denominator": "n+1"}
-
-
 # One test, because several may run in several processes, each with runs of its own.
 def test_the_raven_experiment_against_the_static_reference():
     def regret(policy, n_runs=50, **params):

@@ -30,11 +30,8 @@ def order_of_run(run, n_runs, n_configurations, seed=0):
     return np.random.default_rng(sequence).permutation(n_configurations)
 
 
-@pytest.mark.parametrize(
-    "name", ["auto", "asha", "successive-halving", "median-stopping", "random-search"]
-)
-@pytest.mark.parametrize("budget", [7, 60, 250])
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("name", ["auto", "successive-halving", "random-search"])
+@pytest.mark.parametrize(("budget", "direction"), [(7, "minimize"), (200, "maximize")])
 def test_it_finds_what_a_live_search_finds(curves, name, budget, direction):
     scores = curves if direction == "maximize" else 5.0 - curves
     found = search(scores, [name], [budget], minimize=direction == "minimize")
@@ -49,13 +46,6 @@ def test_it_finds_what_a_live_search_finds(curves, name, budget, direction):
             live.tell(job, curve[job.from_epoch : job.from_epoch + job.n_epochs])
         assert found.score[0, 0, run] == pytest.approx(live.best_score, abs=1e-15)
         assert found.epochs[0, 0, run] == live.spent
-
-
-def test_random_search_gets_the_best_of_the_first_ones(curves):
-    found = search(curves, ["random-search"], [30], n_runs=5, seed=4)
-    for run in range(5):
-        first = order_of_run(run, 5, 40, seed=4)[:3]
-        assert found.score[0, 0, run] == curves[first].max()
 
 
 def test_every_policy_meets_the_same_order(curves):
@@ -134,12 +124,6 @@ def test_scores_outside_0_and_1_are_told_to_policies_that_need_a_range(curves):
     assert np.all(large.distance < 60.0)
 
 
-def test_the_same_seed_gives_the_same(curves):
-    one, two = (search(curves, ["epsilon-greedy"], [40], seed=5) for _ in range(2))
-    np.testing.assert_array_equal(one.score, two.score)
-    assert np.any(one.score != search(curves, ["epsilon-greedy"], [40], seed=6).score)
-
-
 def made(score, best=1.0, typical=0.0):
     score = np.asarray(score, dtype=float)
     n_budgets, n_policies, _ = score.shape
@@ -159,12 +143,6 @@ def test_winners_and_those_as_good():
     found = made([[base, base - 0.1, near]])
     assert found.winners() == ["p0"]
     assert found.as_good().tolist() == [[True, False, True]]
-
-
-def test_a_single_run_tells_nothing():
-    found = made([[[0.9], [0.1]]])
-    assert found.as_good().all()
-    assert np.isnan(found.rows()[0]["low"])
 
 
 def test_rows_are_sorted_within_a_budget():
@@ -210,8 +188,3 @@ def test_unknown_names_are_told_before_anything_plays(curves, monkeypatch):
         search(curves, {"a": ("auto", {}), "b": ("ahsa", {})})
     with pytest.raises(InvalidParameterError, match="did you mean 'eta'"):
         search(curves, {"a": ("auto", {}), "b": ("asha", {"et": 3})})
-
-
-def test_within_must_not_be_negative():
-    with pytest.raises(InvalidParameterError, match="within must be"):
-        made([[[0.5]]]).enough(-0.1)

