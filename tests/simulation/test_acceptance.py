@@ -26,7 +26,7 @@ def test_regret_of_rising_policies(environment, horizon, expected):
         "sw-ucb": "sw-ucb",
     }
     noisy = {environment: (environment, {"noise": 0.01})}
-    result = compare(policies, noisy, [horizon], n_runs=1000)
+    result = compare(policies, noisy, [horizon], n_runs=250)
     regret = dict(zip(result.policies, result.regret[0, 0].mean(axis=-1), strict=True))
     assert regret == pytest.approx(expected, rel=0.15)
 
@@ -35,7 +35,7 @@ def test_cure_is_never_above_r_ed_on_linear_then_flat_arms_without_noise():
     exact = {"noiseless": True}
     policies = {"cure": ("cure-ucb", exact), "r-ed": ("r-ed-ucb", exact)}
     silent = {"ltf": ("ltf", {"noise": 0.0})}
-    result = compare(policies, silent, [5000, 20_000, 50_000], n_runs=200)
+    result = compare(policies, silent, [5000, 50_000], n_runs=60)
     cure, r_ed = result.regret[0].swapaxes(0, 1)
     assert np.all(cure <= r_ed + 1e-6 * r_ed)
 
@@ -91,7 +91,7 @@ def test_rotting_bandits_table_1(environment):
         policies["cto-sim"] = "cto-sim"
     if environment == "rotting-anv":
         policies["d-cto-sim-ucb"] = ("d-cto-sim-ucb", sigma)
-    result = compare(policies, [environment], [30_000], n_runs=300)
+    result = compare(policies, [environment], [30_000], n_runs=150)
     regret = dict(zip(result.policies, result.regret[0, 0].mean(axis=-1), strict=True))
     for policy, mean in ROTTING[environment]["means"].items():
         assert regret[policy] == pytest.approx(mean, rel=0.15), policy
@@ -126,11 +126,13 @@ def test_the_raven_experiment_against_the_static_reference():
         "ccb": regret("ccb"),
         "thompson-beta": regret("thompson-beta", n_runs=20, fractional=True, **capped),
         "epsilon-greedy": regret("epsilon-greedy"),
-        "ucb1": regret("ucb1", **as_in_script),
-        "ucb-v": regret("ucb-v", variance="table4", zeta=1.0, **as_in_script),
-        "ucb-improved": regret("ucb-improved", order="random"),
+        "ucb1": regret("ucb1", n_runs=10, **as_in_script),
+        "ucb-v": regret(
+            "ucb-v", n_runs=10, variance="table4", zeta=1.0, **as_in_script
+        ),
+        "ucb-improved": regret("ucb-improved", n_runs=10, order="random"),
     }
     assert found["raven-ucb"] == pytest.approx(1810, abs=250)
     assert sorted(found, key=found.get) == list(found)
-    f_dsw = regret("f-dsw-ts", n_runs=6, discount=0.99, window=None, **capped)
+    f_dsw = regret("f-dsw-ts", n_runs=3, discount=0.99, window=None, **capped)
     assert found["epsilon-greedy"] < f_dsw < found["ucb-v"]
