@@ -305,8 +305,11 @@ def _check_policy(policy: Any, n_arms: int) -> None:
             raise PolicyError(msg)
     for field, kind in (("available", np.bool_), ("pulls_left", np.integer)):
         array = getattr(policy, field, None)
-        known = isinstance(array, np.ndarray) and np.issubdtype(array.dtype, kind)
-        if not (known and array.shape == (n_arms,)):
+        if (
+            not isinstance(array, np.ndarray)
+            or array.shape != (n_arms,)
+            or not np.issubdtype(array.dtype, kind)
+        ):
             msg = (
                 f"{name} needs a NumPy array {field}, of {kind.__name__}, an entry for "
                 f"each of the {n_arms} arms; got {reprlib.repr(array)}"
