@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,15 +251,6 @@ def checked_array(
         return np.array(value, dtype=dtype, ndmin=ndmin, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         msg = f"{name} must be numbers in a regular table; got {shown(value)}"
-        raise InvalidParameterError(msg) from error
-
-
-def checked_path(name: str, value: Any) -> Path:
-    """Return a path, or raise what is wrong."""
-    try:
-        return Path(value)
-    except TypeError as error:
-        msg = f"{name} must be a path; got {shown(value)}"
         raise InvalidParameterError(msg) from error
 
 
