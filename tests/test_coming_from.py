@@ -23,8 +23,8 @@ SCRIPTS = {  # small arguments, and between what the score lies that is printed 
     "halving.py": ("", 0.9, 1.0),
     "optuna_search_cv.py": ("", 0.8, 1.0),
     "optuna_pytorch.py": ("--trials=3 --epochs=2", 0.05, 1.0),
-    "ray_asha.py": ("--num-samples=2 --max-num-epochs=2", 0.0, 3.0),
-    "ray_function.py": ("--num-samples=2", 0.05, 1.0),
+    "ray_asha.py": ("--num-samples=1 --max-num-epochs=2", 0.0, 3.0),
+    "ray_function.py": ("--num-samples=1", 0.05, 1.0),
     "dask_hyperband.py": ("", 0.4, 1.0),
 }
 CASES = [(name, *case) for name, case in SCRIPTS.items()]

@@ -87,7 +87,7 @@ class Batches:
             return iter(self.loader)
         now = self._states()
         self._set_states(self._begin)
-        iterator = iter(self.loader)
+        iterator: Iterator[Any] = iter(self.loader)
         for _ in range(self._given):
             next(iterator)
         self._set_states(now)

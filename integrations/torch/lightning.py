@@ -54,7 +54,7 @@ def _quiet_log() -> Iterator[None]:
         logger.setLevel(before)
 
 
-class RisingCallback(Callback):
+class RisingCallback(Callback):  # type: ignore[misc]
     """Stops a ``Trainer`` at the end of an epoch, and keeps the logged metrics.
 
     ``LightningTrainable`` adds it. It begins every epoch with the random states and the
