@@ -26,6 +26,7 @@ POLL_EVERY = 0.05
 """Seconds to wait for a line before checking whether the script still runs."""
 LINGER = 1.0
 """Seconds to wait for the last lines of a script that has ended."""
+LONGEST = 1 << 20  # characters that are kept of a line without an end
 SHOWN = 200  # characters of a line in a message
 MOST_KEYS = 20  # in a message
 SEARCHED = 2_000  # characters of a line: some patterns take their square in time
@@ -43,7 +44,8 @@ class Lines:
     def add(self, content: bytes) -> list[str]:
         """Return the lines that these bytes complete."""
         *whole, self._rest = (self._rest + self._decoder.decode(content)).split("\n")
-        return [f"{line}\n" for line in whole]
+        lines = [f"{line}\n" for line in whole]
+        return lines if len(self._rest) <= LONGEST else lines + self.end()
 
     def end(self) -> list[str]:
         """Return the rest: nothing follows."""

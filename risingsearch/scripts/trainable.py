@@ -186,6 +186,12 @@ class CommandTrainable:
                 if work.is_symlink() or not work.is_dir():
                     msg = "the script has replaced its checkpoint directory"
                     raise ScriptError(f"{msg}: it must write into it")
+                for path in work.rglob("*"):
+                    if not (path.is_symlink() or path.is_file() or path.is_dir()):
+                        msg = f"the script has left {path.name!r} in its checkpoint"
+                        raise ScriptError(
+                            f"{msg}, which holds files, folders and links"
+                        )
                 sync_tree(work)
             return Attempt(results, work, startup)
 

@@ -89,17 +89,13 @@ class TestRunning:
     def test_another_machine_goes_on_without_the_folders(self):
         run_sweep(sweep(), Path("run"))
         shutil.rmtree(Path("run", ARMS))
+        result, checkpoint = run_sweep(sweep(), Path("run"))  # nothing to train
+        assert len(seen_by(checkpoint)) == result.best_epoch
+        assert len(trained()) == 10
         result, checkpoint = resume_sweep(Path("run"), 4)
         assert result.n_epochs == 14
         assert len(trained()) == len(set(trained())) == 14
         assert len(seen_by(checkpoint)) == result.best_epoch
-
-    def test_the_best_directory_comes_back_with_nothing_to_train(self):
-        run_sweep(sweep(), Path("run"))
-        shutil.rmtree(Path("run", ARMS))
-        result, checkpoint = run_sweep(sweep(), Path("run"))
-        assert len(seen_by(checkpoint)) == result.best_epoch
-        assert len(trained()) == 10
 
     def test_folders_of_another_time_are_replaced(self):
         run_sweep(sweep(), Path("run"))

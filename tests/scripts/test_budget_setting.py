@@ -47,7 +47,5 @@ def test_another_budget_than_that_of_the_file():
 
 
 def test_an_invalid_budget_is_refused():
-    with pytest.raises(
-        InvalidParameterError, match="days is no unit of a budget"
-    ):
+    with pytest.raises(InvalidParameterError, match="days is no unit of a budget"):
         sweep_with({"days": 3})

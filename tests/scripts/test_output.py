@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from risingsearch.errors import ScriptError
+from risingsearch.scripts import output
 from risingsearch.scripts.output import (
     MOST_KEYS,
     JsonLines,
@@ -194,6 +195,13 @@ def test_lines_do_not_depend_on_how_they_are_cut(pieces, end):
     expected = whole.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     assert "".join(found) == "\n".join(expected)
     assert all(line.endswith("\n") for line in found[:-1])
+
+
+def test_a_line_without_an_end_comes_in_pieces(monkeypatch):
+    monkeypatch.setattr(output, "LONGEST", 10)
+    split = Lines()
+    found = [line for _ in range(4) for line in split.add(b"123456")]
+    assert [*found, *split.end()] == ["123456123456"] * 2
 
 
 def test_a_file_may_only_get_longer(tmp_path):

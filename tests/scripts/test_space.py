@@ -79,14 +79,6 @@ def test_numbers_are_spread_as_by_scipy(parameter, same):
     assert draws(parameter) != draws(parameter, seed=1)
 
 
-def test_a_parameter_is_drawn_under_its_condition_only():
-    drawn = sweep_of(PARAMETERS, candidates=30).draw()
-    assert drawn == sweep_of(PARAMETERS, candidates=30).draw()
-    for one in drawn:
-        assert ("momentum" in one) == (one["optimizer"] == "sgd")
-        assert ("dampening" in one) == one.get("nesterov", False)
-
-
 def test_all_configurations_are_those_that_draws_find():
     listed = [json.dumps(one) for one in sweep_of(PARAMETERS, candidates="all").draw()]
     drawn = [json.dumps(one) for one in sweep_of(PARAMETERS, candidates=500).draw()]

@@ -146,13 +146,8 @@ def test_what_is_enqueued_comes_before_what_is_drawn():
 
 
 def test_numbers_in_the_command_are_text():
-    command = ["train", 3, 0.5, "{lr}"]
-    assert checked_sweep(changed(command=command), "a.yaml").command == [
-        "train",
-        "3",
-        "0.5",
-        "{lr}",
-    ]
+    sweep = checked_sweep(changed(command=["train", 3, 0.5]), "a.yaml")
+    assert sweep.command == ["train", "3", "0.5"]
 
 
 def test_scripts_that_cannot_resume():
@@ -205,9 +200,3 @@ def test_a_file_that_is_no_sweep(tmp_path, content, message):
         read_sweep(file)
     assert message in str(raised.value)
     assert len(str(raised.value)) < 1000
-
-
-def test_a_path_that_cannot_be_read(tmp_path):
-    for path in (tmp_path, tmp_path / "a\0b"):
-        with pytest.raises(InvalidParameterError, match="cannot be read"):
-            read_sweep(path)

@@ -41,7 +41,6 @@ def test_the_number_of_a_job_comes_without_its_cluster(program, greeting):
     [
         "Unable to contact slurm controller (connect failure)",
         "Socket timed out on send/recv operation",
-        "Slurm backup controller in standby mode",
     ],
 )
 def test_a_controller_that_is_away_is_no_refusal(program, said):

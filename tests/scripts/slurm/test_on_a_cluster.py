@@ -219,20 +219,6 @@ def test_a_search_moves_to_the_cluster_and_back(slurm_cluster, sweep):
     assert sorted(history()) == sorted(straight)  # whichever job ended first
 
 
-def test_a_node_that_fails_costs_no_epoch(slurm_cluster, sweep):
-    Path("hang").touch()
-    process = sweep("{slurm: {requeue: false}}")
-    wait_for(lambda: len(trained()) == 2, process)
-    [node] = slurm_cluster.call("sinfo", "--noheader", "--format=%N").split()
-    named = f"NodeName={node}"
-    slurm_cluster.call("scontrol", "update", named, "State=DOWN", "Reason=test")
-    Path("hang").unlink()
-    with suppress(subprocess.CalledProcessError):  # its daemon has brought it back
-        slurm_cluster.call("scontrol", "update", named, "State=RESUME")
-    assert_done(process)
-    assert "has ended as NODE_FAIL" in Path("err").read_text()
-
-
 def test_a_job_that_slurm_starts_again_begins_its_slice_anew(slurm_cluster, sweep):
     Path("hang").touch()
     process = sweep("{slurm: {requeue: true}}")

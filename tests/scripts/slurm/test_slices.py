@@ -51,10 +51,12 @@ def test_it_is_counted_how_far_the_slices_have_come(home, made):
     assert counted(home) == {"training": 1, "back": 1, "waiting": 2}
 
 
-def test_a_name_is_one_that_no_other_job_has(made):
-    one, other = made(0).folder.name, made(0).folder.name
-    assert one != other
-    assert one.startswith("my_run__2_-")
+def test_a_folder_has_a_name_for_one_job_and_is_for_its_owner_alone(made):
+    one, other = made(0).folder, made(0).folder
+    assert one.name != other.name
+    assert one.name.startswith("my_run__2_-")
+    for path in (one.parent, one, *one.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0
 
 
 def test_what_was_left_is_claimed_and_the_rest_of_its_arm_is_dropped(home, made):
@@ -65,12 +67,6 @@ def test_what_was_left_is_claimed_and_the_rest_of_its_arm_is_dropped(home, made)
     assert not same.is_open
     assert not retried.is_open
     assert slices_in(home) == [other_arm]
-
-
-def test_files_are_for_their_owner_alone(home, made):
-    submitted = made(0)
-    for path in (home, submitted.folder, *submitted.folder.iterdir()):
-        assert path.stat().st_mode & 0o077 == 0
 
 
 def test_of_a_directory_that_has_moved_only_what_is_trained_is_taken_in(home):
