@@ -13,6 +13,7 @@ from risingsearch.errors import (
     MissingDependencyError,
     RunDirError,
     SearchFailedError,
+    SetupError,
     unknown_name,
 )
 from risingsearch.scheduling.decisions import OPENED_BEFOREHAND as BY_PRIOR
@@ -169,7 +170,7 @@ class SearchResult:
     direction: str
     failures: list[Report] = field(repr=False)
     _trainable: Trainable = field(repr=False)
-    _best_checkpoint: bytes | RunDirError | None = field(repr=False)
+    _best_checkpoint: bytes | RunDirError | SetupError | None = field(repr=False)
     left_out: str | None = None
     trust_in_prior: dict[str, float] = field(default_factory=dict)
     metric: str = "score"
@@ -204,7 +205,7 @@ class SearchResult:
         if self._best_checkpoint is None:
             msg = "no epoch has had a finite score, so there is no best state"
             raise SearchFailedError(msg)
-        if isinstance(self._best_checkpoint, RunDirError):
+        if isinstance(self._best_checkpoint, RunDirError | SetupError):
             raise self._best_checkpoint
         return restore(self._trainable, self._best_checkpoint)
 

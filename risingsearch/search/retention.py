@@ -100,7 +100,7 @@ class RetainedCheckpoints:
                 self.store.drop(key)
             self._perhaps_unneeded.remove(key)
 
-    def best(self, key: Key) -> bytes | RunDirError | None:
+    def best(self, key: Key) -> bytes | RunDirError | SetupError | None:
         """Return a state with the best score, None where it was not retained.
 
         An error that comes back says why it cannot be read.

@@ -19,6 +19,7 @@ from risingsearch.errors import (
     PolicyError,
     RunDirError,
     SearchFailedError,
+    SetupError,
 )
 from risingsearch.json_values import as_json, from_json, plain
 from risingsearch.scheduling.replay import (
@@ -383,7 +384,7 @@ class RunLog:
         assert scheduler.best_arm is not None
         key = Key(scheduler.best_arm, scheduler.best_epoch)
         checkpoint = self.retained.best(key)
-        if isinstance(checkpoint, RunDirError):
+        if isinstance(checkpoint, RunDirError | SetupError):
             raise checkpoint
         assert checkpoint is not None
         (folder / "checkpoint").write_bytes(checkpoint)
