@@ -39,7 +39,8 @@ def test_its_program_runs_on_a_cluster_and_goes_on(manifest, tmp_path, monkeypat
     program = tmp_path / "search.py"
     program.write_text(manifest["ConfigMap"]["data"]["search.py"])
     monkeypatch.setenv("RUNS", str(tmp_path))
-    with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}
+    with LocalCluster(2, threads_per_worker=1, **options) as cluster:
         monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster.scheduler_address)
         first, again = (
             subprocess.check_output([sys.executable, str(program)], text=True)

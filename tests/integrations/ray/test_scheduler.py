@@ -16,7 +16,7 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 from ray.tune.search.searcher import Searcher
 
-from risingsearch import Scheduler
+from risingsearch import Callback, Scheduler
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.ray import RisingScheduler
 from risingsearch.integrations.ray.experiment import lift_limit
@@ -55,7 +55,19 @@ def told(tune):
     return epochs
 
 
+class StopAtFive(Callback):
+    def on_epoch(self, epoch):
+        if epoch.epoch == 5:
+            epoch.stop()
+
+
 class TestBudget:
+    def test_a_callback_ends_it_once_what_trains_is_back(self, fake_tune):
+        options = {"n_jobs": 1, "epochs_per_job": 1, "tune": {"n_samples": 1}}
+        tune = fake_tune(callbacks=[StopAtFive()], **options)
+        assert tune.run()
+        assert len(tune.trained) == tune.scheduler.n_epochs == 6
+
     @pytest.mark.parametrize(("policy", "deterministic"), POLICIES)
     def test_no_epoch_is_trained_twice_nor_beyond_the_budget(
         self, fake_tune, policy, deterministic
