@@ -134,12 +134,6 @@ def click_rates(
     """Return an item's click rate and entries in a window around each time.
 
     Windows include both ends; where one is empty, the rate is NaN.
-
-    Examples
-    --------
-    >>> log = click_log(([0.0, 4.0, 6.0], ["a", "a", "a"], [1, 0, 1]))
-    >>> click_rates(log, 0, np.array([2.0, 5.0, 9.0]), before=2.0, after=2.0)
-    (array([0.5, 0.5, nan]), array([2, 2, 0]))
     """
     own = np.flatnonzero(log.items == item)
     when = log.timestamps[own]

@@ -17,11 +17,6 @@ def best_arm(
     """Return the largest sum of a single arm: optimal where means never fall.
 
     An arm whose curve is shorter than the number of rounds stops there.
-
-    Examples
-    --------
-    >>> best_arm(np.array([[0.5, 0.5, 0.5], [0.1, 0.6, 0.9]]), np.array([1, 2, 3]))
-    array([0.5, 1. , 1.6])
     """
     sums = np.cumsum(np.nan_to_num(means), axis=1)
     column = np.minimum(rounds, sums.shape[1]) - 1
@@ -36,11 +31,6 @@ def greedy(
 
     Then the largest means that are left are always the next of some arms (Levine,
     Crammer, Mannor 2017, section 2).
-
-    Examples
-    --------
-    >>> greedy(np.array([[0.5, 0.5, 0.5], [1.0, 0.4, 0.2]]), np.array([1, 2, 4]))
-    array([1. , 1.5, 2.5])
     """
     flat = means[np.isfinite(means)]
     sums = np.cumsum(np.sort(flat)[::-1])
@@ -56,11 +46,6 @@ def allocation(
     A dynamic programme over arms and rounds, for curves of any shape; the order of the
     pulls does not matter to rested arms. Its time grows with the number of means times
     the number of rounds.
-
-    Examples
-    --------
-    >>> allocation(np.array([[0.5, 0.1], [0.1, 0.9]]), np.array([1, 2, 3, 4]))
-    array([0.5, 1. , 1.5, 1.6])
     """
     most = int(rounds.max())
     best = np.full(most + 1, -np.inf)
@@ -88,11 +73,6 @@ def upper_sums(
     round, ``slopes[i, arm]``. The line that leads keeps the lead until a steeper one is
     above it, so that a row takes as many steps as lines lead in turn, however long it
     is.
-
-    Examples
-    --------
-    >>> upper_sums(np.array([[0.0, 2.5]]), np.array([[1.0, 0.0]]), np.array([5]))
-    array([14.5])
     """
     sums = np.zeros(len(lengths))
     done = np.zeros(len(lengths), dtype=np.int64)

@@ -291,14 +291,7 @@ def explain(policy: Policy, arm: int) -> dict[str, float]:
 
 
 def state_dict(policy: Policy) -> dict[str, Any]:
-    """Return the arrays of a policy as plain JSON values.
-
-    Examples
-    --------
-    >>> from risingsearch.policies import make_policy
-    >>> state_dict(make_policy("round-robin", n_arms=2, horizon=3))["pulls"]
-    {'shape': [2], 'indices': [], 'values': []}
-    """
+    """Return the arrays of a policy as plain JSON values."""
     return {name: _encoded(array) for name, array in _arrays(policy).items()}
 
 

@@ -21,13 +21,6 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
     The keys are the calls as they are written. A text that is no such list, or that
     names a call twice, is refused.
-
-    Examples
-    --------
-    >>> read_calls("auto, cure-ucb(sigma=0.1, noiseless=true)")
-    {'auto': ('auto', {}),
-     'cure-ucb(sigma=0.1, noiseless=true)':
-         ('cure-ucb', {'sigma': 0.1, 'noiseless': True})}
     """
     calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for part in _parts(text):
@@ -49,11 +42,6 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
 
     A value is a number, true, false, null, a word or a path, a quoted string, or a list
     in brackets; anything else is refused, and so is a name that is given twice.
-
-    Examples
-    --------
-    >>> read_parameters(["noise=0.1", "kind=student", "reward_range=[0, 100]"])
-    {'noise': 0.1, 'kind': 'student', 'reward_range': [0, 100]}
     """
     values: dict[str, Any] = {}
     for text in texts:

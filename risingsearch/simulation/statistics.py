@@ -24,11 +24,6 @@ def half_width(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return half the 95 % interval of the mean over the last axis, the runs.
 
     Student's t. NaN for a single run.
-
-    Examples
-    --------
-    >>> float(half_width(np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
-    1.96
     """
     n = values.shape[-1]
     if n == 1:
@@ -41,11 +36,6 @@ def average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean rank over the last axis, the runs; 1 is the lowest value.
 
     Ranked are the values of the axis before; equal ones share the mean of their ranks.
-
-    Examples
-    --------
-    >>> average_ranks(np.array([[1.0, 1.0], [2.0, 0.0], [2.0, 3.0]]))
-    array([1.5 , 1.75, 2.75])
     """
     ranks: NDArray[np.float64] = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
     return ranks
@@ -55,11 +45,6 @@ def paired_p_value(first: NDArray[np.float64], second: NDArray[np.float64]) -> f
     """Return the two-sided p-value of a paired t-test over the runs.
 
     0 where all runs differ by the same; NaN where none differs, or there is just one.
-
-    Examples
-    --------
-    >>> paired_p_value(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.5, 2.1, 3.6, 4.2]))
-    0.060
     """
     difference = first - second
     n = len(difference)

@@ -74,11 +74,6 @@ def test_bare_numbers_are_rows_of_arms(tmp_path, text):
             ),
             "one row per arm and epoch",
         ),
-        (pd.DataFrame({"a": MEANS[0], "b": MEANS[1]}), "one column per arm"),
-        (
-            pd.DataFrame(MEANS, index=["a", "b"], columns=["1", "2", "3"]),
-            "one row per arm",
-        ),
         (
             pd.DataFrame(
                 {"a": MEANS[0], "b": MEANS[1]}, index=pd.Index([1, 2, 3], name="epoch")

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from risingsearch import curves
 from risingsearch.curves import (
     ENVIRONMENTS,
     list_environments,
@@ -17,10 +16,6 @@ from risingsearch.errors import InvalidParameterError
 INFOS = {info.name: info for info in list_environments()}
 FROM_DATA = {"clicks", "clicks-fitted", "imdb"}
 DRAWN = sorted(INFOS.keys() - FROM_DATA)
-
-
-def test_public_names_exist():
-    assert [name for name in curves.__all__ if not hasattr(curves, name)] == []
 
 
 def test_environments_are_listed_by_name():

@@ -42,12 +42,6 @@ def test_rewards_have_the_mean_and_the_declared_deviation(model, deviation):
     assert drawn.std() == pytest.approx(deviation, rel=0.05, abs=1e-12)
 
 
-def test_bernoulli_rewards_are_shares_of_successes():
-    assert set(rewards(MODELS["bernoulli"])) == {0.0, 1.0}
-    shares = rewards(MODELS["batch"]) * 25
-    np.testing.assert_allclose(shares, np.round(shares))
-
-
 @pytest.mark.parametrize("model", ["gaussian", "batch", "student"])
 def test_every_model_gives_the_same_bits_compiled(model, same_either_way):
     means = np.linspace(0.0, 1.0, 500) * np.array([[1.0], [0.5]])

@@ -44,17 +44,6 @@ class TestLTF:
         np.testing.assert_array_equal(short.slopes, long.slopes)
         np.testing.assert_array_equal(short.plateaus, long.plateaus)
 
-    def test_sizes_can_be_chosen(self):
-        arms = ltf(np.random.default_rng(0), 100, n_arms=7, reference_horizon=100)
-        assert arms.n_arms == 7
-        assert (arms.plateaus / arms.slopes).max() <= 100.0
-        with pytest.raises(
-            InvalidParameterError, match="n_arms must be a whole number"
-        ):
-            ltf(np.random.default_rng(0), 100, n_arms=0)
-        with pytest.raises(InvalidParameterError, match="reference_horizon must be"):
-            ltf(np.random.default_rng(0), 100, reference_horizon=0)
-
 
 class TestConcave:
     def test_curves_rise_and_bend_down(self):
@@ -106,10 +95,6 @@ class TestIMDB:
         assert arms.noise == make_noise("bernoulli")
         assert arms.reference == "best-arm"
         assert imdb_replay(self.rng, 600, data_dir=recording, arms="all").n_arms == 8
-
-    def test_the_table_is_no_longer_than_the_horizon(self, recording):
-        assert imdb_replay(self.rng, 50, data_dir=recording).means.shape == (7, 50)
-        assert imdb_replay(self.rng, 9_999, data_dir=recording).means.shape == (7, 600)
 
     def test_a_pull_may_be_a_batch_of_reviews(self, recording):
         single = imdb_replay(self.rng, 600, data_dir=str(recording))

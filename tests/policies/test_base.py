@@ -8,13 +8,11 @@ import pytest
 from risingsearch.errors import RunDirError
 from risingsearch.policies import WAIT, explain, make_policy, slice_length
 from risingsearch.policies.base import (
-    arm_arrays,
     best_available,
     better,
     least_pulled,
     load_state_dict,
     state_dict,
-    uniform_arm,
 )
 
 
@@ -68,25 +66,6 @@ def test_an_available_arm_is_found_whatever_its_value(worst):
     values, pulls = np.full(3, worst), np.array([0, 4, 4])
     available = np.array([False, True, True])
     assert best_available(available, values, pulls) == 1
-
-
-def test_uniform_arm_draws_once_and_only_available_arms():
-    available = np.array([False, True, False, True])
-    rng, twin = np.random.default_rng(0), np.random.default_rng(0)
-    chosen = [uniform_arm(available, rng) for _ in range(50)]
-    assert chosen == [1 if twin.random() < 0.5 else 3 for _ in range(50)]
-    assert uniform_arm(np.zeros(2, dtype=np.bool_), rng) == WAIT
-
-
-@pytest.mark.parametrize(("max_pulls", "limit"), [(5, 5), (None, 10)])
-def test_arms_start_with_everything_to_give(max_pulls, limit):
-    available, pulls_left, horizon, pulls = arm_arrays(2, 10, max_pulls)
-    assert available.tolist() == [True, True]
-    assert pulls_left.tolist() == [limit, limit]
-    assert horizon.tolist() == [10.0, 10.0]
-    assert pulls.tolist() == [0, 0]
-    kinds = (available.dtype, pulls_left.dtype, horizon.dtype, pulls.dtype)
-    assert kinds == (np.bool_, np.int64, np.float64, np.int64)
 
 
 def test_optional_methods_have_defaults():

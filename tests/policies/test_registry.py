@@ -41,13 +41,6 @@ def test_what_is_listed_is_complete_and_true(info):
     assert policy.pulls_left.tolist() == [5, 5, 5]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_max_pulls_is_the_horizon_by_default(name):
-    policy = make_policy(name, n_arms=3, horizon=20)
-    assert policy.pulls_left.tolist() == [20, 20, 20]
-    assert policy.horizon.tolist() == [20.0, 20.0, 20.0]
-
-
 def test_planning_policies_are_marked():
     planning = {info.name for info in list_policies() if info.plans_rounds}
     assert planning >= {"be", "successive-halving"}
@@ -122,11 +115,6 @@ def test_more_budget_never_means_fewer_arms():
     for name in NAMES:
         recommended = [recommended_arms(name, 10 * k, 27) for k in range(1, 40)]
         assert recommended == sorted(recommended), name
-
-
-def test_policies_without_an_own_rule_get_a_quarter_of_the_budget():
-    assert recommended_arms("cure-ucb", 100, 30) == 25
-    assert recommended_arms("cure-ucb", 400, 200) == 25
 
 
 def test_some_policies_get_as_many_arms_as_the_budget_trains_in_full():

@@ -170,12 +170,6 @@ def test_reward_is_the_sum_of_means_and_found_the_mean_of_the_highest_reward():
     assert seen["found"] == pytest.approx([0.1, 0.3, 0.5, 0.9])
 
 
-def test_slices_are_played_through():
-    environment = CurveTable.create(np.ones((2, 9)))
-    seen = run(play, InSlices.create(2, 12, stint=3), environment, 12, (2, 4))
-    assert seen["arms"].tolist() == [0, 0, 0, 1, 1, 1] * 2
-
-
 def test_an_arm_ends_with_its_curve_even_within_a_slice():
     table = np.array([[1.0, 1.0, np.nan, np.nan], [1.0, 1.0, 1.0, 1.0]])
     environment = CurveTable.create(table)

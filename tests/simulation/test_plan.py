@@ -10,7 +10,7 @@ import pytest
 from risingsearch.curves import make_environment
 from risingsearch.curves.rested import LinearThenFlat
 from risingsearch.policies import make_policy
-from risingsearch.simulation import compare, simulate
+from risingsearch.simulation import simulate
 
 FOR_EVER = 2**53
 
@@ -76,22 +76,6 @@ def test_classes_may_differ_from_run_to_run():
     assert n_arms.min() < 4 < n_arms.max()
     np.testing.assert_array_equal(compiled.regret, interpreted.regret)
     np.testing.assert_array_equal(compiled.pulls, interpreted.pulls)
-
-
-def test_the_best_sum_of_arms_that_stay_the_same_is_worked_out_once():
-    calls = []
-
-    class Counting(LinearThenFlat):
-        def optimal(self, rounds):
-            calls.append(rounds)
-            return LinearThenFlat.optimal(self, rounds)
-
-    arms = Counting(*LinearThenFlat.create([0.1], [1.0]))
-    result = simulate("random", arms, 20, 5, compiled=False)
-    assert len(calls) == 1
-    assert result.optimal.shape == (5, 1)
-    compare(["random", "round-robin"], [arms], [20], 5, compiled=False)
-    assert len(calls) == 2
 
 
 def test_a_ready_made_policy_is_told_the_horizon():

@@ -117,13 +117,6 @@ class TestRecordedCurves:
             within=None,
         )
 
-    def test_what_the_file_holds(self, report):
-        assert report["n_configurations"] == 3
-        assert report["longest"] == 3
-        assert report["n_epochs"] == 8
-        assert report["best"] == 0.9
-        assert report["typical"] == 0.7
-
     def test_lines(self, report):
         lines = list(recorded_lines(report))
         assert lines[0].startswith("a.csv: one row per arm, 3 configurations of up to")

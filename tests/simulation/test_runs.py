@@ -73,12 +73,6 @@ def test_a_policy_may_be_a_name_a_class_a_factory_or_ready_made():
     assert names == ["cure-ucb", "CureUCB", "CureUCB", "make_policy", "CureUCB"]
 
 
-def test_a_ready_made_policy_is_copied_for_every_run():
-    policy = make_policy("round-robin", 2, 80)
-    interpreted(policy, TWO_ARMS, 80, n_runs=3)
-    assert policy.pulls.tolist() == [0, 0]
-
-
 def test_an_environment_may_be_a_name_a_generator_or_ready_made():
     def pair(rng, horizon, *, gap=0.1):
         return CurveTable.create([[0.5] * horizon, [0.5 + gap] * horizon])
@@ -100,12 +94,6 @@ def test_policies_are_told_how_long_the_curves_are():
     assert result.pulls[0].tolist() == [4, 2, 4]
     assert result.n_played[0] == 10
     assert result.regret[0, 0] == pytest.approx(0.0)
-
-
-def test_pulls_are_padded_where_runs_have_different_numbers_of_arms():
-    result = interpreted("round-robin", "ltf", 60, n_runs=12)
-    assert result.pulls.shape[1] == 5
-    assert result.pulls.sum(axis=1).tolist() == [60] * 12
 
 
 @pytest.mark.parametrize(

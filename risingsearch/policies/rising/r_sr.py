@@ -134,13 +134,7 @@ class RSR(NamedTuple):
 
 
 def phase_targets(n_arms: int, horizon: int) -> Ints:
-    """Return the pulls that each arm left has at the end of each phase.
-
-    Examples
-    --------
-    >>> phase_targets(4, 100)
-    array([16, 21, 31])
-    """
+    """Return the pulls that each arm left has at the end of each phase."""
     log_bar = 0.5 + math.fsum(1.0 / i for i in range(2, n_arms + 1))
     targets = [
         max(1, math.ceil((horizon - n_arms) / (log_bar * (n_arms + 1 - j))))

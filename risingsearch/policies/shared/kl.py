@@ -12,11 +12,6 @@ def bernoulli_kl(p: float, q: float) -> float:
 
     The probabilities of the coins, ``p`` and ``q``, are from 0 to 1. The divergence is
     at least 0, and infinite where only ``p`` gives one of the sides a chance.
-
-    Examples
-    --------
-    >>> bernoulli_kl(0.5, 0.75)
-    0.1438
     """
     if (q <= 0.0 < p) or (p < 1.0 <= q):
         return math.inf
@@ -38,13 +33,6 @@ def kl_upper(mean: float, level: float) -> float:
     The mean, from 0 to 1, is clipped to [1e-9, 1 - 1e-9], where logarithms are finite,
     and returned where ``level`` is not above 0. A bound of 1 stands for all above
     1 - 1e-10.
-
-    Examples
-    --------
-    >>> kl_upper(0.5, 0.1438)
-    0.75
-    >>> kl_upper(0.5, 0.0)
-    0.5
     """
     if level <= 0.0:
         return mean
@@ -73,11 +61,6 @@ def surely_below(mean: float, level: float, value: float) -> bool:
 
     False where it is not, or by less than 1e-9. It costs a fraction of ``kl_upper``: a
     search for the highest bound asks this of all arms and computes it for few.
-
-    Examples
-    --------
-    >>> surely_below(0.5, 0.1, 0.8), surely_below(0.5, 0.1, 0.7)
-    (True, False)
     """
     value -= 1e-9
     if value > 1.0:

@@ -122,13 +122,7 @@ class ASHA(NamedTuple):
 
 
 def rung_levels(min_pulls: int, max_pulls: int, eta: int) -> list[int]:
-    """Return the pulls at which arms are judged, up to ``max_pulls``.
-
-    Examples
-    --------
-    >>> rung_levels(1, 50, 3)
-    [1, 3, 9, 27, 50]
-    """
+    """Return the pulls at which arms are judged, up to ``max_pulls``."""
     levels = [min(min_pulls, max_pulls)]
     while levels[-1] < max_pulls:
         levels.append(min(levels[-1] * eta, max_pulls))

@@ -132,13 +132,7 @@ class SuccessiveHalving(NamedTuple):
 
 
 def rung_sizes(n_arms: int, eta: int) -> list[int]:
-    """Return how many arms stand on each rung, down to the winner.
-
-    Examples
-    --------
-    >>> rung_sizes(10, 3)
-    [10, 4, 2, 1]
-    """
+    """Return how many arms stand on each rung, down to the winner."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(math.ceil(sizes[-1] / eta))

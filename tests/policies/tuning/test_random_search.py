@@ -1,4 +1,3 @@
-from risingsearch.policies import recommended_arms
 from risingsearch.policies.tuning.random_search import RandomSearch
 
 
@@ -13,7 +12,3 @@ def test_random_search_finishes_what_was_begun_first():
     assert policy.select(2, None) == 1
     policy.available[1] = False
     assert policy.select(2, None) == 0
-
-
-def test_random_search_is_recommended_an_arm_for_the_rest_of_the_budget():
-    assert recommended_arms("random-search", 50, 20) == 3
