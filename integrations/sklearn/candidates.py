@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.integrations.sklearn.epoch_methods import counters, epoch_method
+from risingsearch.integrations.sklearn.epoch_methods import epoch_method
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.integrations.sklearn.spaces import as_configurations, as_sampled
@@ -47,8 +47,8 @@ def draw_candidates(
     spaces, configurations = _parts(space)
     candidates = [dict(one) for one in configurations]
     if spaces:
-        _check_choices(spaces)
         n_given = len(candidates) + n_enqueued
+        _check_choices(spaces)
         n = _how_many(spaces, n_candidates, recommended, n_epochs, n_given)
         sampler = ParameterSampler(spaces, n, random_state=random_state)
         candidates += as_configurations(sampler)
@@ -103,19 +103,14 @@ def _is_choice(value: Any) -> bool:
 
 
 def _check_choices(spaces: Sequence[Mapping[str, Any]]) -> None:
-    for one in spaces:
-        for name, value in one.items():
-            if hasattr(value, "rvs"):
-                continue
-            if not isinstance(value, (list, tuple, np.ndarray, range)):
-                msg = (
-                    f"param_distributions must give {name!r} a list of values or a "
-                    f"distribution, with rvs or of Optuna; got {value!r}"
-                )
-                raise InvalidParameterError(msg)
-            if len(value) == 0:
-                msg = f"param_distributions gives {name!r} no value; give at least one"
-                raise InvalidParameterError(msg)
+    for name, value in (item for one in spaces for item in one.items()):
+        several = isinstance(value, (list, tuple, np.ndarray, range)) and len(value)
+        if not several and not hasattr(value, "rvs"):
+            msg = (
+                f"param_distributions must give {name!r} a list of values, not empty, "
+                f"or a distribution, with rvs or of Optuna; got {value!r}"
+            )
+            raise InvalidParameterError(msg)
 
 
 def _how_many(
@@ -151,17 +146,17 @@ def check_trainable(
 ) -> None:
     """Raise if a configuration cannot be trained by epochs, or sets their number."""
     for params in candidates:
-        counted: list[str] = []
+        counter = None
         try:
             one = configured(estimator, params)
             if resource is not None:
                 resource.check(one, params)
-            elif epoch_method(one):
-                counted = counters(one)
+            else:
+                counter = epoch_method(one).parameter
         except (NotTrainableError, ValueError) as error:
             error.add_note(f"in the configuration {params}")
             raise
-        for counter in params.keys() & set(counted):
+        if counter in params:
             msg = (
                 f"{counter} counts the epochs, which the search decides: take it out "
                 "of param_distributions and set max_epochs"

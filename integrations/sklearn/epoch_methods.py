@@ -9,7 +9,6 @@ the estimator can add to its earlier training:
                  GradientBoosting, IsolationForest
 ``max_iter``     rounds of HistGradientBoosting, warm-started
 ``boosting``     rounds of xgboost or lightgbm, continued from the last booster
-``members``      an epoch of every member: voting, a transformed target
 ``pipeline``     the last step of a ``Pipeline``; its transformers are fitted once
 ===============  ==================================================================
 
@@ -32,17 +31,9 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 
 from risingsearch.errors import NotTrainableError
-from risingsearch.integrations.sklearn.members import ON_PARTS, members_of
 
-Kind = Literal[
-    "partial_fit", "n_estimators", "max_iter", "boosting", "members", "pipeline"
-]
-HIST_GRADIENT_BOOSTING = (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
-
-
+Kind = Literal["partial_fit", "n_estimators", "max_iter", "boosting", "pipeline"]
+HIST_GRADIENT_BOOSTING = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 PASSES = 100
 """Passes over the rows of a full training."""
 
@@ -63,16 +54,8 @@ _STOPPING: dict[Kind, tuple[str, ...]] = {
 }
 # other names of lightgbm for n_estimators
 _ROUNDS = {
-    "max_iter",
-    "n_iter",
-    "nrounds",
-    "num_boost_round",
-    "num_iteration",
-    "num_iterations",
-    "num_round",
-    "num_rounds",
-    "num_tree",
-    "num_trees",
+    *("max_iter", "n_iter", "nrounds", "num_boost_round", "num_iteration"),
+    *("num_iterations", "num_round", "num_rounds", "num_tree", "num_trees"),
 }
 # module of the class -> the keyword of its fit that continues from a fitted model
 _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model"}
@@ -81,12 +64,8 @@ _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model
 def epoch_method(estimator: Any) -> EpochMethod:
     """Return how an estimator trains by epochs, or raise why it cannot.
 
-    The answer holds for this instance with its parameters as they are set; neither
-    fitted state nor data are read, and nothing is changed. ``NotTrainableError`` names
-    the estimator or the parameter that forbids training by epochs.
+    The answer holds for this instance with its parameters as they are set.
 
-    Examples
-    --------
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> epoch_method(RandomForestClassifier())
     EpochMethod(kind='n_estimators', parameter='n_estimators')
@@ -103,9 +82,6 @@ def epoch_method(estimator: Any) -> EpochMethod:
     params = params_of(estimator)
     if isinstance(estimator, Pipeline):
         return _pipeline_method(estimator)
-    if members := members_of(estimator):
-        methods = [_prefixed("members", *member) for member in members.items()]
-        return methods[0] if len(methods) == 1 else EpochMethod("members", None)
     if hasattr(estimator, "partial_fit"):
         inner = params.get("estimator")
         if hasattr(inner, "partial_fit"):
@@ -126,30 +102,6 @@ def epoch_method(estimator: Any) -> EpochMethod:
     return method
 
 
-def counters(estimator: Any) -> list[str]:
-    """Return the parameters that count the epochs, which the search sets.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestClassifier, VotingClassifier
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> votes = [("sgd", SGDClassifier()), ("forest", RandomForestClassifier())]
-    >>> counters(VotingClassifier(votes))
-    ['sgd__max_iter', 'forest__n_estimators']
-    """
-    members = members_of(estimator)
-    if isinstance(estimator, Pipeline):
-        members = dict(estimator.steps[-1:])
-    if members:
-        return [
-            f"{name}__{counter}"
-            for name, member in members.items()
-            for counter in counters(member)
-        ]
-    parameter = epoch_method(estimator).parameter
-    return [] if parameter is None else [parameter]
-
-
 def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     """Return the epochs of a full training: ``PASSES``, or all trees or rounds.
 
@@ -157,8 +109,6 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     before. An ensemble has as many trees as it was given.
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if members := members_of(last):
-        return max(epochs_in_full(one, steps_per_epoch) for one in members.values())
     kind, parameter = epoch_method(last)
     steps = PASSES
     if kind != "partial_fit" and parameter is not None:
@@ -172,14 +122,7 @@ def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:
     """Return the method whose metadata request decides what training receives.
 
     It depends on the class alone, so that one search has one answer: an estimator
-    that has ``partial_fit`` for some of its parameters counts as having it. For a
-    ``Pipeline`` it is ``fit``, of the pipeline and of every step.
-
-    Examples
-    --------
-    >>> from sklearn.neural_network import MLPClassifier
-    >>> routing_callee(MLPClassifier())
-    'partial_fit'
+    that has ``partial_fit`` for some of its parameters counts as having it.
     """
     own = hasattr(estimator, "partial_fit") or hasattr(type(estimator), "partial_fit")
     return "partial_fit" if own else "fit"
@@ -246,12 +189,6 @@ def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:
             return _not_trainable(estimator, "use 'adam' or 'sgd'", "solver")
         if "estimator" in params:
             return _not_trainable(estimator, "use one with partial_fit", "estimator")
-    if isinstance(estimator, ON_PARTS):
-        return _not_trainable(
-            estimator,
-            "every fit trains new members, each on a part of the rows, search by the "
-            "number of training rows (resource='n_samples')",
-        )
     return _not_trainable(
         estimator,
         "it has neither partial_fit nor a warm_start that n_estimators counts, "

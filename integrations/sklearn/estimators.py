@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
@@ -24,26 +24,13 @@ from risingsearch.integrations.sklearn.epoch_methods import (
     epoch_method,
     params_of,
 )
-from risingsearch.integrations.sklearn.members import (
-    Continued,
-    members_of,
-    train_members,
-)
 from risingsearch.integrations.sklearn.transformers import RowCache, Transformers
 
 
 def class_labels(estimator: Any, y: Any) -> Any:
-    """Return the ``classes`` that the estimator's ``partial_fit`` takes.
+    """Return the ``classes`` that ``partial_fit`` takes, of all of ``y``; or None.
 
-    Call it with all of ``y`` before the data are split: a fold may lack a class. The
-    labels are sorted; there is one array for each output of a
-    ``MultiOutputClassifier``, and None where training takes no ``classes``.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> class_labels(SGDClassifier(), ["no", "yes", "no"]).tolist()
-    ['no', 'yes']
+    There is an array for each output of a ``MultiOutputClassifier``.
     """
     if isinstance(estimator, Pipeline):
         return class_labels(estimator.steps[-1][1], y)
@@ -60,14 +47,11 @@ class EpochTrainer:
     It can be pickled after any epoch, and continues as if it had not been. Every epoch
     must be given the same rows.
 
-    The estimator now belongs to the trainer, so pass a clone, configured and unfitted:
-    it is fitted in place, and parameters that count epochs or would stop it are set.
-    ``steps_per_epoch`` counts the passes, trees or boosting rounds of an epoch;
-    ``classes`` is what ``class_labels`` returns, by default read from the first ``y``.
-    docs/scikit-learn.md says what differs from one ``fit`` over all epochs.
+    The estimator, a clone that is configured and unfitted, is fitted in place;
+    parameters that count epochs or would stop it are set. ``steps_per_epoch`` counts
+    the passes, trees or boosting rounds of an epoch; ``classes`` is what
+    ``class_labels`` returns, by default read from the first ``y``.
 
-    Examples
-    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
     >>> X, y = load_iris(return_X_y=True)
@@ -93,10 +77,9 @@ class EpochTrainer:
     ) -> None:
         """Train one more epoch.
 
-        ``fit_params`` are passed on to the estimator's training method; to the steps of
-        a ``Pipeline`` as its ``fit`` does: by the prefix ``step__``, or, where metadata
-        routing is enabled, by the steps' requests for ``fit``. Trainers of the same
-        rows that are given the same ``cache`` share what their transformers make.
+        ``fit_params`` go to the estimator's training method; to the steps of a
+        ``Pipeline`` as its ``fit`` passes them. Trainers of the same rows that are
+        given the same ``cache`` share what their transformers make.
         """
         cache = RowCache() if cache is None else cache
         X, params = self.transformers.fit_transform(X, y, fit_params, cache)
@@ -183,24 +166,11 @@ class _Boosting(_Stepper):
         )
 
 
-class _Members(_Stepper):
-    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
-        super().__init__(estimator, steps, classes)
-        self.members = {
-            name: Continued(EpochTrainer(clone(member), steps))
-            for name, member in members_of(estimator).items()
-        }
-
-    def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
-        self.members = train_members(self.estimator, self.members, X, y, params)
-
-
 _STEPPERS: dict[Kind, type[_Stepper]] = {
     "partial_fit": _PartialFit,
     "n_estimators": _WarmStart,
     "max_iter": _WarmStart,
     "boosting": _Boosting,
-    "members": _Members,
 }
 
 

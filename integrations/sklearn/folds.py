@@ -31,9 +31,7 @@ def frozen_splits(
 ) -> list[tuple[Any, Any]]:
     """Return the splits that serve every epoch of every arm: at least one.
 
-    ``cv`` is as ``check_cv`` takes it; a float holds out that share of the rows once,
-    drawn by ``random``, the classes of a classifier spread evenly. ``params`` are the
-    metadata for ``split``, such as ``groups``.
+    A float ``cv`` holds out that share of the rows once, drawn by ``random``.
     """
     classifier = is_classifier(estimator)
     if isinstance(cv, Real) and not isinstance(cv, (Integral, bool)):
@@ -98,7 +96,7 @@ class Folds:
             for i, trainer in enumerate(models):
                 details |= self._train_fold(i, trainer)
         if self.resource is not None:
-            details["n_resources"] = self.resource.total(models[0].epochs)
+            details["n_resources"] = self.resource.totals[models[0].epochs - 1]
         metric = self.metric or "score"
         scores = [details[f"split{i}_test_{metric}"] for i in range(len(models))]
         return {"score": float(np.mean(scores)), **details}
@@ -129,7 +127,7 @@ class Folds:
         if self.seeded:
             seed_where_none(estimator, seed)
         if self.resource is not None:
-            settings = [{}] if in_full else self.resource.settings()
+            settings = [{}] if in_full else self.resource.settings
             return [Retrainer(clone(estimator), settings) for _ in range(n)]
         # From all rows: a fold may lack a class.
         classes = None if self.y is None else class_labels(estimator, self.y)
@@ -198,10 +196,10 @@ class Folds:
     def _fold(self, i: int, epoch: int) -> tuple[_Rows, _Rows]:
         """Return the rows to train on in an epoch, and those to test on."""
         train, test = self.splits[i]
-        if self.resource is not None:
-            part = self.resource.rows(i, epoch, train)
-            if part is not train:
-                return self._rows(part), self._rows(test, part)
+        rows = self.resource and self.resource.rows
+        if self.resource and rows and epoch < self.resource.max_epochs:
+            part = rows[i][epoch - 1]
+            return self._rows(part), self._rows(test, part)
         if i not in self._sliced:
             self._sliced[i] = self._rows(train), self._rows(test, train)
         return self._sliced[i]

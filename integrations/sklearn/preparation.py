@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from functools import wraps
-from numbers import Integral, Number
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
 
 import joblib
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags, indexable
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import _check_method_params
 
 from risingsearch.budget import budget_within
 from risingsearch.checks import checked_int
@@ -40,41 +39,10 @@ from risingsearch.search.arguments import (
     without_addresses,
 )
 
-INSTEAD = {
-    "param_grid": "param_distributions, which takes the same dict, or a list",
-    "search_spaces": "param_distributions",
-    "n_iter": "n_candidates, and budget or timeout for how much is trained",
-    "n_trials": "n_candidates, and budget or timeout for how much is trained",
-    "max_resources": "max_epochs",
-    "seed": "random_state",
-}
-"""Names of arguments in other searches, and those of ``RisingSearchCV``."""
 OTHERS = ("max_epochs", "n_candidates", "seed", "error_score", "enqueue")
 """Options that are not handed on to ``RisingSearch`` as they are."""
 SAME = (*(DEFAULTS.keys() - {*OTHERS}), "executor", "checkpoints")
 """Arguments that ``RisingSearch`` has, too, with the same meaning."""
-
-P = ParamSpec("P")
-Search = TypeVar("Search")
-
-
-def explaining_names(
-    init: Callable[Concatenate[Search, P], None],
-) -> Callable[Concatenate[Search, P], None]:
-    """Make an ``__init__`` answer arguments of other searches with its own names."""
-
-    @wraps(init)
-    def explaining(self: Search, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        for name in kwargs:
-            if name in INSTEAD:
-                msg = (
-                    f"{type(self).__name__} has no argument {name!r}: write "
-                    f"{INSTEAD[name]}"
-                )
-                raise InvalidParameterError(msg)
-        init(self, *args, **kwargs)
-
-    return explaining
 
 
 def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
@@ -116,7 +84,6 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         )
         raise InvalidParameterError(msg)
     X, y = indexable(X, y)
-    _check_rows(X, params)
     routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))
     routes = get_config()["enable_metadata_routing"]
     split = routed.splitter["split"]
@@ -219,20 +186,6 @@ def _check_steps(value: Any, resource: Any) -> None:
         raise InvalidParameterError(msg)
 
 
-def _check_rows(X: Any, params: dict[str, Any]) -> None:
-    """Refuse weights and groups that do not have one entry per row, or one for all."""
-    for name, given in params.items():
-        per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
-        if not per_row or given is None or isinstance(given, Number):
-            continue
-        if _num_samples(given) != _num_samples(X):
-            msg = (
-                f"{name} must have one entry per row of X, which has "
-                f"{_num_samples(X)} rows; got {_num_samples(given)} entries"
-            )
-            raise InvalidParameterError(msg)
-
-
 def _needs_targets(estimator: Any) -> bool:
     # The tag alone is not enough: a Pipeline does not take it from its last step.
     required: bool = get_tags(estimator).target_tags.required
@@ -240,10 +193,7 @@ def _needs_targets(estimator: Any) -> bool:
 
 
 def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
-    """Everything that must be the same to continue in a run directory.
-
-    JSON values: data, splits and metadata are digests.
-    """
+    """Everything that must be the same to continue in a run directory, as JSON."""
     seed = cv.random_state
     if isinstance(seed, bool) or not isinstance(seed, Integral):
         msg = (

@@ -28,14 +28,7 @@ class SentOnce:
     def __init__(self, trainable: Any) -> None:
         self.trainable = trainable
         self.token = uuid.uuid4().hex
-
-    def start(self, params: Any, seed: int) -> Any:
-        """Start an arm."""
-        return self.trainable.start(params, seed)
-
-    def train(self, state: Any) -> Any:
-        """Train an arm one epoch more."""
-        return self.trainable.train(state)
+        self.start, self.train = trainable.start, trainable.train
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         return _received, (self.token,)

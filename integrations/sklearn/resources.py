@@ -8,6 +8,7 @@ to its amount of it, and that of the last one is ``max_epochs``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -26,11 +27,14 @@ FEWEST_ROWS = 30
 """Of the first epoch, and ten of a class, unless that is more than half of all."""
 
 
+@dataclass
 class Resource:
     """Amount of a resource in every epoch, and the cost of the epoch."""
 
     name: str
     totals: list[int]  # how much of it every epoch has, in all folds together
+    settings: list[dict[str, Any]]  # parameters that every epoch sets
+    rows: list[list[Any]] | None = None  # to train on, by fold and epoch
 
     @property
     def max_epochs(self) -> int:
@@ -42,113 +46,82 @@ class Resource:
         """Cost of every epoch, in epochs: the last one has ``max_epochs``."""
         return [self.max_epochs * total / self.totals[-1] for total in self.totals]
 
-    def total(self, epoch: int) -> int:
-        """Return how much of it an epoch has, in all folds together."""
-        return self.totals[epoch - 1]
-
-    def rows(self, fold: int, epoch: int, train: Any) -> Any:
-        """Return which of the training rows an epoch of a fold sees."""
-        return train
-
-    def settings(self) -> list[dict[str, Any]]:
-        """Return the parameters that every epoch sets."""
-        return [{}] * self.max_epochs
-
     def check(self, estimator: Any, params: Mapping[str, Any]) -> None:
         """Raise if a configured estimator cannot be trained, or sets the resource."""
         if not hasattr(estimator, "fit"):
             msg = f"{type(estimator).__name__} cannot be trained: it has no fit"
             raise NotTrainableError(msg)
-
-
-class TrainingRows(Resource):
-    """``resource="n_samples"``: a share of the training rows of each fold.
-
-    Every epoch sees the rows of the one before, and more: of each class in proportion,
-    and at least one of each.
-    """
-
-    name = N_SAMPLES
-
-    def __init__(
-        self, splits: Sequence[Any], strata: Any, max_epochs: int, seed: int
-    ) -> None:
-        random = np.random.default_rng(seed)
-        self._train = [np.arange(len(strata))[train] for train, _ in splits]
-        self._orders = [nested_order(strata[train], random) for train in self._train]
-        n_classes = max(len(np.unique(strata[train])) for train, _ in splits)
-        full = min(len(order) for order in self._orders)
-        few = min(max(FEWEST_ROWS, 10 * n_classes), full // 2, full - max_epochs + 1)
-        if few < n_classes:
-            msg = (
-                f"max_epochs={max_epochs} is too many for resource='n_samples': every "
-                "epoch has more rows than the one before and all classes, and the "
-                f"smallest fold has {full} training rows and {n_classes} classes"
-            )
-            raise InvalidParameterError(msg)
-        self._rows = halved(full, max_epochs, few)
-        self.totals = [
-            sum(self._n_rows(fold, epoch) for fold in range(len(splits)))
-            for epoch in range(1, max_epochs + 1)
-        ]
-
-    def _n_rows(self, fold: int, epoch: int) -> int:
-        """Return the rows of an epoch: of folds of all sizes the same share."""
-        n = len(self._orders[fold])
-        return n * self._rows[epoch - 1] // self._rows[-1]
-
-    def rows(self, fold: int, epoch: int, train: Any) -> Any:
-        """Return the first rows of the fold's own order, in the order of ``train``."""
-        if epoch == self.max_epochs:
-            return train
-        chosen = self._orders[fold][: self._n_rows(fold, epoch)]
-        return self._train[fold][np.sort(chosen)]
-
-
-class ParameterValues(Resource):
-    """``resource="max_iter"``, say: a share of the value that the estimator has."""
-
-    def __init__(
-        self, name: str, estimator: Any, n_splits: int, max_epochs: int
-    ) -> None:
-        self.name = name
-        full = self.value_of(estimator)
-        if full < max_epochs:
-            msg = (
-                f"max_epochs={max_epochs} is more than {name}={full}, of which every "
-                f"epoch has a larger share: set max_epochs lower or {name} higher"
-            )
-            raise InvalidParameterError(msg)
-        self._values = halved(full, max_epochs, 1)
-        self.totals = [n_splits * value for value in self._values]
-
-    def value_of(self, estimator: Any) -> int:
-        """Return the value in full, or raise that it is no whole number."""
-        value = estimator.get_params().get(self.name)
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if whole and int(value) >= 1:
-            return int(value)
-        msg = (
-            f"resource={self.name!r} needs the value of a full training, a whole "
-            f"number above 0: set {self.name} of the {type(estimator).__name__}; it is "
-            f"{shown(value)}"
-        )
-        raise InvalidParameterError(msg)
-
-    def settings(self) -> list[dict[str, Any]]:
-        """Return the parameter with its values."""
-        return [{self.name: value} for value in self._values]
-
-    def check(self, estimator: Any, params: Mapping[str, Any]) -> None:
-        """Raise, too, if a configuration has another value in full."""
-        super().check(estimator, params)
-        if self.name in params or self.value_of(estimator) != self._values[-1]:
+        if self.name == N_SAMPLES:
+            return
+        if self.name in params or _value_of(self.name, estimator) != self.full:
             msg = (
                 f"{self.name} is the resource, and the search decides how much of it "
                 "is used: take it out of param_distributions, and give the estimator "
                 "the value of a full training"
             )
             raise InvalidParameterError(msg)
+
+    @property
+    def full(self) -> Any:
+        """The value of a parameter in the last epoch."""
+        return self.settings[-1].get(self.name)
+
+
+def training_rows(
+    splits: Sequence[Any], strata: Any, max_epochs: int, seed: int
+) -> Resource:
+    """``resource="n_samples"``: a share of the training rows of each fold.
+
+    Every epoch sees the rows of the one before, and more: of each class in proportion,
+    and at least one of each. Of folds of all sizes it is the same share.
+    """
+    random = np.random.default_rng(seed)
+    folds = [np.arange(len(strata))[train] for train, _ in splits]
+    orders = [nested_order(strata[train], random) for train in folds]
+    n_classes = max(len(np.unique(strata[train])) for train in folds)
+    full = min(map(len, orders))
+    few = min(max(FEWEST_ROWS, 10 * n_classes), full // 2, full - max_epochs + 1)
+    if few < n_classes:
+        msg = (
+            f"max_epochs={max_epochs} is too many for resource='n_samples': every "
+            "epoch has more rows than the one before and all classes, and the "
+            f"smallest fold has {full} training rows and {n_classes} classes"
+        )
+        raise InvalidParameterError(msg)
+    rows = []
+    for train, order in zip(folds, orders, strict=True):
+        ends = [len(order) * n // full for n in halved(full, max_epochs, few)]
+        rows.append([train[np.sort(order[:end])] for end in ends])
+    totals = [sum(map(len, of_epoch)) for of_epoch in zip(*rows, strict=True)]
+    return Resource(N_SAMPLES, totals, [{}] * max_epochs, rows)
+
+
+def parameter_values(
+    name: str, estimator: Any, n_splits: int, max_epochs: int
+) -> Resource:
+    """``resource="max_iter"``, say: a share of the value that the estimator has."""
+    full = _value_of(name, estimator)
+    if full < max_epochs:
+        msg = (
+            f"max_epochs={max_epochs} is more than {name}={full}, of which every "
+            f"epoch has a larger share: set max_epochs lower or {name} higher"
+        )
+        raise InvalidParameterError(msg)
+    values = halved(full, max_epochs, 1)
+    totals = [n_splits * value for value in values]
+    return Resource(name, totals, [{name: value} for value in values])
+
+
+def _value_of(name: str, estimator: Any) -> int:
+    """Return the value of a full training, or raise that it is no whole number."""
+    value = estimator.get_params().get(name)
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
+        return int(value)
+    msg = (
+        f"resource={name!r} needs the value of a full training, a whole number above "
+        f"0: set {name} of the {type(estimator).__name__}; it is {shown(value)}"
+    )
+    raise InvalidParameterError(msg)
 
 
 def halved(full: int, n: int, least: int) -> list[int]:
@@ -191,9 +164,9 @@ def resource_of(
     seed, max_epochs = given["seed"], given["max_epochs"]
     n = EPOCHS if max_epochs is None else checked_int("max_epochs", max_epochs, 1)
     if name == N_SAMPLES:
-        return TrainingRows(splits, _strata(estimator, X, y), n, seed)
+        return training_rows(splits, _strata(estimator, X, y), n, seed)
     if isinstance(name, str) and name in estimator.get_params():
-        return ParameterValues(name, estimator, len(splits), n)
+        return parameter_values(name, estimator, len(splits), n)
     msg = (
         "resource must be None, 'n_samples' or the name of a whole-number parameter of "
         f"the {type(estimator).__name__}; got {shown(name)}"

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Collection
+from itertools import product
 from typing import Any
 
 from sklearn.exceptions import FitFailedWarning
@@ -31,40 +32,31 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
         for row in rows[arm.arm]
         if row["epoch"] == arm.best_epoch
     }
-    fold = "split{}_{}_{}"
     columns = next(iter(best.values()), {})
-    test = fold.format(0, "test", "")
-    metrics = [name.removeprefix(test) for name in columns if name.startswith(test)]
+    names = [name[12:] for name in columns if name.startswith("split0_test_")]
     failed = math.nan if search.error_score == "raise" else search.error_score
     out = []
-    for arm in result.arms:
-        missing = failed if arm.charged else math.nan
-        for i in range(search.n_splits_):
-            scores = {
-                f"{part}_scores": {
-                    name: best.get(arm.arm, {}).get(fold.format(i, part, name), missing)
-                    for name in metrics
-                }
-                for part in ("test", "train")
+    for arm, i in product(result.arms, range(search.n_splits_)):
+        known, missing = best.get(arm.arm, {}), failed if arm.charged else math.nan
+        one: dict[str, Any] = {
+            f"{part}_scores": {
+                name: known.get(f"split{i}_{part}_{name}", missing) for name in names
             }
-            times = {
-                f"{part}_time": math.fsum(
-                    row.get(fold.format(i, part, "time"), 0.0) for row in rows[arm.arm]
-                )
-                for part in ("fit", "score")
-            }
-            out.append(scores | times)
+            for part in ("test", "train")
+        }
+        for time in ("fit_time", "score_time"):
+            times = (row.get(f"split{i}_{time}", 0.0) for row in rows[arm.arm])
+            one[time] = math.fsum(times)
+        out.append(one)
     more = {
         name: [getattr(arm, name) for arm in result.arms]
         for name in ("epochs", "best_epoch", "status")
     }
     if "n_resources" in columns:
-        more["n_resources"] = [
-            best[arm.arm]["n_resources"] / search.n_splits_
-            if arm.arm in best
-            else math.nan
-            for arm in result.arms
+        used = [
+            best.get(arm.arm, {}).get("n_resources", math.nan) for arm in result.arms
         ]
+        more["n_resources"] = [n / search.n_splits_ for n in used]
         more["n_resources_fitted"] = [
             sum(row.get("n_resources", 0) for row in rows[arm.arm])
             for arm in result.arms

@@ -119,7 +119,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     checkpoints : str, optional
         URL of an object store for the checkpoints of ``run_dir``, such as
         "s3://bucket/runs/first"; see ``RisingSearch``.
-    prior : Prior, source or list of sources, optional
+    prior : source or list of sources, optional
         Earlier searches to learn from; see ``risingsearch.priors.earlier_searches``. A
         fitted search, this one's or scikit-learn's, is one. They are read in ``fit``; a
         search in ``run_dir`` resumes with those that it began with.
@@ -211,7 +211,6 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
     } | {"return_train_score": ["boolean"]}
 
-    @preparation.explaining_names
     def __init__(
         self,
         estimator: Any,
@@ -367,11 +366,8 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata go where.
 
-        Returns
-        -------
-        MetadataRouter
-            The estimator's ``partial_fit`` request, or ``fit`` where it has none,
-            decides what training receives.
+        The estimator's ``partial_fit`` request, or ``fit`` where it has none, decides
+        what training receives.
         """
         router: MetadataRouter = super().get_metadata_routing()
         trained = MethodMapping().add(caller="fit", callee=preparation.trained_by(self))
@@ -475,20 +471,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return plot_curves(self.history_, ax=ax, **options)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments, with those of the estimator.
+        """Return the arguments by name, if ``deep`` with those of the estimator.
 
         An earlier search is no part of this one, and may be this one: not with those of
         ``prior``.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether the estimator's are returned too, as ``estimator__alpha``, say.
-
-        Returns
-        -------
-        dict
-            By their names.
         """
         bare = copy(self)
         bare.prior = None

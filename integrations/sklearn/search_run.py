@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -15,11 +14,8 @@ from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
 from risingsearch.integrations.sklearn.score_ranges import RANGE, range_of, suits
-from risingsearch.json_values import from_json
-from risingsearch.scheduling.view import SchedulerView
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
-from risingsearch.storage.run_directory import holds_search, saved_header
 
 
 class SearchRun:
@@ -53,16 +49,15 @@ class SearchRun:
         self.search = RisingSearch(
             trainable,
             candidates,
-            policy_params=_with_range(folds, policy, policy_params, options["run_dir"]),
+            policy_params=_with_range(folds, policy, policy_params),
             policy=policy,
             executor=self._workers or executor,
             n_jobs=None if n_jobs is None else count,
             **options,
         )
-        self._refit_time = RefitTime(folds, options["epoch_costs"])
-        scheduler = self.search.scheduler
+        self._fit_seconds: dict[int, list[float]] = {}  # by arm, of each epoch
         self.search.seconds_besides = lambda: (
-            seconds_before + (self._refit_time.expected(scheduler) if refits else 0.0)
+            seconds_before + (self._refit_seconds() if refits else 0.0)
         )
 
     def train(self, tasks: FitTasks) -> SearchResult:
@@ -73,7 +68,10 @@ class SearchRun:
         """
 
         def tell(report: Report) -> None:
-            self._refit_time.learn(report)
+            of_arm = self._fit_seconds.setdefault(report.job.arm, [])
+            for details in report.metrics:
+                times = (v for name, v in details.items() if name.endswith("_fit_time"))
+                of_arm.append(sum(times))
             if isinstance(report.failure, InvalidParameterError):
                 raise report.failure  # an argument's fault, not a configuration's
             for _ in report.scores:
@@ -94,49 +92,26 @@ class SearchRun:
         tasks.search_done()
         return result
 
+    def _refit_seconds(self) -> float:
+        """Seconds that training the best configuration on all rows would take now."""
+        best, folds = self.search.scheduler, self.folds
+        seconds = self._fit_seconds.get(-1 if best.best_arm is None else best.best_arm)
+        if not seconds:  # known to an earlier process at most
+            return 0.0
+        trained, to_train = float(len(seconds)), float(best.best_epoch)
+        if folds.resource is not None:  # its last epoch is trained once more
+            costs = folds.resource.costs
+            trained, to_train = sum(costs[: len(seconds)]), costs[-1]
+        rows_trained = sum(len(train) for train, _ in folds.splits)
+        share = float(_num_samples(folds.X)) / rows_trained
+        return sum(seconds) / trained * share * to_train
 
-def _with_range(folds: Folds, policy: Any, params: Any, run_dir: Any) -> Any:
+
+def _with_range(folds: Folds, policy: Any, params: Any) -> Any:
     """Return the policy's parameters, with the range of the scores if it is known."""
     if not isinstance(params, Mapping | None) or RANGE in (params or {}):
         return params  # is checked with all others
-    if run_dir is not None and holds_search(Path(run_dir)):
-        saved = from_json(saved_header(Path(run_dir))["settings"]["policy_params"])
-        known = (saved or {}).get(RANGE)
-    else:
-        known = range_of(folds.scorer, folds.metric, folds.estimator)
-        known = known if known is not None and suits(policy, known) else None
-    return params if known is None else {RANGE: known, **(params or {})}
-
-
-class RefitTime:
-    """How long it takes to train the best configuration once more, on all rows.
-
-    Where epochs have ``costs``, their times are in proportion, and the last one is
-    trained once more.
-    """
-
-    def __init__(self, folds: Folds, costs: Sequence[float] | None) -> None:
-        self._costs = costs
-        rows_trained = sum(len(train) for train, _ in folds.splits)
-        self._n_splits = len(folds.splits)
-        self._share: float = _num_samples(folds.X) / rows_trained
-        self._seconds: dict[int, list[float]] = {}  # of all folds, by arm and epoch
-
-    def learn(self, report: Report) -> None:
-        """Take in how long the training of some epochs took."""
-        of_arm = self._seconds.setdefault(report.job.arm, [])
-        for details in report.metrics:
-            folds = range(self._n_splits)
-            of_arm.append(sum(details[f"split{i}_fit_time"] for i in folds))
-
-    def expected(self, scheduler: SchedulerView) -> float:
-        """Return the seconds that it would take now."""
-        arm = scheduler.best_arm
-        seconds = None if arm is None else self._seconds.get(arm)
-        if not seconds:  # known to an earlier process at most
-            return 0.0
-        if self._costs is None:
-            trained, to_train = float(len(seconds)), float(scheduler.best_epoch)
-        else:
-            trained, to_train = sum(self._costs[: len(seconds)]), self._costs[-1]
-        return sum(seconds) / trained * self._share * to_train
+    known = range_of(folds.scorer, folds.metric, folds.estimator)
+    if known is None or not suits(policy, known):
+        return params
+    return {RANGE: known, **(params or {})}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,19 @@ def _choices(value: Any) -> Any:
         return list(value.choices)
     if _is_of("optuna.distributions", "IntDistribution", value):
         values = range(value.low, value.high + 1, value.step)
-        return _LogWhole(value) if value.log else _listed(values)
+        if value.log:
+            return _Drawn(lambda random_state: _log_whole(value, random_state))
+        if len(values) <= LISTED:
+            return values
+        return _Drawn(
+            lambda random_state: values[int(random_state.randint(len(values)))]
+        )
     if _is_of("optuna.distributions", "FloatDistribution", value):
-        return _Float(value)
+        return _Drawn(lambda random_state: _float(value, random_state))
     if _is_of("ConfigSpace.hyperparameters", "Hyperparameter", value):
-        return _Hyperparameter(value)
+        return _Drawn(
+            lambda random_state: _plain(value.sample_value(seed=random_state))
+        )
     return value
 
 
@@ -73,57 +82,30 @@ def _is_of(module: str, name: str, value: Any) -> bool:
     return kind is not None and isinstance(value, kind)
 
 
-def _listed(values: Sequence[int]) -> Any:
-    return values if len(values) <= LISTED else _OneOf(values)
+@dataclass
+class _Drawn:
+    """A distribution by a function of the random state."""
+
+    rvs: Callable[[np.random.RandomState], Any]
 
 
-class _OneOf:
-    """One of very many values."""
-
-    def __init__(self, values: Sequence[int]) -> None:
-        self._values = values
-
-    def rvs(self, random_state: np.random.RandomState) -> int:
-        return self._values[int(random_state.randint(len(self._values)))]
+def _log_whole(given: Any, random: np.random.RandomState) -> int:
+    """Draw a whole number of Optuna whose logarithm is evenly spread, rounded."""
+    low, high = int(given.low), int(given.high)
+    ends = math.log(low - 0.5), math.log(high + 0.5)
+    return min(max(round(math.exp(random.uniform(*ends))), low), high)
 
 
-class _LogWhole:
-    """A whole number of Optuna: one whose logarithm is evenly spread, rounded."""
-
-    def __init__(self, given: Any) -> None:
-        self._given = given
-
-    def rvs(self, random_state: np.random.RandomState) -> int:
-        low, high = int(self._given.low), int(self._given.high)
-        ends = math.log(low - 0.5), math.log(high + 0.5)
-        return min(max(round(math.exp(random_state.uniform(*ends))), low), high)
-
-
-class _Float:
-    """A number of Optuna, at its steps if it has any."""
-
-    def __init__(self, given: Any) -> None:
-        self._given = given
-
-    def rvs(self, random_state: np.random.RandomState) -> float:
-        low, high, step = self._given.low, self._given.high, self._given.step
-        if step is not None:
-            n_values = round((high - low) / step) + 1
-            return float(min(low + step * random_state.randint(n_values), high))
-        if not self._given.log:
-            return float(random_state.uniform(low, high))
-        drawn = math.exp(random_state.uniform(math.log(low), math.log(high)))
-        return float(min(max(drawn, low), high))  # exp and log may round
-
-
-class _Hyperparameter:
-    """A hyperparameter of ConfigSpace without its space."""
-
-    def __init__(self, given: Any) -> None:
-        self._given = given
-
-    def rvs(self, random_state: np.random.RandomState) -> Any:
-        return _plain(self._given.sample_value(seed=random_state))
+def _float(given: Any, random: np.random.RandomState) -> float:
+    """Draw a number of Optuna, at its steps if it has any."""
+    low, high, step = given.low, given.high, given.step
+    if step is not None:
+        n_values = round((high - low) / step) + 1
+        return float(min(low + step * random.randint(n_values), high))
+    if not given.log:
+        return float(random.uniform(low, high))
+    drawn = math.exp(random.uniform(math.log(low), math.log(high)))
+    return float(min(max(drawn, low), high))  # exp and log may round
 
 
 class _Whole:

@@ -12,33 +12,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import joblib
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, _fit_transform_one
 from sklearn.utils.validation import check_memory
 
 from risingsearch.errors import InvalidParameterError
 
 LIMIT = 2**30
 """Bytes of rows that are kept in a process, over all folds of a search."""
-
-
-@dataclass
-class Prepared:
-    """Rows, and the fitted transformers that made them."""
-
-    transformers: tuple[Any, ...]
-    rows: Any
-
-    @cached_property
-    def digest(self) -> str:
-        """Hash of the rows, to the last bit."""
-        return str(joblib.hash(self.rows))
 
 
 class RowCache:
@@ -75,9 +60,17 @@ def size_of(rows: Any) -> int:
     return len(rest) + sum(part.raw().nbytes for part in parts)
 
 
+class Prepared(NamedTuple):
+    """Rows, and the fitted transformers that made them."""
+
+    transformers: tuple[Any, ...]
+    rows: Any
+
+
 class _Step(NamedTuple):
     pipeline: Any  # that it is a step of
     place: int
+    name: str
     transformer: Any  # not fitted
     key: str  # hash of it and of all steps before it
 
@@ -96,32 +89,25 @@ class Transformers:
         key = ""
         while isinstance(self.model, Pipeline):
             pipeline = self.model
-            for index, (name, step) in enumerate(pipeline.steps[:-1]):
+            for place, (name, step) in enumerate(pipeline.steps[:-1]):
                 if step is not None and not isinstance(step, str):
                     key = _hashed((key, name, step))
-                    self._steps.append(_Step(pipeline, index, step, key))
+                    self._steps.append(_Step(pipeline, place, name, step, key))
             self._pipelines.append(pipeline)
             self.model = pipeline.steps[-1][1]
-        self._digest: str | None = None  # of the rows that the model is trained on
         self._rows: dict[str, Any] = {}  # by the part of the fold
 
     def fit_transform(
         self, X: Any, y: Any, params: Mapping[str, Any], cache: RowCache
     ) -> tuple[Any, Mapping[str, Any]]:
-        """Rows and parameters to train the model with.
-
-        X, y and params are the same in every call.
-        """
+        """Rows and parameters to train the model with; X, y and params never change."""
         routed, params = self._routed(params)
         if not self._steps:
             return X, params
         if "fitted" not in self._rows:
             prepared = self._prepared(len(self._steps), X, y, routed, cache)
-            if self._digest is None:
-                self._adopt(prepared)
-            elif prepared.digest != self._digest:
-                # A transformer without a seed was fitted again and has drawn otherwise.
-                prepared = self._transformed(X, routed)
+            for step, fitted in zip(self._steps, prepared.transformers, strict=True):
+                step.pipeline.steps[step.place] = step.name, fitted
             self._rows["fitted"] = prepared.rows
         return self._rows["fitted"], params
 
@@ -130,9 +116,14 @@ class Transformers:
         if not self._steps:
             return X
         if part not in self._rows:
-            key = part, self._steps[-1].key, self._digest
-            make = partial(self._transformed, X, [{}] * len(self._steps))
-            self._rows[part] = cache.get(key, make).rows
+
+            def make() -> Prepared:
+                rows = X
+                for step in self._steps:
+                    rows = step.pipeline.steps[step.place][1].transform(_own(rows))
+                return Prepared((), rows)
+
+            self._rows[part] = cache.get((part, self._steps[-1].key), make).rows
         return self._rows[part]
 
     def forget_rows(self) -> None:
@@ -152,28 +143,18 @@ class Transformers:
 
         def make() -> Prepared:
             before = self._prepared(n - 1, X, y, routed, cache)
-            fit = check_memory(step.pipeline.memory).cache(fitted_transformer)
-            fitted, rows = fit(step.transformer, before.rows, y, routed[n - 1])
+            fit = check_memory(step.pipeline.memory).cache(_fit_transform_one)
+            unfitted = clone(step.transformer, safe=False)
+            rows, fitted = fit(
+                unfitted, _own(before.rows), y, None, params=routed[n - 1]
+            )
             return Prepared((*before.transformers, fitted), rows)
 
         return cache.get(step.key, make)
 
-    def _adopt(self, prepared: Prepared) -> None:
-        """Put the fitted transformers into the pipeline."""
-        self._digest = prepared.digest
-        for step, fitted in zip(self._steps, prepared.transformers, strict=True):
-            name, _ = step.pipeline.steps[step.place]
-            step.pipeline.steps[step.place] = name, fitted
-
-    def _transformed(self, X: Any, routed: list[Any]) -> Prepared:
-        for step, params in zip(self._steps, routed, strict=True):
-            _, fitted = step.pipeline.steps[step.place]
-            X = fitted.transform(_own(X), **params.get("transform", {}))
-        return Prepared((), X)
-
     def _routed(self, params: Mapping[str, Any]) -> tuple[list[Any], Mapping[str, Any]]:
         """Parameters of each transformer by method, and those of the model."""
-        of_steps = {}
+        of_steps: dict[tuple[int, str], Any] = {}
         for pipeline in self._pipelines:
             try:
                 routed = pipeline._check_method_params("fit", dict(params))
@@ -187,28 +168,10 @@ class Transformers:
                     f"{names[-1]}__sample_weight"
                 )
                 raise InvalidParameterError(msg) from error
-            for name, _ in pipeline.steps[:-1]:
-                of_steps[id(pipeline), name] = routed.get(name, {})
+            of_steps |= {(id(pipeline), name): routed[name] for name in routed}
             params = routed[pipeline.steps[-1][0]]["fit"]
-        keys = ((id(s.pipeline), s.pipeline.steps[s.place][0]) for s in self._steps)
-        return [of_steps[key] for key in keys], params
-
-
-def fitted_transformer(
-    transformer: Any, X: Any, y: Any, params: Mapping[str, Any]
-) -> tuple[Any, Any]:
-    """Fitted clone of a transformer, and the rows that it returns while it is fitted.
-
-    The ``memory`` of a pipeline caches this function.
-    """
-    transformer = clone(transformer, safe=False)
-    X = _own(X)
-    if hasattr(transformer, "fit_transform"):
-        rows = transformer.fit_transform(X, y, **params.get("fit_transform", {}))
-    else:
-        transformer.fit(X, y, **params.get("fit", {}))
-        rows = transformer.transform(X, **params.get("transform", {}))
-    return transformer, rows
+        steps = [of_steps.get((id(s.pipeline), s.name), {}) for s in self._steps]
+        return steps, params
 
 
 def _own(X: Any) -> Any:

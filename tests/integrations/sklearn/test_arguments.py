@@ -20,20 +20,6 @@ def rising(**options):
     return RisingSearchCV(SGDClassifier(), SPACE, **options)
 
 
-@pytest.mark.parametrize(
-    ("argument", "instead"),
-    [
-        ({"param_grid": SPACE}, "param_distributions, which takes the same dict"),
-        ({"n_iter": 20}, "n_candidates, and budget or timeout"),
-        ({"max_resources": 27}, "max_epochs"),
-    ],
-)
-def test_names_of_other_searches(argument, instead):
-    [name] = argument
-    with pytest.raises(TypeError, match=f"no argument '{name}': write {instead}"):
-        RisingSearchCV(SGDClassifier(), **argument)
-
-
 def test_a_name_of_no_search():
     with pytest.raises(TypeError, match="unexpected keyword argument 'budgget'"):
         RisingSearchCV(SGDClassifier(), SPACE, budgget=3)
@@ -79,16 +65,3 @@ def test_extra_budget_in_its_unit():
     search = rising(budget=Budget(seconds=1e-9), max_epochs=2).fit(X, Y)
     with pytest.raises(InvalidParameterError, match=r"extend it by Budget\(seconds="):
         search.continue_search(5)
-
-
-@pytest.mark.parametrize("name", ["sample_weight", "groups", "sgd__sample_weight"])
-def test_what_is_per_row_has_an_entry_for_every_row(name):
-    said = f"{name} must have one entry per row of X, which has 60 rows; got 59 entries"
-    with pytest.raises(InvalidParameterError, match=said):
-        rising().fit(X, Y, **{name: Y[:-1]})
-
-
-def test_the_best_of_several_metrics_says_what_is_possible():
-    said = "one of .'accuracy', 'f1'., or be a callable or False; got 'best'"
-    with pytest.raises(InvalidParameterError, match=said):
-        rising(scoring=["accuracy", "f1"], refit="best").fit(X, Y)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import joblib
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
@@ -49,10 +48,6 @@ def rising(listener, **options):
     return RisingSearchCV(SGDClassifier(), space, **options).set_callbacks(listener)
 
 
-def test_the_listener_is_one():
-    assert isinstance(Listener(), callback.FitCallback)
-
-
 @pytest.mark.parametrize("refit", [True, False, "best"])
 def test_hears_of_every_epoch_and_of_the_refit(refit):
     listener = Listener()
@@ -64,12 +59,6 @@ def test_hears_of_every_epoch_and_of_the_refit(refit):
     assert sorted(listener.begun) == sorted(listener.ended)
     assert listener.data[0].shape == X.shape
     assert not listener.is_set_up
-
-
-def test_every_epoch_of_a_longer_job_is_one():
-    listener = Listener()
-    rising(listener, policy="random-search").fit(X, Y)
-    assert listener.count("epoch") == 10
 
 
 def test_can_stop_the_search():
@@ -100,11 +89,6 @@ def test_errors_tear_it_down():
         search.continue_search(2)
 
 
-def test_without_callbacks():
-    search = rising(Listener()).set_callbacks()
-    assert search.fit(X, Y).n_epochs_ == 10
-
-
 class Heard(Callback):
     """Keeps what it hears of, and the model that is offered at the end."""
 
@@ -132,12 +116,6 @@ def test_the_search_s_own_callbacks_hear_of_every_epoch_and_get_the_model(tmp_pa
     assert ended.best_params == search.best_params_
     model = joblib.load(tmp_path / "model.joblib")
     assert (model.predict(X) == search.predict(X)).all()
-
-
-def test_clones_share_the_callbacks(tmp_path):
-    heard = Heard(tmp_path)
-    search = rising(Listener(), callbacks=[heard])
-    assert clone(search).callbacks == [heard]
 
 
 def test_an_argument_that_is_no_callback():

@@ -49,13 +49,13 @@ class TestSpace:
         "space", [{"a": []}, {"a": loguniform(1, 2), "b": ()}, [{"a": [1]}, {"b": []}]]
     )
     def test_parameter_without_values(self, space):
-        with pytest.raises(InvalidParameterError, match=r"'[ab]' no value"):
+        with pytest.raises(InvalidParameterError, match="a list of values, not empty"):
             drawn(space, n_candidates=2)
 
     @pytest.mark.parametrize("value", [0.1, "l2", None])
     def test_a_value_is_no_choice(self, value):
         space = {"a": loguniform(1, 2), "b": value}
-        with pytest.raises(InvalidParameterError, match="'b' a list of values or a"):
+        with pytest.raises(InvalidParameterError, match="'b' a list of values"):
             drawn(space, n_candidates=2)
 
 

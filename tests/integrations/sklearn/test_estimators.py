@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from lightgbm import LGBMClassifier, LGBMRegressor
+from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import MiniBatchKMeans
@@ -109,19 +109,6 @@ class Noise(TransformerMixin, BaseEstimator):
         return True
 
 
-class Projection(TransformerMixin, BaseEstimator):
-    """Draws anew in every fit, and has no random_state."""
-
-    random = np.random.default_rng(0)
-
-    def fit(self, X, y=None):
-        self.directions_ = self.random.normal(size=(X.shape[1], 3))
-        return self
-
-    def transform(self, X):
-        return X @ self.directions_
-
-
 class TestClasses:
     def test_labels_of_all_rows_serve_a_fold_that_lacks_one(self):
         y = np.repeat(["a", "b", "c"], 40)
@@ -142,10 +129,6 @@ class TestClasses:
         estimator = trained(MultiOutputClassifier(GaussianNB()), y=y)
         labels = [output.classes_.tolist() for output in estimator.estimators_]
         assert labels == [[0, 1], [5, 7]]
-
-    @pytest.mark.parametrize("estimator", [SGDRegressor(), XGB, Counter()])
-    def test_labels_are_not_passed_where_training_takes_none(self, estimator):
-        EpochTrainer(clone(estimator), classes=[0, 1]).train(X, Y)
 
     def test_multilabel_targets(self):
         y = np.column_stack([Y, X[:, 0] > 0]).astype(int)
@@ -169,14 +152,6 @@ class TestPartialFit:
     def test_minimal_estimator(self):
         assert trained(Counter(), epochs=2, steps_per_epoch=2).predict(X[:1]) == [4]
 
-    def test_estimator_without_get_params(self):
-        class Bare:
-            partial_fit = Counter.partial_fit
-
-        trainer = EpochTrainer(Bare())
-        trainer.train(X, Y)
-        assert trainer.estimator.calls_ == 1
-
     def test_without_targets(self):
         kmeans = MiniBatchKMeans(2, n_init=1, random_state=0)
         assert trained(kmeans, y=None).cluster_centers_.shape == (2, 8)
@@ -192,15 +167,9 @@ class TestPartialFit:
     [np.asarray, np.ndarray.tolist, pd.DataFrame, csr_array],
     ids=["numpy", "list", "pandas", "sparse"],
 )
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        SGDClassifier(random_state=0),
-        RandomForestClassifier(random_state=0),
-        make_pipeline(StandardScaler(with_mean=False), SGDClassifier(random_state=0)),
-    ],
-)
-def test_containers(estimator, container):
+def test_containers(container):
+    scaler = StandardScaler(with_mean=False)
+    estimator = make_pipeline(scaler, SGDClassifier(random_state=0))
     rows = container(X)
     from_list = trained(estimator, X=rows, y=Y.tolist())
     from_series = trained(estimator, X=rows, y=pd.Series(Y))
@@ -221,23 +190,19 @@ ENSEMBLES = [
 
 
 class TestEnsembles:
-    @pytest.mark.parametrize("steps_per_epoch", [1, 2])
     @pytest.mark.parametrize("estimator", ENSEMBLES)
-    def test_epochs_equal_one_fit(self, estimator, steps_per_epoch):
+    def test_epochs_equal_one_fit(self, estimator):
         count = epoch_method(estimator).parameter
-        whole = clone(estimator).set_params(**{count: 3 * steps_per_epoch})
+        whole = clone(estimator).set_params(**{count: 6})
         whole.fit(X, Y)
-        stepped = trained(estimator, steps_per_epoch=steps_per_epoch)
+        stepped = trained(estimator, steps_per_epoch=2)
         np.testing.assert_array_equal(outputs(stepped), outputs(whole))
-        assert stepped.get_params()[count] == 3 * steps_per_epoch
+        assert stepped.get_params()[count] == 6
 
     def test_the_search_decides_when_hist_gradient_boosting_stops(self):
         estimator = trained(HistGradientBoostingClassifier(early_stopping="auto"))
         assert estimator.early_stopping is False
         assert estimator.n_iter_ == 3
-
-    def test_without_targets(self):
-        assert len(trained(IsolationForest(), y=None).estimators_) == 3
 
     @pytest.mark.parametrize("estimator", ENSEMBLES[3:5])
     def test_sample_weight_reaches_every_epoch(self, estimator):
@@ -254,7 +219,7 @@ DRAWING = [
 
 
 class TestBoosting:
-    @pytest.mark.parametrize("random_state", [None, 3, 2**31 - 1])
+    @pytest.mark.parametrize("random_state", [None, 3])
     @pytest.mark.parametrize("estimator", DRAWING)
     def test_draws_do_not_depend_on_other_boosters(self, estimator, random_state):
         estimator = clone(estimator).set_params(random_state=random_state)
@@ -275,13 +240,6 @@ class TestBoosting:
     def test_random_state_is_put_back(self, estimator, random_state):
         estimator = clone(estimator).set_params(random_state=random_state)
         assert trained(estimator).random_state == random_state
-
-    def test_a_random_state_instance_draws_by_itself(self):
-        random_state = np.random.RandomState(0)
-        estimator = LGBMRegressor(n_jobs=1, verbosity=-1, random_state=random_state)
-        trainer = EpochTrainer(estimator)
-        trainer.train(X, Y)
-        assert trainer.estimator.random_state is random_state
 
 
 class TestPipeline:
@@ -338,14 +296,10 @@ class TestPipeline:
         trainer.train(X, Y)
         assert len(pickle.dumps(trainer)) < X.nbytes
 
-    @pytest.mark.parametrize(
-        "transformer", [StandardScaler(), PCA(3), Noise(), Projection()]
-    )
+    @pytest.mark.parametrize("transformer", [StandardScaler(), PCA(3), Noise()])
     def test_rows_can_be_forgotten_between_epochs(self, transformer):
         pipeline = make_pipeline(transformer, SGDClassifier(random_state=0))
-        Projection.random = np.random.default_rng(0)
         whole = trained(pipeline)
-        Projection.random = np.random.default_rng(0)
         trainer = EpochTrainer(clone(pipeline))
         for _ in range(3):
             trainer.transformers.forget_rows()
@@ -412,9 +366,6 @@ class TestMetadataRouting:
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             trained(SCALED_SGD, sample_weight=WEIGHTS)
 
-    def test_without_metadata(self):
-        check_is_fitted(trained(SCALED_SGD))
-
 
 @pytest.mark.parametrize(
     "estimator",
@@ -445,12 +396,6 @@ def test_pickling_between_epochs_changes_nothing(estimator):
         assert trainer.epochs == epoch + 1
     np.testing.assert_array_equal(trainer.estimator.predict(X), whole.predict(X))
     np.testing.assert_array_equal(outputs(trainer.estimator), outputs(whole))
-
-
-@pytest.mark.parametrize("steps_per_epoch", [0, 1.5, True])
-def test_refuses_steps_that_are_no_count(steps_per_epoch):
-    with pytest.raises(InvalidParameterError, match="steps_per_epoch"):
-        EpochTrainer(SGDClassifier(), steps_per_epoch)
 
 
 def test_a_partial_fit_that_takes_anything_gets_the_classes():

@@ -9,7 +9,6 @@ import sklearn
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import ShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
@@ -55,12 +54,6 @@ class TestSplits:
         [(_, test)] = frozen_splits(0.25, MLPClassifier(), X, labels, {}, RANDOM)
         assert len(test) == 15
 
-    def test_a_splitter_is_asked_once(self):
-        cv = ShuffleSplit(2, random_state=np.random.RandomState(0))
-        first = frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
-        second = frozen_splits(cv, SGDClassifier(), X, Y, {}, RANDOM)
-        assert first[0][1].tolist() != second[0][1].tolist()
-
 
 class TestTraining:
     def test_an_epoch_is_the_mean_of_its_folds(self):
@@ -72,12 +65,6 @@ class TestTraining:
         assert [trainer.epochs for trainer in models] == [1, 1]
         assert result["split1_train_score"] > 0.4
         assert result["split0_fit_time"] > 0
-
-    def test_folds_do_not_share_a_model(self):
-        trainable = folds(SGDClassifier())
-        first, second = trainable.start({}, seed=3)
-        assert first.estimator is not second.estimator
-        assert first.estimator.random_state == second.estimator.random_state
 
     def test_pickling_between_epochs_changes_nothing(self):
         trainable = folds(MLPClassifier((3,)))
@@ -110,14 +97,6 @@ class TestTraining:
         trainable.train(trainable.start({}, seed=3))
         assert seen == [True, True]
         assert not sklearn.get_config()["enable_metadata_routing"]
-
-    def test_refit_trains_on_all_rows(self):
-        trainable = folds(SGDClassifier(random_state=1))
-        model = trainable.refit({"alpha": 0.01}, seed=3, n_epochs=4)
-        by_hand = SGDClassifier(alpha=0.01, random_state=1)
-        for _ in range(4):
-            by_hand.partial_fit(X, Y, classes=[0, 1])
-        np.testing.assert_array_equal(model.coef_, by_hand.coef_)
 
 
 class TestScores:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import loguniform
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import SGDClassifier
 
@@ -64,12 +63,3 @@ def test_a_failed_configuration_is_tried_again():
         assert fitted(max_failures=0).n_epochs_ < 14
     with pytest.warns(UserWarning, match="were tried again, 1 of 1 with success"):
         assert fitted(max_failures=1).n_epochs_ == 14
-
-
-def test_clones_keep_the_knobs():
-    knobs = {"enqueue": [KNOWN], "min_epochs": 3, "patience": 5, "target_score": 0.9}
-    assert {
-        name: value
-        for name, value in clone(search(**knobs)).get_params(deep=False).items()
-        if name in knobs
-    } == knobs

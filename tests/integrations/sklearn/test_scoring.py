@@ -106,10 +106,6 @@ class TestSingleMetric:
         with pytest.raises(InvalidParameterError, match="must return a number"):
             search.fit(X, Y)
 
-    def test_unknown_name(self):
-        with pytest.raises(ValueError, match="acuracy"):
-            rising(SGDClassifier(), scoring="acuracy").fit(X, Y)
-
 
 class TestSeveralMetrics:
     @pytest.mark.parametrize(
@@ -213,34 +209,15 @@ class TestMetadata:
         rising(Recorder(), refit=True).fit(ROWS, Y, sample_weight=WEIGHTS)
         np.testing.assert_array_equal(seen[-1][2], WEIGHTS)
 
-    def test_training_rows_are_scored_with_theirs(self, seen):
-        search = rising(Recorder(), return_train_score=True)
-        search.fit(ROWS, Y, sample_weight=list(WEIGHTS))
-        for _, rows, weights, _ in seen:
-            np.testing.assert_array_equal(weights, WEIGHTS[rows])
-
     def test_other_parameters_pass_as_they_are(self, seen):
         rising(Recorder()).fit(ROWS, Y, note="as it is")
         assert {note for kind, *_, note in seen if kind == "trained"} == {"as it is"}
-
-    def test_weights_change_the_score(self):
-        space, y = [{"alpha": 1e-2}], (X[:, 0] > 0).astype(int)
-        plain = rising(SGDClassifier(), space, scoring="accuracy").fit(X, y)
-        weighted = rising(SGDClassifier(), space, scoring="accuracy")
-        weighted.fit(X, y, sample_weight=1e-9 + (X[:, 0] > 0))
-        assert plain.best_score_ < 1.0
-        assert weighted.best_score_ > 0.99
 
     def test_a_scorer_without_weights_is_warned_of(self, seen):
         search = rising(Recorder(), scoring=lambda model, X, y: model.score(X, y))
         with pytest.warns(UserWarning, match="does not support sample_weight"):
             search.fit(ROWS, Y, sample_weight=WEIGHTS)
         assert all(weights is None for kind, _, weights, _ in seen if kind == "scored")
-
-    def test_no_weights_at_all(self, seen):
-        search = rising(Recorder(), scoring=lambda model, X, y: model.score(X, y))
-        search.fit(ROWS, Y, sample_weight=None)
-        assert all(weights is None for _, _, weights, _ in seen)
 
     def test_of_a_pipeline_by_prefix(self):
         pipeline = make_pipeline(StandardScaler(), SGDClassifier())
@@ -290,29 +267,11 @@ class TestRouting:
         search.score(ROWS, Y, importance=WEIGHTS)
         np.testing.assert_array_equal(seen[-1][2], WEIGHTS)
 
-    def test_scorers_by_name(self):
-        scoring = {
-            "plain": get_scorer("accuracy").set_score_request(sample_weight=False),
-            "weighted": get_scorer("accuracy").set_score_request(sample_weight=True),
-        }
-        model = SGDClassifier().set_partial_fit_request(sample_weight=True)
-        search = rising(model, scoring=scoring, refit="weighted")
-        results = search.fit(X, Y, sample_weight=WEIGHTS).cv_results_
-        assert (results["mean_test_plain"] != results["mean_test_weighted"]).any()
-
     def test_groups_go_to_the_splitter(self, seen):
         groups = np.arange(60) // 5
         rising(Recorder(), cv=GroupKFold(3)).fit(ROWS, Y, groups=groups)
         for (_, train, *_), (_, test, *_) in zip(seen[::2], seen[1::2], strict=True):
             assert set(groups[train]).isdisjoint(groups[test])
-
-    def test_pipeline(self):
-        model = SGDClassifier().set_fit_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        pipeline = make_pipeline(scaler, model)
-        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
-        search = rising(pipeline, [{}], scoring=scorer, refit=True)
-        assert search.fit(X, Y, sample_weight=WEIGHTS).n_epochs_ == 4
 
     def test_what_nobody_requested_is_an_error(self):
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):

@@ -18,7 +18,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from risingsearch import Budget, RisingSearchCV
+from risingsearch import RisingSearchCV
 from risingsearch.errors import (
     InvalidParameterError,
     SearchFailedError,
@@ -93,8 +93,7 @@ class TestBudget:
     @pytest.mark.parametrize(
         "policy",
         [
-            *("auto", "cure-ucb", "asha", "successive-halving", "median-stopping"),
-            *("random-search", "round-robin", "raven-ucb"),
+            *("auto", "asha", "successive-halving", "median-stopping", "random-search"),
         ],
     )
     def test_epochs_are_counted_by_the_calls_made(self, calls, policy, live_params):
@@ -131,12 +130,6 @@ class TestBudget:
         assert search.fit(ROWS, HALVES).n_epochs_ == 20
         assert len(trained(calls)) == 60
 
-    def test_in_seconds(self):
-        search = rising(Recorder(), QUALITIES, budget=Budget(seconds=1e-9))
-        search.fit(ROWS, HALVES)
-        assert search.n_epochs_ == 1
-        assert search.stop_reason_ == "the budget of 1e-09 seconds is spent"
-
     def test_a_timeout_needs_nothing_else(self):
         space = {"alpha": loguniform(1e-6, 1e-1)}
         search = RisingSearchCV(SGDClassifier(), space, timeout=0.2).fit(X, Y)
@@ -171,12 +164,6 @@ class TestSpaces:
         assert sorted(opened) == list(range(8))
         assert opened != list(range(8))
 
-    def test_auto_follows_the_policy(self):
-        space = {"alpha": loguniform(1e-5, 1)}
-        assert rising(SGDClassifier(), space).fit(X, Y).n_candidates_ == 20
-        search = rising(SGDClassifier(), space, policy="random-search")
-        assert search.fit(X, Y).n_candidates_ == 3
-
 
 class TestSplits:
     @pytest.mark.parametrize(
@@ -199,8 +186,6 @@ class TestSplits:
         "cv",
         [
             0.25,
-            KFold(2, shuffle=True, random_state=np.random.RandomState(0)),
-            ShuffleSplit(2, random_state=np.random.RandomState(0)),
             ShuffleSplit(2),
         ],
     )
@@ -369,8 +354,9 @@ class TestRandomState:
 
 
 class TestContinue:
-    @pytest.mark.parametrize("policy", ["auto", "cure-ucb", "asha", "round-robin"])
-    @pytest.mark.parametrize("max_epochs", [8, None])
+    @pytest.mark.parametrize(
+        ("policy", "max_epochs"), [("auto", 8), ("asha", None), ("round-robin", 8)]
+    )
     def test_counts_go_on_and_nothing_is_trained_again(self, calls, policy, max_epochs):
         options = {"policy": policy, "max_epochs": max_epochs, "refit": False}
         search = rising(Recorder(), QUALITIES, **options)

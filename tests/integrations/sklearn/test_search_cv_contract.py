@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification
 from sklearn.decomposition import IncrementalPCA
 from sklearn.exceptions import NotFittedError
@@ -56,11 +55,8 @@ def fitted(data):
         ),
         rising(Ridge(), {"alpha": [0.1, 1.0]}, resource="n_samples"),
         rising(LogisticRegression(), {"C": [0.1, 1.0]}, resource="max_iter"),
-        rising(
-            TransformedTargetRegressor(SGDRegressor()), {"regressor__alpha": [0.1, 1.0]}
-        ),
     ],
-    ids=["classifier", "pipeline", "rows", "parameter", "target"],
+    ids=["classifier", "pipeline", "rows", "parameter"],
 )
 def test_scikit_learn_checks(search):
     results = check_estimator(search, on_fail=None)

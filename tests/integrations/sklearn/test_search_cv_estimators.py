@@ -10,7 +10,6 @@ import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_blobs, make_classification, make_regression
 from sklearn.ensemble import (
@@ -102,30 +101,6 @@ class TestEstimators:
         assert search.n_epochs_ == 20
         assert search.predict(X).shape == (120,)
 
-    def test_transformers_see_training_rows_only_and_once_a_fold(self):
-        seen = []
-
-        class Seeing(TransformerMixin, BaseEstimator):
-            def fit(self, X, y=None):
-                seen.append(X[:, 0].astype(int).tolist())
-                return self
-
-            def transform(self, X):
-                return X - X.mean(axis=0)
-
-        splits = [(np.arange(30), np.arange(30, 40)), (np.arange(9, 40), np.arange(9))]
-        search = rising(
-            Pipeline([("see", Seeing()), ("sgd", SGDClassifier())]),
-            {"sgd__alpha": [1e-4, 1e-2]},
-            cv=splits,
-            refit=False,
-        ).fit(ROWS, HALVES)
-        assert search.n_epochs_ == 16
-        assert len(seen) == 2 * 2
-        assert {tuple(rows) for rows in seen} == {
-            tuple(train.tolist()) for train, _ in splits
-        }
-
     def test_pipeline_steps_as_values(self):
         # The first configuration takes no classes, the others must be told them.
         y = np.repeat([0, 1, 2], 40)
@@ -173,10 +148,6 @@ class TestEstimators:
         with pytest.raises(InvalidParameterError, match=f"{name} counts the epochs"):
             rising(estimator, {name: [10, 20]}).fit(X, Y)
 
-    def test_unknown_parameter_of_the_estimator(self):
-        with pytest.raises(ValueError, match="Invalid parameter 'alpa'"):
-            rising(SGDClassifier(), {"alpa": [1.0]}).fit(X, Y)
-
 
 class TestData:
     @pytest.mark.parametrize("container", [pd.DataFrame, csr_array, list])
@@ -199,10 +170,6 @@ class TestData:
     def test_missing_targets(self, estimator):
         with pytest.raises(InvalidParameterError, match="requires y to be passed"):
             rising(estimator, [{}]).fit(X)
-
-    def test_rows_that_do_not_match(self):
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-            rising(SGDClassifier(), SPACE).fit(X, Y[:-1])
 
 
 class TestResults:
@@ -238,12 +205,6 @@ class TestResults:
         assert [arm.epochs for arm in arms] == search.cv_results_["epochs"].tolist()
         assert all(arm.reason for arm in arms)
         assert search.stop_reason_ == "the budget of 20 epochs is spent"
-
-    def test_results_are_a_table(self):
-        frame = pd.DataFrame(rising(SGDClassifier(), SPACE).fit(X, Y).cv_results_)
-        assert len(frame) == 4
-        assert frame["param_alpha"].tolist() == [p["alpha"] for p in frame["params"]]
-        assert set(frame["status"]) <= {"paused", "finished", "unopened"}
 
     def test_verbose_prints_lines_away_from_a_terminal(self, capsys):
         rising(SGDClassifier(), SPACE, verbose=1).fit(X, Y)

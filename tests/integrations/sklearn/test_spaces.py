@@ -5,7 +5,6 @@ import sys
 from itertools import product
 
 import ConfigSpace
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from sklearn.linear_model import SGDClassifier
 from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import draw_candidates
-from risingsearch.scheduling.candidates import encode
 
 FLOATS = st.floats(1e-6, 1e6)
 
@@ -92,10 +90,6 @@ class TestOptuna:
         assert len(found) == 12
         assert set(found) == set(product([2, 4, 6], ["a", None], [True, False]))
 
-    def test_very_many_whole_numbers(self):
-        space = {name: IntDistribution(0, 2**62) for name in "abc"}
-        assert len({one["a"] for one in drawn(space, 9)}) == 9
-
     def test_stand_beside_other_distributions_in_one_dict(self):
         space = {
             "a": FloatDistribution(0.1, 0.5, step=0.1),
@@ -111,16 +105,6 @@ class TestOptuna:
         assert drawn(space) == candidates
         assert drawn(space, seed=1) != candidates
 
-    def test_a_space_beside_configurations(self):
-        known = {"a": 0.7}
-        candidates = drawn([known, {"a": FloatDistribution(0.0, 0.5)}], 3)
-        assert candidates[0] == known
-        assert all(one["a"] <= 0.5 for one in candidates[1:])
-
-    def test_in_a_list_one_value_beside_a_distribution_is_refused(self):
-        with pytest.raises(InvalidParameterError, match="for a space"):
-            drawn([{"a": 1, "b": FloatDistribution(0.0, 0.5)}])
-
 
 class TestConfigSpace:
     def test_conditions_and_forbidden_clauses_hold(self):
@@ -130,10 +114,6 @@ class TestConfigSpace:
             assert ("l1_ratio" in one) == (one["penalty"] == "elasticnet")
             assert one["penalty"] == "l2" or not one["average"]
             assert 1e-6 <= one["alpha"] <= 1e-1
-
-    def test_values_are_pythons_own(self):
-        kinds = {type(value) for one in drawn(conditional()) for value in one.values()}
-        assert kinds == {str, float, bool}
 
     def test_the_seed_decides_and_the_space_is_left_alone(self):
         space, twin = conditional(), conditional()
@@ -148,24 +128,9 @@ class TestConfigSpace:
         found = [tuple(one.values()) for one in drawn(space, "auto")]
         assert sorted(found) == sorted(product("xy", "uvw"))
 
-    def test_stands_in_a_list(self):
-        known = {"alpha": 0.5}
-        candidates = drawn([known, conditional(), {"eta0": loguniform(1, 2)}], 40)
-        assert candidates[0] == known
-        assert len(candidates) == 41
-        assert 10 <= sum("eta0" in one for one in candidates) <= 30
-        assert all({"eta0"} == set(one) or "penalty" in one for one in candidates[1:])
-
     def test_an_empty_space_is_refused(self):
         with pytest.raises(InvalidParameterError, match="and not empty"):
             drawn(ConfigSpace.ConfigurationSpace())
-
-    def test_the_model_of_a_proposer_knows_logarithms_categories_and_absence(self):
-        features = encode(drawn(conditional(), 60))
-        spread = np.linspace(0.0, 1.0, 60)
-        assert any(np.allclose(np.sort(column), spread) for column in features.T)
-        # alpha; two values each of penalty and average; l1_ratio, and if it is there
-        assert features.shape == (60, 7)
 
 
 @pytest.mark.parametrize(

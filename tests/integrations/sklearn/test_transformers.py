@@ -31,9 +31,6 @@ from sklearn.preprocessing import (
 from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.sklearn import RisingSearchCV, folds
 from risingsearch.integrations.sklearn.estimators import EpochTrainer
-from risingsearch.integrations.sklearn.transformers import (
-    RowCache,
-)
 
 RANDOM = np.random.default_rng(0)
 NUMBERS, WORDS = ["n0", "n1", "n2", "n3"], ["c0", "c1"]
@@ -70,19 +67,6 @@ class Probe(TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return True
-
-
-class Projection(TransformerMixin, BaseEstimator):
-    """Draws anew in every fit, and has no random_state."""
-
-    random = np.random.default_rng(0)
-
-    def fit(self, X, y=None):
-        self.directions_ = self.random.normal(size=(X.shape[1], 3))
-        return self
-
-    def transform(self, X):
-        return X @ self.directions_
 
 
 @pytest.fixture(autouse=True)
@@ -214,14 +198,6 @@ class TestInPlace:
 
         assert scores(copy=False) == scores(copy=True)
 
-    def test_every_metric_sees_the_same_rows(self):
-        def scores(copy):
-            pipeline = Pipeline([("scale", StandardScaler(copy=copy)), ("sgd", SGD)])
-            options = {"scoring": ["accuracy", "roc_auc"], "refit": "roc_auc"}
-            return rising(pipeline, ALPHAS, **options).fit(X, Y).history_["score"]
-
-        assert scores(copy=False) == scores(copy=True)
-
 
 def test_a_callable_is_given_the_pipeline_and_the_rows_as_they_are():
     def scorer(model, rows, y):
@@ -246,11 +222,6 @@ class TestBound:
         search = rising(probing(), grid).fit(X, Y)
         assert search.history_["score"] == whole.history_["score"]
         assert counts["transforms"] > 2 * made_once
-
-    def test_the_candidate_in_training_has_its_rows(self, counts, monkeypatch):
-        monkeypatch.setattr(folds, "LIMIT", 0)
-        rising(probing(), {"sgd__alpha": [1e-3]}, budget=6).fit(X, Y)
-        assert counts == {"fits": 3, "transforms": 6, "rows": 3 * len(X)}
 
 
 class TestMemory:
@@ -299,23 +270,6 @@ class TestRandomTransformers:
         pipeline = Pipeline([("pca", PCA(2, random_state=5)), ("sgd", SGD)])
         search = rising(pipeline, ALPHAS, refit=True).fit(X, Y)
         assert search.best_estimator_["pca"].random_state == 5
-
-    def test_without_random_state_are_not_mixed_up(self):
-        def pipeline():
-            return make_pipeline(Projection(), SGD)
-
-        here, there = RowCache(), RowCache()
-        trainers = [EpochTrainer(clone(pipeline())) for _ in range(2)]
-        for trainer, cache in zip(trainers, (here, there), strict=True):
-            trainer.train(X, Y, cache)
-        moved = pickle.loads(pickle.dumps(trainers[0]))
-        trainers[0].train(X, Y, here)
-        moved.train(X, Y, there)  # where another fit has drawn otherwise
-        for trainer, cache in ((trainers[0], here), (moved, there)):
-            seen, rows = trainer.prepared(X, "test", cache)
-            np.testing.assert_array_equal(
-                seen.decision_function(rows), trainers[0].estimator.decision_function(X)
-            )
 
 
 class TestFailures:
