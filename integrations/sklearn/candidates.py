@@ -37,12 +37,10 @@ def draw_candidates(
 ) -> list[dict[str, Any]]:
     """Return the configurations: those that are given, and a sample of the spaces.
 
-    A space is a dict of lists and of distributions, those with ``rvs`` and Optuna's, or
-    a ``ConfigurationSpace``. In a list, a dict is a space if it holds these, and a
-    configuration if it holds single values; one that holds both is refused.
-    ``recommended`` is what ``"auto"`` stands for, and ``n_epochs`` the budget, where
-    these are known: there are never more candidates than epochs, unless a ``prior``
-    says which of them are worth one. So many more are enqueued.
+    In a list, a dict is a space if it holds lists or distributions, and a configuration
+    if it holds single values. ``recommended`` is what ``"auto"`` stands for, and
+    ``n_epochs`` the budget, if these are known: there are never more candidates than
+    epochs, unless a ``prior`` says which of them are worth one.
     """
     spaces, configurations = _parts(space)
     candidates = [dict(one) for one in configurations]
@@ -64,7 +62,6 @@ def draw_candidates(
 
 
 def _parts(space: Space) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """Return the spaces and the configurations that there are."""
     if isinstance(space, Iterable) and not isinstance(space, (Mapping, str)):
         space = list(space)  # such as a ParameterGrid
     if not isinstance(space, (Mapping, list)) or len(space) == 0:

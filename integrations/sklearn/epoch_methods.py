@@ -69,15 +69,6 @@ def epoch_method(estimator: Any) -> EpochMethod:
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> epoch_method(RandomForestClassifier())
     EpochMethod(kind='n_estimators', parameter='n_estimators')
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> steps = [("scale", StandardScaler()), ("sgd", SGDClassifier())]
-    >>> epoch_method(Pipeline(steps)).parameter
-    'sgd__max_iter'
-    >>> epoch_method(SGDClassifier(early_stopping=True))
-    Traceback (most recent call last):
-    risingsearch.errors.NotTrainableError: SGDClassifier(early_stopping=True) cannot
-    be trained one epoch at a time: the search decides when to stop, turn it off
     """
     params = params_of(estimator)
     if isinstance(estimator, Pipeline):

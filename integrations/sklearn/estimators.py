@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -51,15 +50,6 @@ class EpochTrainer:
     parameters that count epochs or would stop it are set. ``steps_per_epoch`` counts
     the passes, trees or boosting rounds of an epoch; ``classes`` is what
     ``class_labels`` returns, by default read from the first ``y``.
-
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> trainer = EpochTrainer(SGDClassifier(random_state=0), steps_per_epoch=5)
-    >>> for epoch in range(4):
-    ...     trainer.train(X, y)
-    >>> trainer.epochs, trainer.estimator.score(X, y) > 0.6
-    (4, True)
     """
 
     def __init__(
@@ -70,7 +60,8 @@ class EpochTrainer:
         self.estimator = estimator
         self.epochs = 0  # that it has been trained
         self.transformers = Transformers(estimator)
-        self._stepper = _stepper(self.transformers.model, steps, classes)
+        model = self.transformers.model
+        self._stepper = _STEPPERS[epoch_method(model).kind](model, steps, classes)
 
     def train(
         self, X: Any, y: Any = None, cache: RowCache | None = None, /, **fit_params: Any
@@ -99,7 +90,7 @@ class EpochTrainer:
         self.transformers.forget_rows()
 
 
-class _Stepper(ABC):
+class _Stepper:
     """One way of training, and its state between epochs."""
 
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
@@ -108,9 +99,9 @@ class _Stepper(ABC):
         self.classes = classes
         self.trained = 0  # trees or boosting rounds
 
-    @abstractmethod
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         """Train one epoch more."""
+        raise NotImplementedError
 
 
 class _PartialFit(_Stepper):
@@ -172,10 +163,6 @@ _STEPPERS: dict[Kind, type[_Stepper]] = {
     "max_iter": _WarmStart,
     "boosting": _Boosting,
 }
-
-
-def _stepper(estimator: Any, steps: int, classes: Any) -> _Stepper:
-    return _STEPPERS[epoch_method(estimator).kind](estimator, steps, classes)
 
 
 def _takes_classes(estimator: Any) -> bool:

@@ -148,9 +148,7 @@ def _candidates(
     return candidates, first
 
 
-def _max_epochs(
-    cv: Any, params: dict[str, Any], resource: Resource | None
-) -> int | None:
+def _max_epochs(cv: Any, params: dict[str, Any], resource: Resource | None) -> Any:
     """``max_epochs``; if it is None under a budget in time, that of a full training."""
     budget = budget_within(cv.budget, cv.timeout)
     for unit in ("cost", "gpu_hours"):
@@ -163,7 +161,7 @@ def _max_epochs(
     if resource is not None:
         return resource.max_epochs
     if cv.max_epochs is not None or budgeted_epochs(budget) is not None:
-        return cv.max_epochs  # type: ignore[no-any-return]
+        return cv.max_epochs
     return epochs_in_full(configured(cv.estimator, params), cv.steps_per_epoch)
 
 

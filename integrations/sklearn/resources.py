@@ -53,18 +53,14 @@ class Resource:
             raise NotTrainableError(msg)
         if self.name == N_SAMPLES:
             return
-        if self.name in params or _value_of(self.name, estimator) != self.full:
+        full = self.settings[-1][self.name]
+        if self.name in params or _value_of(self.name, estimator) != full:
             msg = (
                 f"{self.name} is the resource, and the search decides how much of it "
                 "is used: take it out of param_distributions, and give the estimator "
                 "the value of a full training"
             )
             raise InvalidParameterError(msg)
-
-    @property
-    def full(self) -> Any:
-        """The value of a parameter in the last epoch."""
-        return self.settings[-1].get(self.name)
 
 
 def training_rows(
@@ -141,11 +137,6 @@ def nested_order(strata: Any, random: np.random.Generator) -> Any:
     """Return the rows so that the first ones, however many, have all strata.
 
     Each in proportion to its size, rounded up.
-
-    >>> strata = np.array([0] * 6 + [1] * 3)
-    >>> order = nested_order(strata, np.random.default_rng(0))
-    >>> strata[order].tolist()
-    [0, 1, 0, 0, 1, 0, 1, 0, 0]
     """
     rows = random.permutation(len(strata))
     place = np.empty(len(rows))

@@ -19,9 +19,7 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
 
     A candidate that was never opened has NaN and the worst rank; one that was opened
     and never had a finite score has ``error_score``. Times are totals over the epochs
-    of a split. ``epochs``, ``best_epoch`` and ``status`` are added, and with a resource
-    ``n_resources`` (of the best epoch, on average over the splits) and
-    ``n_resources_fitted`` (of all epochs in all splits together).
+    of a split.
     """
     rows = defaultdict(list)
     for row in result.history:

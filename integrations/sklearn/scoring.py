@@ -35,11 +35,7 @@ def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:
 
 
 def metric_name(scoring: Any) -> str:
-    """Name of a single metric, or "score" if it has none.
-
-    >>> metric_name("neg_log_loss"), metric_name(None)
-    ('neg_log_loss', 'score')
-    """
+    """Name of a single metric, or "score" if it has none."""
     if isinstance(scoring, str):
         return scoring
     name = getattr(getattr(scoring, "_score_func", scoring), "__name__", "")

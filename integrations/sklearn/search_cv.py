@@ -456,19 +456,18 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
         """Draw which configuration trained when; see ``risingsearch.plotting``."""
-        from risingsearch.plotting import plot_allocation
-
-        check_is_fitted(self, "history_")
-        options = {"metric": self._metric_name(), **options}
-        return plot_allocation(self.history_, ax=ax, **options)
+        return self._plotted("plot_allocation", ax, options)
 
     def plot_curves(self, ax: Any = None, **options: Any) -> Any:
         """Draw all learning curves; see ``risingsearch.plotting``."""
-        from risingsearch.plotting import plot_curves
+        return self._plotted("plot_curves", ax, options)
+
+    def _plotted(self, name: str, ax: Any, options: dict[str, Any]) -> Any:
+        from risingsearch import plotting
 
         check_is_fitted(self, "history_")
         options = {"metric": self._metric_name(), **options}
-        return plot_curves(self.history_, ax=ax, **options)
+        return getattr(plotting, name)(self.history_, ax=ax, **options)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments by name, if ``deep`` with those of the estimator.

@@ -26,13 +26,6 @@ def as_sampled(space: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a space with lists and with distributions that have ``rvs``.
 
     Draws from it become configurations in ``as_configurations``.
-
-    Examples
-    --------
-    >>> from optuna.distributions import CategoricalDistribution, IntDistribution
-    >>> depth = IntDistribution(2, 8, step=2)
-    >>> as_sampled({"depth": depth, "kind": CategoricalDistribution(["a", "b"])})
-    {'depth': range(2, 9, 2), 'kind': ['a', 'b']}
     """
     if _is_of("ConfigSpace", "ConfigurationSpace", space):
         return {_WHOLE: _Whole(space)} if len(space) else space

@@ -161,11 +161,10 @@ class Transformers:
             except UnsetMetadataPassedError:
                 raise
             except (KeyError, ValueError) as error:
-                names = [name for name, _ in pipeline.steps]
+                names = ", ".join(name for name, _ in pipeline.steps)
                 msg = (
                     f"training got {sorted(params)}; parameters for a Pipeline are "
-                    f"prefixed with a step ({', '.join(names)}), for example "
-                    f"{names[-1]}__sample_weight"
+                    f"prefixed with a step and __, one of {names}"
                 )
                 raise InvalidParameterError(msg) from error
             of_steps |= {(id(pipeline), name): routed[name] for name in routed}

@@ -20,42 +20,31 @@ from risingsearch.integrations.trackers.tracker import (
 
 SEARCH, RUN, ARM = "risingsearch.search", "risingsearch.run", "risingsearch.arm"
 FAILURE, WINNER = "risingsearch.failure", "risingsearch.winner"
-STOP_REASON = "risingsearch.stop_reason"
-PARENT = "mlflow.parentRunId"
-CHECKPOINT = "checkpoint"
-MOST = 50_000
-"""Runs in one answer, as MLflow allows."""
-LONGEST = 5000
-"""Characters of a value, as MLflow allows."""
+MOST, LONGEST = 50_000, 5000
+"""Runs in one answer, and characters of a value, that MLflow allows."""
 
 
 class _MLflowRuns(SearchLog):
     """The runs of a search, recognised by their tags."""
 
     def connect(self) -> None:
-        """Find the runs of the search, or make the first."""
         from mlflow import MlflowClient
 
         self._client = client = MlflowClient(self.tracker.tracking_uri)
-        experiment = self.tracker.experiment
-        found = client.get_experiment_by_name(experiment)
+        name = self.tracker.experiment
+        found = client.get_experiment_by_name(name)
         self._experiment = (
-            client.create_experiment(experiment)
-            if found is None
-            else found.experiment_id
+            found.experiment_id if found else client.create_experiment(name)
         )
         of_search = f"tags.`{SEARCH}` = '{self.search.search}'"
         runs = client.search_runs([self._experiment], of_search, max_results=MOST)
-        self._ids = {
-            run.data.tags.get(RUN, SEARCH_RUN): run.info.run_id for run in runs
-        }
+        self._ids = {r.data.tags.get(RUN, SEARCH_RUN): r.info.run_id for r in runs}
         self._winners = [run.info.run_id for run in runs if WINNER in run.data.tags]
         self._ended: dict[str, str] = {}  # status at the end, by arm that has trained
         self.params[SEARCH_RUN] = shown(self.settings())
         self.open_run(SEARCH_RUN)
 
     def open_run(self, run: str) -> int:
-        """Open a run; its last step is the last one of its score."""
         if run != SEARCH_RUN:
             self._ended[run] = "FINISHED"
         if run in self._ids:
@@ -66,7 +55,11 @@ class _MLflowRuns(SearchLog):
         tags, name = {SEARCH: self.search.search}, f"search {self.search.search[:8]}"
         if run != SEARCH_RUN:
             name = run.replace("-", " ")
-            tags |= {PARENT: self._ids[SEARCH_RUN], RUN: run, ARM: name.split()[1]}
+            tags |= {
+                "mlflow.parentRunId": self._ids[SEARCH_RUN],
+                RUN: run,
+                ARM: name.split()[1],
+            }
         made = self._client.create_run(self._experiment, tags=tags, run_name=name)
         self._ids[run] = made.info.run_id
         for key, value in self.params[run].items():
@@ -75,7 +68,6 @@ class _MLflowRuns(SearchLog):
         return 0
 
     def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
-        """Log the values of a step."""
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
@@ -83,12 +75,10 @@ class _MLflowRuns(SearchLog):
         self._client.log_batch(self._ids[run], metrics=metrics)
 
     def fail(self, run: str, failure: str) -> None:
-        """Tag the run of an arm with its failure."""
         self._client.set_tag(self._ids[run], FAILURE, failure[:LONGEST])
         self._ended[run] = "FAILED"
 
     def close(self, search: SearchFacts) -> None:
-        """Say which arm has won, and that its run and the others have ended."""
         for run, status in self._ended.items():
             self._client.set_terminated(self._ids[run], status)
         if search.best_arm is not None:
@@ -98,11 +88,11 @@ class _MLflowRuns(SearchLog):
             self._client.set_tag(winner, WINNER, f"epoch {search.best_epoch}")
             if self.tracker.registered_model and search.save_best is not None:
                 self._register(search, winner, self.tracker.registered_model)
-        parent = self._ids[SEARCH_RUN]
-        reason = search.stop_reason or "stopped before its end"
-        self._client.set_tag(parent, STOP_REASON, reason)
-        status = "FINISHED" if search.stop_reason else "KILLED"
-        self._client.set_terminated(parent, status)
+        parent, reason = self._ids[SEARCH_RUN], search.stop_reason
+        self._client.set_tag(
+            parent, "risingsearch.stop_reason", reason or "stopped before its end"
+        )
+        self._client.set_terminated(parent, "FINISHED" if reason else "KILLED")
 
     def _register(self, search: SearchFacts, winner: str, model: str) -> None:
         """Log the checkpoint of the best epoch as another version of a model."""
@@ -116,12 +106,11 @@ class _MLflowRuns(SearchLog):
         assert search.save_best is not None
         with tempfile.TemporaryDirectory(prefix="risingsearch-") as folder:
             search.save_best(Path(folder))
-            self._client.log_artifacts(winner, folder, CHECKPOINT)
+            self._client.log_artifacts(winner, folder, "checkpoint")
         with suppress(MlflowException):  # it is there
             self._client.create_registered_model(model)
         uri = self._client.get_run(winner).info.artifact_uri
-        source = f"{uri}/{CHECKPOINT}"
-        self._client.create_model_version(model, source, winner, tags=tags)
+        self._client.create_model_version(model, f"{uri}/checkpoint", winner, tags=tags)
 
 
 @dataclass(eq=False)

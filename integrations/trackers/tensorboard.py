@@ -21,12 +21,10 @@ class _TensorBoardRuns(SearchLog):
     """
 
     def connect(self) -> None:
-        """Name the files that are written."""
         self._folder = self.tracker.folder / self.search.search[:16]
         self._file = f"events.out.tfevents.{int(time.time())}.{uuid.uuid4().hex[:8]}"
 
     def open_run(self, run: str) -> int:
-        """Open a run; an arm that is new is put on the HParams page."""
         from tensorboard.plugins.hparams import summary_v2 as hparams
 
         steps = _steps(self._folder / run)
@@ -38,7 +36,6 @@ class _TensorBoardRuns(SearchLog):
         return max(steps, default=0)
 
     def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
-        """Log the values of a step."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         scalars = [Summary.Value(tag=k, simple_value=v) for k, v in values.items()]

@@ -33,28 +33,25 @@ class _WandbRuns(SearchLog):
     """The runs of a search, recognised by their ids."""
 
     def connect(self) -> None:
-        """Open no run yet."""
         self._runs: dict[str, Any] = {}  # that are open, the last used at the end
 
     def open_run(self, run: str) -> int:
-        """Open a run; the last step is W&B's, or all so far if its files are here."""
+        # The last step is W&B's, or all so far if the files of the run are here.
         files = f"wandb/offline-run-*-{self._id(run)}"
         if any(self.tracker.folder.glob(files)):
-            done = [(f"arm-{e.arm}", e.epoch) for e in self.search.earlier]
-            done += [(SEARCH_RUN, e.number) for e in self.search.earlier]
-            return max((step for of, step in done if of == run), default=0)
+            steps = {SEARCH_RUN: 0}
+            for epoch in self.search.earlier:
+                steps |= {f"arm-{epoch.arm}": epoch.epoch, SEARCH_RUN: epoch.number}
+            return steps.get(run, 0)
         return int(self._opened(run).step) - 1
 
     def log(self, run: str, step: int, values: Mapping[str, float]) -> None:
-        """Log the values of a step."""
         self._opened(run).log(dict(values), step=step, commit=True)
 
     def fail(self, run: str, failure: str) -> None:
-        """Put the failure of an arm into the summary of its run."""
         self._opened(run).summary["failure"] = failure
 
     def close(self, search: SearchFacts) -> None:
-        """Say which arm has won, and finish all runs."""
         if search.best_arm is not None:
             found = self._opened(SEARCH_RUN).summary
             found["best_arm"] = search.best_arm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ ALONE = 0.6
 with the new one."""
 COMPARED = 8
 """Other searches that each model is compared with, at most."""
-MOST_EXACT = 4_000
-"""Candidates of which more are predicted in single precision, in half of the time:
-it moves what is said of one by less than a thousandth of their spread."""
 FEWEST = 4
 """Runs of an earlier search that tell something, at least."""
 
@@ -70,14 +67,10 @@ class _Model(NamedTuple):
 
     def predict(self, columns: Columns) -> NDArray[np.float64]:
         """Return the mean for configurations, by their columns."""
-        table = features(columns, self.parameters)
-        kind: Any = np.float64 if len(table) <= MOST_EXACT else np.float32
-        lengths = self.kernel.inverse_lengths.astype(kind)
-        kernel = self.kernel._replace(inverse_lengths=lengths)
-        seen, weights = self.seen.features.astype(kind), self.weights.astype(kind)
-        parts = np.array_split(table.astype(kind), max(1, len(table) // 2_000))
-        means = [kernel.between(part, seen) @ weights for part in parts]
-        return np.concatenate(means).astype(np.float64)
+        table, seen = features(columns, self.parameters), self.seen.features
+        parts = np.array_split(table, max(1, len(table) // 2_000))
+        means = [self.kernel.between(part, seen) @ self.weights for part in parts]
+        return np.concatenate(means)
 
 
 class Learnt:

@@ -74,15 +74,6 @@ def test_a_search_that_tells_nothing_here_says_why():
         predictions([{"depth": 1}], [earlier("May", near)])
 
 
-def test_of_many_candidates_the_same_is_said():
-    rng = np.random.default_rng(1)
-    few = [{"x": float(rng.random()), "y": int(rng.integers(3))} for _ in range(2000)]
-    search = earlier("May", near)
-    exact = predictions(few, [search]).scores[0]
-    many = predictions(few * 3, [search]).scores[0]
-    np.testing.assert_allclose(many, np.tile(exact, 3), atol=1e-3)
-
-
 def test_candidates_are_as_alike_as_earlier_scores_tell_them_apart():
     flat = earlier("flat", lambda x, y: x)
     said = predictions(CANDIDATES, [flat])

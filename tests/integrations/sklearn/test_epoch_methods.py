@@ -80,12 +80,6 @@ class TestEpochMethod:
     def test_way_and_counting_parameter(self, estimator, kind, parameter):
         assert epoch_method(estimator) == (kind, parameter)
 
-    def test_subclass_of_a_booster_is_a_booster(self):
-        class Mine(XGBClassifier):
-            pass
-
-        assert epoch_method(Mine()).kind == "boosting"
-
     @pytest.mark.parametrize(
         ("estimator", "words"),
         [

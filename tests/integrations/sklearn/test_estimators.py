@@ -83,16 +83,6 @@ class CountingScaler(StandardScaler):
         return super().fit(X, y, sample_weight=sample_weight)
 
 
-class Stateless(BaseEstimator):
-    """Fits nothing, has no fit_transform: a step by its methods alone."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return np.asarray(X) * 2.0
-
-
 class Noise(TransformerMixin, BaseEstimator):
     """Gives training rows something that transform does not."""
 
@@ -272,24 +262,6 @@ class TestPipeline:
         alone = trained(SGDClassifier(random_state=0))
         np.testing.assert_array_equal(outputs(trained(pipeline)), outputs(alone))
 
-    def test_step_without_fit_transform_or_state(self):
-        pipeline = make_pipeline(Stateless(), SGDClassifier(random_state=0))
-        alone = trained(SGDClassifier(random_state=0), X=X * 2.0)
-        trainer = EpochTrainer(pipeline)
-        for _ in range(3):
-            trainer.train(X, Y)
-            trainer = pickle.loads(pickle.dumps(trainer))
-        np.testing.assert_array_equal(
-            outputs(trainer.estimator), alone.decision_function(X * 2.0)
-        )
-
-    def test_pipeline_in_a_pipeline(self):
-        flat = make_pipeline(StandardScaler(), MinMaxScaler(), GaussianNB())
-        nested = make_pipeline(
-            StandardScaler(), make_pipeline(MinMaxScaler(), GaussianNB())
-        )
-        np.testing.assert_array_equal(outputs(trained(nested)), outputs(trained(flat)))
-
     @pytest.mark.parametrize("transformer", [MinMaxScaler(), Noise()])
     def test_rows_are_not_pickled(self, transformer):
         trainer = EpochTrainer(make_pipeline(transformer, GaussianNB()))
@@ -306,23 +278,9 @@ class TestPipeline:
             trainer.train(X, Y)
         np.testing.assert_array_equal(outputs(trainer.estimator), outputs(whole))
 
-    def test_parameters_go_to_the_step_of_their_prefix(self):
-        scaler = StandardScaler().fit(X, sample_weight=WEIGHTS)
-        alone = trained(
-            SGDClassifier(random_state=0),
-            X=scaler.transform(X),
-            sample_weight=WEIGHTS[::-1],
-        )
-        pipeline = trained(
-            SCALED_SGD,
-            scale__sample_weight=WEIGHTS,
-            sgd__sample_weight=WEIGHTS[::-1],
-        )
-        np.testing.assert_array_equal(pipeline["sgd"].coef_, alone.coef_)
-
     @pytest.mark.parametrize("name", ["sample_weight", "svm__sample_weight"])
     def test_refuses_parameters_of_no_step(self, name):
-        with pytest.raises(InvalidParameterError, match=r"\(scale, sgd\).*sgd__sam"):
+        with pytest.raises(InvalidParameterError, match="one of scale, sgd"):
             trained(SCALED_SGD, **{name: WEIGHTS})
 
 

@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import check_scoring
@@ -15,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.folds import (
     Folds,
-    configured,
     frozen_splits,
     seed_where_none,
 )
@@ -74,30 +72,6 @@ class TestTraining:
             moved = pickle.loads(pickle.dumps(moved))
             assert trainable.train(moved)["score"] == trainable.train(plain)["score"]
 
-    def test_classes_that_a_module_does_not_know_are_pickled_too(self):
-        class Local(SGDClassifier):
-            pass
-
-        trainable = folds(Local())
-        models = trainable.start({}, seed=3)
-        trainable.train(models)
-        copies = pickle.loads(pickle.dumps(models))
-        assert isinstance(copies[0].estimator, Local)
-        assert trainable.train(copies)["score"] == trainable.train(models)["score"]
-
-    def test_scikit_learns_configuration_goes_along(self):
-        seen = []
-
-        def scorer(model, X, y):
-            seen.append(sklearn.get_config()["enable_metadata_routing"])
-            return 0.5
-
-        with sklearn.config_context(enable_metadata_routing=True):
-            trainable = folds(SGDClassifier(), scorer=scorer)
-        trainable.train(trainable.start({}, seed=3))
-        assert seen == [True, True]
-        assert not sklearn.get_config()["enable_metadata_routing"]
-
 
 class TestScores:
     @pytest.mark.parametrize(
@@ -120,13 +94,6 @@ class TestScores:
 
 
 class TestConfigured:
-    def test_estimators_among_the_parameters_are_cloned(self):
-        inner = SGDClassifier()
-        pipeline = make_pipeline(SGDClassifier(alpha=1.0))
-        model = configured(pipeline, {"sgdclassifier": inner})
-        assert model[-1] is not inner
-        assert pipeline[-1].alpha == 1.0
-
     def test_only_seeds_that_are_none_are_set(self):
         model = make_pipeline(MLPClassifier(random_state=5), SGDClassifier())
         seed_where_none(model, 7)

@@ -10,7 +10,6 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import (
     RandomForestClassifier,
-    StackingClassifier,
     VotingClassifier,
 )
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -115,10 +114,6 @@ class TestEstimators:
             (KNeighborsClassifier(), {"n_neighbors": [1, 5, 15]}),
             (make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0, 10.0]}),
             (SGDClassifier(), {"alpha": [1e-4, 1e-2]}),  # could train further, too
-            (
-                StackingClassifier([("svc", SVC())], LogisticRegression(), cv=2),
-                {"svc__C": [0.1, 1.0]},
-            ),
             (VotingClassifier([("svc", SVC())]), {"svc__C": [0.1, 1.0]}),
         ],
         ids=lambda value: type(value).__name__,
@@ -183,13 +178,6 @@ class TestParameter:
     def test_it_is_not_searched(self):
         search = by_rows(space={"max_iter": [10, 20]}, resource="max_iter")
         with pytest.raises(InvalidParameterError, match="max_iter is the resource"):
-            search.fit(X, Y)
-
-    def test_nor_changed_with_the_step_that_has_it(self):
-        pipeline = make_pipeline(Recording(max_iter=64))
-        space = {"recording": [Recording(max_iter=16)]}
-        search = by_rows(pipeline, space, resource="recording__max_iter")
-        with pytest.raises(InvalidParameterError, match="is the resource"):
             search.fit(X, Y)
 
     @pytest.mark.parametrize("value", [None, 0, 0.5, True])

@@ -101,11 +101,6 @@ class TestSingleMetric:
             search.fit(ROWS, Y)
         assert len(seen) == 2  # the search stops at once
 
-    def test_what_is_no_number_is_an_error(self):
-        search = rising(SGDClassifier(), scoring=lambda model, X, y: "good")
-        with pytest.raises(InvalidParameterError, match="must return a number"):
-            search.fit(X, Y)
-
 
 class TestSeveralMetrics:
     @pytest.mark.parametrize(
@@ -301,9 +296,3 @@ def test_a_run_directory_keeps_the_name(tmp_path):
     assert result.metric == "f1"
     assert "split0_test_accuracy" in result.other_metrics
     assert search.plot_curves().get_ylabel() == "f1"
-
-
-def test_score_takes_metadata_with_routing_only():
-    search = rising(SGDClassifier(), refit=True).fit(X, Y)
-    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
-        search.score(X, Y, sample_weight=WEIGHTS)

@@ -242,16 +242,6 @@ class TestRefit:
         assert search.best_estimator_.epochs_ == search.best_epoch_
         assert search.best_estimator_.quality == search.best_params_["quality"]
 
-    def test_best_predicts_as_the_warm_model_did(self):
-        splits = [(np.arange(90), np.arange(90, 120))]
-        search = rising(SGDClassifier(random_state=3), SPACE, cv=splits, refit="best")
-        search.fit(X, Y)
-        by_hand = SGDClassifier(random_state=3, **search.best_params_)
-        for _ in range(search.best_epoch_):
-            by_hand.partial_fit(X[:90], Y[:90], classes=[0, 1])
-        np.testing.assert_array_equal(search.best_estimator_.coef_, by_hand.coef_)
-        assert search.score(X[90:], Y[90:]) == search.best_score_
-
     def test_best_needs_a_single_split(self):
         with pytest.raises(InvalidParameterError, match="but cv has 3 splits"):
             rising(SGDClassifier(), SPACE, cv=3, refit="best").fit(X, Y)

@@ -65,12 +65,6 @@ def test_scikit_learn_checks(search):
 
 
 class TestFace:
-    def test_parameters_are_stored_as_given(self):
-        space = {"alpha": [1.0]}
-        search = RisingSearchCV(SGDClassifier(), space, budget=5)
-        assert search.get_params(deep=False)["param_distributions"] is space
-        assert search.get_params()["estimator__loss"] == "hinge"
-
     def test_tags_are_those_of_the_estimator(self):
         assert is_classifier(rising(SGDClassifier(), SPACE))
         assert is_regressor(rising(SGDRegressor(), SPACE))

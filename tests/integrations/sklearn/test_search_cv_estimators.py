@@ -13,11 +13,9 @@ from sklearn import config_context
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_blobs, make_classification, make_regression
 from sklearn.ensemble import (
-    BaggingClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from sklearn.linear_model import (
     LogisticRegression,
@@ -26,7 +24,6 @@ from sklearn.linear_model import (
     SGDRegressor,
 )
 from sklearn.model_selection import KFold
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -58,12 +55,9 @@ class TestEstimators:
         ("estimator", "space"),
         [
             (SGDClassifier(), SPACE),
-            (GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}),
             (MLPClassifier((5,)), {"learning_rate_init": [1e-3, 1e-2]}),
             (HistGradientBoostingClassifier(max_depth=2), {"learning_rate": [0.1, 1]}),
-            (GradientBoostingClassifier(), {"max_depth": [1, 2]}),
             (RandomForestClassifier(), {"max_depth": [1, 3]}),
-            (BaggingClassifier(), {"max_features": [2, 5]}),
             (LGBMClassifier(verbose=-1, n_jobs=1), {"num_leaves": [3, 7]}),
         ],
         ids=lambda value: type(value).__name__,
@@ -79,7 +73,6 @@ class TestEstimators:
         ("estimator", "space"),
         [
             (SGDRegressor(), SPACE),
-            (RandomForestRegressor(), {"max_depth": [1, 3]}),
             (XGBRegressor(n_jobs=1, max_depth=2), {"learning_rate": [0.1, 0.5]}),
         ],
         ids=lambda value: type(value).__name__,

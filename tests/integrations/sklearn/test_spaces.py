@@ -1,7 +1,5 @@
 """Spaces of Optuna and ConfigSpace give the candidates that they describe."""
 
-import subprocess
-import sys
 from itertools import product
 
 import ConfigSpace
@@ -156,15 +154,3 @@ def test_a_search_over_such_a_space(space, tmp_path):
     assert clone(again).fit(X, y).best_params_ == search.best_params_  # from the run
     learnt = clone(search).set_params(prior=search, random_state=1).fit(X, y)
     assert max(learnt.trust_in_prior_.values()) > 0.0
-
-
-def test_no_library_is_imported_that_nobody_has_given():
-    code = (
-        "import sys; from risingsearch.integrations.sklearn.candidates import "
-        "draw_candidates as draw; draw({'a': [1, 2]}, 2, 0, None); "
-        "print(sorted({'optuna', 'ConfigSpace'} & set(sys.modules)))"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert told.stdout.strip() == "[]"

@@ -90,20 +90,17 @@ FACTORS = {"probe__factor": [1.0, 2.0, 3.0]}
 
 
 class TestCounts:
-    @pytest.mark.parametrize(
-        ("grid", "train_scores"),
-        [(ALPHAS, False), (FACTORS, False), (ALPHAS | FACTORS, True)],
-    )
-    def test_no_more_than_in_a_randomized_search(self, counts, grid, train_scores):
+    def test_no_more_than_in_a_randomized_search(self, counts):
+        grid = ALPHAS | FACTORS
         n = len(ParameterGrid(grid))
-        options = {"cv": CV, "refit": False, "return_train_score": train_scores}
+        options = {"cv": CV, "refit": False, "return_train_score": True}
         RandomizedSearchCV(probing(), grid, n_iter=n, **options).fit(X, Y)
         theirs = dict(counts)
         counts.update(fits=0, transforms=0, rows=0)
-        options |= {"budget": 120, "max_epochs": 60}
+        options |= {"budget": 30, "max_epochs": 8}
         search = rising(probing(), grid, **options).fit(X, Y)
         assert (search.cv_results_["epochs"] > 0).all()
-        assert search.n_epochs_ == 120
+        assert search.n_epochs_ == 30
         assert all(counts[what] <= theirs[what] for what in counts)
 
     def test_once_a_fold_for_each_set_of_parameters(self, counts):
@@ -169,7 +166,7 @@ def by_hand(pipeline, params, rows, n_epochs):
     ("kind", "n_bytes"),
     [
         *((kind, folds.LIMIT) for kind in PREPARATIONS),
-        *((kind, 0) for kind in ("learns from y", "rounds otherwise", "in place")),
+        *((kind, 0) for kind in ("learns from y", "in place")),
     ],
 )
 def test_scores_are_those_of_transforming_by_hand(kind, n_bytes, monkeypatch):
