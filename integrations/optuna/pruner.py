@@ -17,7 +17,7 @@ from risingsearch.integrations.optuna.trials import (
     is_given_up,
     sign_of,
 )
-from risingsearch.policies.tuning.slopes import highest_end
+from risingsearch.policies.shared.rewards import highest_end
 
 
 class RisingPruner(BasePruner):

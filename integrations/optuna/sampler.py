@@ -50,7 +50,6 @@ from risingsearch.priors import read_prior
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scheduling.stopping import StoppingScheduler
 from risingsearch.search.arguments import checked_enqueue
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 
@@ -223,7 +222,9 @@ class RisingSampler(BaseSampler):
         self.budget = epochs_of(budget, instead="study.optimize(timeout=...)")
         self.max_epochs = checked_int("max_epochs", max_epochs, 1)
         own = {"policy": "auto", "n_candidates": None, "enqueue": (), "prior": None}
-        options = SearchOptions.among(given, callbacks=(), **own)
+        own |= {"callbacks": (), "patience": None, "target_score": None}
+        options = SearchOptions.among(given, **own)
+        self._stop_rules = patience, target_score
         self._options = options.given()
         self.give_up_after = checked_float(
             "give_up_after", give_up_after, 0.0, open_low=False
@@ -252,9 +253,10 @@ class RisingSampler(BaseSampler):
 
     def _scheduler(self, direction: str, n_arms: int) -> Scheduler:
         enqueue = range(min(n_arms, len(self._enqueued)))
-        return StoppingScheduler(
-            n_arms=n_arms, direction=direction, **self._options | {"enqueue": enqueue}
-        )
+        options = self._options | {"enqueue": enqueue}
+        made = Scheduler(n_arms=n_arms, direction=direction, **options)
+        made.stop_when(*self._stop_rules)
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_here": None}

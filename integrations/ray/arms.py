@@ -12,7 +12,7 @@ from ray.tune.result import TIME_THIS_ITER_S
 from risingsearch.arms import Job, Report, Status
 from risingsearch.errors import RunDirError
 from risingsearch.json_values import from_json
-from risingsearch.scheduling.replay import RESULTS, Event, ended, replay, started, told
+from risingsearch.scheduling.replay import RESULTS, Event, apply, replay, started, told
 from risingsearch.scheduling.scheduler import Scheduler
 
 Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
@@ -107,10 +107,9 @@ class Arms:
 
     def end(self, arms: Iterable[int]) -> None:
         """Tell that arms can train no more; none of them is in training."""
-        over = list(arms)
-        for arm in over:
-            self.scheduler.end(arm)
-        self._note(ended(over))
+        event: Event = {"event": "ended", "arms": list(arms)}
+        apply(self.scheduler, event)
+        self._note(event)
 
     @property
     def unopened(self) -> list[int]:

@@ -17,7 +17,6 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.ray.experiment import Experiment
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.scheduling.stopping import StoppingScheduler
 from risingsearch.search.callbacks import Callback, checked_callbacks
 
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
@@ -126,7 +125,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         if mode is not None:
             checked_choice("mode", mode, tuple(DIRECTIONS))
         self._metric, self._mode, self.time_attr = metric, mode, time_attr
-        self._options = SearchOptions.among(given, callbacks=()).given()
+        own = {"callbacks": (), "patience": None, "target_score": None}
+        self._options = SearchOptions.among(given, **own).given()
+        self._stop_rules = patience, target_score  # may be others after Tuner.restore
         self._key = uuid.uuid4().hex  # the same after Tuner.restore
         self._experiment: Experiment | None = None
         self._error: Exception | None = None  # of a trial that could not be added
@@ -134,7 +135,9 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
 
     def _make(self, n_arms: int) -> Scheduler:
         direction = DIRECTIONS[self._mode or "max"]
-        return StoppingScheduler(n_arms=n_arms, direction=direction, **self._options)
+        made = Scheduler(n_arms=n_arms, direction=direction, **self._options)
+        made.stop_when(*self._stop_rules)
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         # As it was made: Tuner.restore begins with that.
@@ -222,7 +225,7 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         """Decides; before the first trial, one that has decided nothing."""
         if self._experiment is None:
             return self._make(n_arms=1)
-        return self._experiment.scheduler.settled()
+        return self._experiment.scheduler.with_all_results()
 
     def debug_string(self) -> str:
         """Return the policy, the epochs and the best trial, for Ray's status output."""

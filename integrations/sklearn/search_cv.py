@@ -47,7 +47,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         A space as ``RandomizedSearchCV`` takes it (lists, scipy distributions), also
         with Optuna's distributions, or a ``ConfigurationSpace``; or a list of such
         spaces and of configurations with their values.
-    policy : str, callable or policy, default="auto"
+    policy : str or callable, default="auto"
         Decides which configuration trains next; see ``risingsearch.list_policies``.
         ``"auto"`` is the default for tuning, ``trusted-damped-slope``; if there are
         more candidates than the budget opens, a model of the scores so far proposes

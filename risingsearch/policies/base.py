@@ -331,7 +331,8 @@ def _encoded(array: NDArray[Any]) -> dict[str, Any]:
     # Sparse: the history arrays of a young search are nearly all zero. Infinities
     # are written as words, because JSON has none.
     flat = array.reshape(-1)
-    (indices,) = flat.nonzero()
+    negative = np.signbit(flat) if array.dtype.kind == "f" else False  # -0.0 too
+    (indices,) = np.nonzero((flat != 0) | negative)
     values = [
         value if math.isfinite(value) else repr(value)
         for value in flat[indices].tolist()

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from risingsearch.policies import policy_info
-from risingsearch.policies.tuning.live import live
-from risingsearch.policies.tuning.slopes import (
+from risingsearch.policies.shared.rewards import (
     record_slope,
     screening_pulls,
 )
@@ -17,6 +16,7 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
     rung_of,
     rung_start,
 )
+from risingsearch.policies.tuning.vectorized import vectorized
 from risingsearch.priors.earlier import EarlierSearch
 
 SCALE = 2.0**-200
@@ -33,7 +33,7 @@ def step_correlation(search: EarlierSearch) -> float:
     n_runs, longest = len(search.curves), int(search.epochs.max())
     policy = TrustedDampedSlope.create(n_runs, n_runs * longest, longest)
     policy = policy._replace(first_rung=screening_pulls(search.max_epochs))
-    learning = live(policy)
+    learning = vectorized(policy)
     worst = np.nanmin(search.scores)
     for run, curve in enumerate(search.curves):
         known = SCALE * np.where(np.isfinite(curve), curve, worst)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 ABSENT = object()
+MOST_CATEGORIES = 100
+_ROOT = math.sqrt(0.5)
 
 
 def encode(
@@ -26,8 +28,8 @@ def encode(
     Everything else is a category, with a column of 0 and the root of 1/2 per value, so
     that two categories are as far apart as the ends of a number. A parameter that some
     configurations do not have (a conditional one) gets a column more for that, and one
-    half as its number. None comes back where nothing tells the configurations apart: no
-    parameter varies, or each has values that no other has and that are not numbers.
+    half as its number. A category with more than 100 values, or with hardly any value
+    twice, is left out. None comes back if nothing tells the configurations apart.
 
     Examples
     --------
@@ -40,15 +42,6 @@ def encode(
     >>> encode([{"depth": 3}, {"depth": 3}]) is None
     True
     """
-    features = encoded(candidates, distributions)
-    return None if features is None else features[np.arange(len(candidates))]
-
-
-def encoded(
-    candidates: Sequence[Mapping[str, Any]],
-    distributions: Mapping[str, Any] | None = None,
-) -> Features | None:
-    """Return the same features, without a column in memory for every category."""
     names = dict.fromkeys(name for params in candidates for name in params)
     columns = [
         column
@@ -58,70 +51,27 @@ def encoded(
             (distributions or {}).get(name),
         )
     ]
-    varying = [column for column in columns if np.ptp(column.values) > 0]
-    return Features(varying) if varying else None
+    varying = [column for column in columns if np.ptp(column) > 0]
+    return np.stack(varying, axis=1) if varying else None
 
 
-class Column(NamedTuple):
-    """A parameter of every configuration: a number, or which category it is."""
-
-    values: NDArray[Any]  # (n_candidates,), of a category its number, or NO_CATEGORY
-    n_categories: int = 0  # 0 for numbers
-
-
-NO_CATEGORY = -1
-
-
-class Features:
-    """The rows of features of many configurations, of which some are asked for.
-
-    Examples
-    --------
-    >>> rates, kinds = [0.001, 0.1, 0.01, 1.0], "aabb"
-    >>> features = encoded([{"rate": r, "kind": k} for r, k in zip(rates, kinds)])
-    >>> features.shape
-    (4, 3)
-    >>> features[np.array([3, 0])]
-    array([[1.   , 0.   , 0.707],
-           [0.   , 0.707, 0.   ]])
-    """
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns
-        n_features = sum(max(1, column.n_categories) for column in columns)
-        self.shape = len(columns[0].values), n_features
-
-    def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the features of some configurations, of shape (n, n_features)."""
-        table = np.zeros((len(rows), self.shape[1]))
-        first = 0
-        for values, n_categories in self._columns:
-            if not n_categories:
-                table[:, first] = values[rows]
-            else:
-                known = np.flatnonzero(values[rows] != NO_CATEGORY)
-                table[known, first + values[rows[known]]] = math.sqrt(0.5)
-            first += max(1, n_categories)
-        return table
-
-
-def _columns(values: Sequence[Any], distribution: Any) -> list[Column]:
+def _columns(values: Sequence[Any], distribution: Any) -> list[NDArray[np.float64]]:
     here = np.array([value is not ABSENT for value in values])
     known = [value for value in values if value is not ABSENT]
-    presence = [] if here.all() else [Column(math.sqrt(0.5) * here)]
+    presence = [] if here.all() else [_ROOT * here]
     if all(is_number(value) for value in known):
         numbers = np.array([float(value) for value in known])
         column = np.full(len(values), 0.5)
         column[here] = _placed(numbers, distribution)
-        return [Column(column), *presence]
+        return [column, *presence]
     keys = [value if _is_hashable(value) else repr(value) for value in values]
     kinds = dict.fromkeys(key for key in keys if key is not ABSENT)
-    if 2 * len(kinds) > len(known):  # next to nothing is said twice
+    if len(kinds) > min(len(known) / 2, MOST_CATEGORIES):  # hardly any repeat
         return presence
     equal = [kind for kind in kinds if kind == kind]  # NaN is not even like itself
     number_of = {kind: number for number, kind in enumerate(equal)}
-    categories = np.array([number_of.get(key, NO_CATEGORY) for key in keys])
-    return [Column(categories, len(equal)), *presence]
+    numbers = np.array([number_of.get(key, -1) for key in keys])
+    return [*(_ROOT * (numbers == k) for k in range(len(equal))), *presence]
 
 
 def _is_hashable(value: Any) -> bool:

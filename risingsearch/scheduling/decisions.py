@@ -1,33 +1,32 @@
-"""Which arm trains next: chosen by the policy, or proposed where one is opened."""
+"""Decisions: which arm trains next, and what a start and a result change."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import math
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from risingsearch.arms import Job
-from risingsearch.errors import InvalidParameterError, PolicyError
+from risingsearch.budget import Budget
+from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.policies import WAIT
-from risingsearch.scheduling.arm_records import ENQUEUED, ArmRecords, Openings
-from risingsearch.scheduling.jobs import Decision, Jobs
+from risingsearch.scheduling.arm_table import (
+    ENQUEUED,
+    OPENED_BEFOREHAND,
+    ArmTable,
+    Decision,
+    Result,
+)
 from risingsearch.scheduling.ledger import Ledger
+from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
+from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
 from risingsearch.scheduling.proposers import InformedProposer, Opened, Proposer
 
-OPENED_BEFOREHAND = "opened by prior"
-"""Reason why an arm started that was opened by knowledge from before the search."""
-
-
-class Choice(NamedTuple):
-    """The job that starts next."""
-
-    arm: int
-    n_epochs: int
-    selected: int  # by the policy; another arm may have been proposed for it
-    beforehand: bool = False  # proposed from knowledge older than the search
+STATE_VERSION = 3
 
 
 class Draws:
@@ -45,183 +44,207 @@ class Draws:
         self._rng.bit_generator.state = start
         self.start = start
 
-    def select(self, n_asked: int) -> np.random.Generator:
-        """Return the generator of a decision."""
-        return self._at(3 * n_asked)
-
-    def propose(self, n_asked: int) -> np.random.Generator:
-        """Return the generator of a proposal."""
-        return self._at(3 * n_asked + 1)
-
-    def update(self, n_epochs: int) -> np.random.Generator:
-        """Return the generator of an epoch that is recorded after so many others."""
-        return self._at(3 * n_epochs + 2)
-
-    def _at(self, number: int) -> np.random.Generator:
+    def of(self, kind: int, number: int) -> np.random.Generator:
+        """Return the generator of the event of a kind, by its number from 0."""
         bits: Any = self._rng.bit_generator
         bits.state = self.start
-        bits.advance(number * _JUMP % 2**128)
+        bits.advance((3 * number + kind) * _JUMP % 2**128)
         return self._rng
 
 
+SELECT, PROPOSE, UPDATE = range(3)
 _JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
 """As far as ``PCG64.jumped`` goes: streams that far apart do not overlap."""
 
 
-@dataclass
 class Decider:
-    """Chooses the next arm and reserves its epochs. Choosing changes nothing."""
+    """Decides which job starts next, which changes nothing; applies starts and results.
 
-    _policy: PolicyAdapter
-    _records: ArmRecords
-    _budget: Ledger
-    _jobs: Jobs
-    proposer: Proposer | None
-    _draws: Draws
-    _epochs_per_job: int | None
-    _openings: Openings
-    _in_order: bool  # results are recorded in the order of the decisions
-    waits: bool = False  # the policy wants another result first
-    _is_selected: bool = False  # since the last event
-    _selected: int | None = None  # by the policy
-    _chosen: Choice | None = None  # of it; another arm may have been proposed
+    Applying one changes the arms, the ledger and the policy.
+    """
 
-    def forget(self) -> None:
+    def __init__(
+        self, given: SchedulerOptions, policy: Any, proposer: Proposer | None
+    ) -> None:
+        params: dict[str, Any] = dict(given.policy_params or {})
+        if isinstance(policy, str):
+            policy, params, proposer = _chosen(policy, given, proposer)
+        n_known = getattr(proposer, "n_arms", given.n_arms)
+        if n_known != given.n_arms:
+            msg = (
+                f"the proposer was made for {n_known} candidates, and there are "
+                f"{given.n_arms} arms: make it for the candidates of this search"
+            )
+            raise InvalidParameterError(msg)
+        _, limit = horizon_and_limit(given.budget, given.max_epochs, given.n_arms)
+        self.arms = ArmTable(
+            given.n_arms,
+            limit,
+            given.direction,
+            given.error_score,
+            given.max_failures,
+            min_epochs=given.min_epochs,
+            enqueued=given.enqueue,
+            n_jobs=given.n_jobs,
+            deterministic=given.deterministic,
+        )
+        self.ledger = Ledger(
+            given.budget, given.n_arms, given.n_jobs, given.epoch_costs
+        )
+        self.policy = PolicyAdapter(
+            policy,
+            params,
+            given.max_epochs,
+            given.opening_order,
+            self.arms,
+            self.ledger,
+        )
+        self.proposer = proposer
+        self._draws = Draws(given.seed)
+        self._given = given
+        self.rules = SearchOptions()  # patience and target_score
+        self._forget()
+
+    def _forget(self) -> None:
         """Forget the next decision, since something has changed."""
-        self._is_selected = self.waits = False
-        self._selected = self._chosen = None
+        self._is_selected = False
+        self.waits = False  # the policy wants another result first
+        self._selected: int | None = None  # by the policy
+        self._decision: Decision | None = None  # another arm may have been proposed
+
+    # --------------------------------------------------------------------- decisions
+
+    def next(self) -> Decision | None:
+        """Return the job that starts next; None if nothing can start now."""
+        if self.stop_rule is not None:
+            return None
+        selected = self.select()
+        if self._decision is None and selected is not None:
+            arm, beforehand = self._proposed(selected)
+            n_epochs = max(1, self._wanted(arm, selected))
+            decision = self._decided(arm, n_epochs)
+            if beforehand:
+                decision = decision._replace(reason=OPENED_BEFOREHAND)
+            if arm != selected:
+                decision = decision._replace(instead_of=selected)
+            self._decision = decision
+        return self._decision
 
     def select(self) -> int | None:
-        """Return the arm that the policy wants to train."""
+        """Return the arm that the policy selects; None if nothing can start now."""
+        self.apply_due()
+        if self.arms.is_full or self.arms.must_see_next:
+            return None
+        return self._select()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the policy wants another result before it selects an arm."""
+        return self.select() is None and self.waits
+
+    def _select(self) -> int | None:
         if not self._is_selected:
-            self._policy.refresh(self._jobs.rounds)
-            if self._policy.can_choose():
-                selected = self._owed()
+            self.policy.refresh()
+            if self.policy.can_choose():
+                selected = self.promised()
                 if selected is None:
-                    rng = self._draws.select(self._jobs.n_asked)
-                    selected = self._policy.select(self._jobs.rounds + 1, rng)
+                    rng = self._draws.of(SELECT, self.arms.n_asked)
+                    selected = self.policy.select(self.arms.rounds + 1, rng)
                 self.waits = selected == WAIT
                 self._selected = None if self.waits else selected
             self._is_selected = True
         return self._selected
 
-    def owes(self) -> bool:
-        """Whether an arm is due that was promised its epochs."""
-        return self._owed() is not None
+    @property
+    def stop_rule(self) -> str | None:
+        """Which rule of ``stop_when`` ends the search, as a clause; None if none."""
+        target, patience = self.rules.target_score, self.rules.patience
+        if target is not None and self.arms.best_reward >= self.arms.sign * target:
+            return f"the target_score of {target:g} is reached"
+        if patience is None or self.arms.epochs_since_improvement < patience:
+            return None
+        if self.ledger.spent >= self.ledger.total or self.promised() is not None:
+            return None
+        return f"the patience of {patience} epochs without a new best is exhausted"
 
+    def stop_reason(self) -> str:
+        """Return why nothing will start any more, as a sentence."""
+        rule, total, unit = self.stop_rule, self.ledger.total, self.ledger.unit
+        left = total - self.ledger.spent
+        if rule is not None:
+            why = rule
+        elif self.waits:
+            why = f"{self.policy.name} stopped by its own rule"
+        elif self.opens_too_late:
+            least = self.arms.min_epochs
+            why = f"what is left trains no new arm for min_epochs={least}"
+        elif self.arms.can_train().any() or left <= 0:
+            return f"the budget of {total:g} {unit} is spent"
+        else:
+            why = "no arm can train any more"
+        return f"{why}, {left:g} of {total:g} {unit} left"
+
+    def promised(self) -> int | None:
+        """Return the arm that trains before the policy is asked; None for no such."""
+        return self.arms.promised(self.ledger.affordable())
+
+    @property
     def opens_too_late(self) -> bool:
         """Whether the budget could train a new arm, but not for its ``min_epochs``."""
-        affordable = self._budget.affordable()
-        late = self._openings.too_late(self._records, affordable)
-        return bool((self._records.live() & late & (affordable > 0)).any())
+        affordable = self.ledger.affordable()
+        late = self.arms.can_train() & self.arms.too_late(affordable)
+        return bool((late & (affordable > 0)).any())
 
-    def _owed(self) -> int | None:
-        return self._openings.owed(self._records, self._budget.affordable())
-
-    def choose(self) -> Choice | None:
-        """Return the job that starts next."""
-        selected = self.select()
-        if self._chosen is None and selected is not None:
-            arm, beforehand = self._proposed(selected)
-            n_epochs = max(1, self._wanted(arm, selected))
-            self._chosen = Choice(arm, n_epochs, selected, beforehand)
-        return self._chosen
-
-    def start(self, arm: int, n_epochs: int | None) -> Job:
-        """Start an arm that was decided on elsewhere."""
-        self._policy.refresh(self._jobs.rounds)
+    def given(self, arm: int, n_epochs: int | None) -> Decision:
+        """Return the decision of a caller; raise if the arm cannot train so long."""
+        self.policy.refresh()
         most = self._most(arm)
-        given = self._wanted(arm, arm) if n_epochs is None else n_epochs
-        if not 1 <= given <= most:
+        n_epochs = self._wanted(arm, arm) if n_epochs is None else n_epochs
+        if not 1 <= n_epochs <= most:
             msg = f"arm {arm} can get {most} epochs now at most; got {n_epochs=}"
             raise InvalidParameterError(msg)
-        why = self.why(Choice(arm, given, arm))._replace(given=True)
-        return self._start(arm, given, why)
+        return self._decided(arm, n_epochs)
 
-    def start_chosen(self, choice: Choice) -> Job:
-        """Start the chosen job."""
-        return self._start(choice.arm, choice.n_epochs, self.why(choice))
-
-    def repeat(self, job: Job, why: Decision) -> Job:
-        """Start a job that was decided before, without deciding it again."""
-        self._policy.refresh(self._jobs.rounds)
-        now = why._replace(round=self._jobs.rounds + 1)
-        return self._start(job.arm, job.n_epochs, now)
-
-    def _start(self, arm: int, n_epochs: int, why: Decision) -> Job:
-        if why.instead_of is not None:
-            self._policy.open_instead(why.instead_of, arm)
-        if self._records.failed[arm]:
-            self._records.forgive(arm)
-            self._policy.refresh(self._jobs.rounds)
-        self._policy.started(why.round, arm)
-        job = self._jobs.start(arm, int(self._records.epochs[arm]), n_epochs, why)
-        self._budget.reserve(job)
-        self._records.busy[arm] = True
-        self.forget()
-        return job
-
-    def why(self, choice: Choice) -> Decision:
-        """Return why this starts."""
-        reason = OPENED_BEFOREHAND if choice.beforehand else self._reason(choice.arm)
-        round_, seen = self._jobs.rounds + 1, self._jobs.n_recorded_in_order
-        parts = self._index(choice.arm)
+    def _decided(self, arm: int, n_epochs: int) -> Decision:
+        """Return the decision to train an arm, with the reason and the index."""
+        arms, is_opened = self.arms, bool(self.arms.charged[arm])
+        job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
+        reason = ENQUEUED if arm in arms.enqueued else "opened"
+        if is_opened:
+            is_last = arms.history[-1]["arm"] == arm
+            reason = "continued" if is_last else "revived"
+        parts = self.policy.explain([arm])[0] if is_opened else {}
         return Decision(
-            round_,
-            reason,
-            parts,
-            seen if self._in_order else None,
-            instead_of=None if choice.arm == choice.selected else choice.selected,
+            job, reason, parts, arms.n_applied if arms.deterministic else None
         )
 
-    def _index(self, arm: int) -> dict[str, float]:
-        """Return the named parts of an arm's index; none before it is opened."""
-        return self._policy.explain([arm])[0] if self._records.charged[arm] else {}
-
-    def ends(self, arms: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return where arms are expected to end, as rewards."""
-        records = self._records
-        best = records.sign * records.best[arms]
-        best[np.isnan(best)] = records.worst_reward
-        projected = np.array([self._policy.projection(int(arm)) for arm in arms])
-        return np.where(~records.live()[arms], best, np.fmax(best, projected))
-
     def _wanted(self, arm: int, selected: int) -> int:
-        """Return how many epochs an arm gets that is trained where one is selected."""
-        wanted = self._epochs_per_job or self._policy.slice_length(selected)
-        missing = self._openings.missing(int(self._records.epochs[arm]))
+        """Return how many epochs an arm gets that is trained for the selected one."""
+        wanted = self._given.epochs_per_job or self.policy.slice_length(selected)
+        missing = self.arms.min_epochs - int(self.arms.epochs[arm])
         return min(max(wanted, missing), self._most(arm))
 
     def _most(self, arm: int) -> int:
         """Return how many epochs an arm and the budget have left for it."""
-        left = self._records.max_epochs - self._records.charged[arm]
-        return int(min(self._budget.affordable()[arm], left))
+        left = self.arms.max_epochs - self.arms.charged[arm]
+        return int(min(self.ledger.affordable()[arm], left))
 
-    def _reason(self, arm: int) -> str:
-        if not self._records.charged[arm]:
-            return ENQUEUED if arm in self._openings.enqueued else "opened"
-        history = self._records.history
-        return "continued" if history and history[-1]["arm"] == arm else "revived"
+    # --------------------------------------------------------------------- proposals
 
     def _proposed(self, arm: int) -> tuple[int, bool]:
-        """Return the arm to train where the policy has chosen this one.
-
-        And whether that is for knowledge from before the search.
-        """
+        """Return the arm to train for the selected one, and if it is for a prior."""
         proposer = self.proposer
-        is_given = self._records.charged[arm] or arm in self._openings.enqueued
-        if proposer is None or is_given:
+        if proposer is None or self.arms.charged[arm] or arm in self.arms.enqueued:
             return arm, False
-        unopened = self._records.unopened()
+        unopened = self.arms.unopened()
         if isinstance(proposer, InformedProposer):
             proposed = proposer.propose_beforehand(self.opened(), unopened)
             if proposed is not None:
                 return self._unopened(proposed, unopened), True
-        if not self._policy.proposing():
+        if not self.policy.proposing():
             return arm, False
-        proposed = proposer.propose(
-            self.opened(), unopened, self._draws.propose(self._jobs.n_asked)
-        )
+        rng = self._draws.of(PROPOSE, self.arms.n_asked)
+        proposed = proposer.propose(self.opened(), unopened, rng)
         return arm if proposed is None else self._unopened(proposed, unopened), False
 
     def _unopened(self, proposed: int, unopened: NDArray[np.int64]) -> int:
@@ -234,16 +257,227 @@ class Decider:
             raise PolicyError(msg)
         return int(proposed)
 
+    def trust_in_prior(self) -> dict[str, float]:
+        """Return how far each earlier search is trusted; empty without any."""
+        if not isinstance(self.proposer, InformedProposer):
+            return {}
+        return self.proposer.trusted(self.opened())
+
     def opened(self) -> Opened:
         """Return the opened arms as a proposer sees them."""
-        records = self._records
-        arms = np.flatnonzero(records.charged > 0)
-        finished = ~records.live()[arms]
+        arms = self.arms
+        opened = np.flatnonzero(arms.charged > 0)
         return Opened(
-            arms,
-            records.charged[arms],
-            self.ends(arms),
-            finished,
-            records.max_epochs,
-            np.flatnonzero(records.busy & (records.charged == 0)),
+            opened,
+            arms.charged[opened],
+            self.expected_ends(opened),
+            ~arms.can_train()[opened],
+            arms.max_epochs,
+            np.flatnonzero(arms.busy & (arms.charged == 0)),
         )
+
+    def expected_ends(self, opened: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return where arms are expected to end, as rewards."""
+        arms = self.arms
+        best = arms.sign * arms.best[opened]
+        best[np.isnan(best)] = arms.worst_reward
+        projected = np.array([self.policy.projection(int(arm)) for arm in opened])
+        return np.where(~arms.can_train()[opened], best, np.fmax(best, projected))
+
+    # ------------------------------------------------------------- starts and results
+
+    def start(self, decision: Decision) -> None:
+        """Start a job: reserve its epochs."""
+        job, arms = decision.job, self.arms
+        if decision.instead_of is not None:
+            self.policy.open_instead(decision.instead_of, job.arm)
+        if arms.failed[job.arm]:
+            arms.forgive(job.arm)
+            self.policy.refresh()
+        round_ = arms.rounds + 1
+        self.policy.started(round_, job.arm)
+        arms.start(decision._replace(round=round_))
+        self.ledger.reserve(job)
+        self._forget()
+
+    def repeat(self, decision: Decision) -> None:
+        """Start a job that was decided before, without deciding it again."""
+        job, arms, seen = decision.job, self.arms, decision.seen
+        while seen is not None and arms.n_applied < seen and arms.holds_next:
+            self.apply(arms.n_applied)
+        is_next = job.id == arms.n_asked and job.arm < len(arms.busy)
+        if not is_next or arms.busy[job.arm]:
+            msg = f"{job} cannot be the next job of this search: its journal is damaged"
+            raise RunDirError(msg)
+        self.policy.refresh()
+        self.start(decision)
+
+    def tell(self, result: Result) -> None:
+        """Take the result of a job, and apply it unless it has to wait for others."""
+        self.arms.hold(result)
+        if not self.arms.deterministic:
+            self.apply(result.job.id)
+        self.follow_up()
+
+    def follow_up(self) -> None:
+        """Decide anew after an event; apply the results that are due by it."""
+        self._forget()
+        with suppress(PolicyError):  # the next decision raises it
+            self.apply_due()
+
+    def apply_due(self) -> None:
+        """Apply held results in the order of the decisions, as far as the next may see.
+
+        They are those that it has to see, and others if nothing can start without them.
+        """
+        arms = self.arms
+        while arms.deterministic and arms.holds_next and not arms.is_full:
+            if not arms.must_see_next and self._select() is not None:
+                break
+            self.apply(arms.n_applied)
+
+    def apply(self, job_id: int | None = None) -> None:
+        """Apply a held result: its cost, its arm, its epochs one by one.
+
+        All of it is applied, even if the policy raises an error.
+        """
+        arms, (result, decision) = self.arms, self.arms.release(job_id)
+        job, scores, failed = result.job, result.scores, result.failure is not None
+        charged, n_scores = result.charged, len(scores)
+        self._forget()
+        self.ledger.charge(
+            job, charged, min(n_scores, charged), result.cost, failed=failed
+        )
+        n_lost = sum(not math.isfinite(score) for score in scores)
+        ended = result.ended and charged < job.n_epochs
+        arms.free(job.arm, n_lost + failed * result.attempts, ended=ended)
+        facts: dict[str, Any] = {
+            "cost": math.nan if result.cost is None else result.cost / max(1, charged),
+            "reason": decision.reason,
+            **decision.parts,
+        }
+        error: PolicyError | None = None
+        for k in range(charged):
+            if failed and k >= min(n_scores, charged - 1):
+                facts["failure"] = result.failure
+            provisional = arms.has_provisional_rewards
+            n_before, round_ = len(arms.history), decision.round + k
+            score = scores[k] if k < n_scores else math.nan
+            reward = arms.add_epoch(job, round_, score, facts, trained=k < n_scores)
+            try:
+                if provisional and not arms.has_provisional_rewards:
+                    self._replan()
+                elif error is None:
+                    self._update_policy(n_before, round_, job.arm, reward)
+            except PolicyError as raised:
+                error = raised
+        if error is not None:
+            raise error
+
+    def _replan(self) -> None:
+        """Build the policy anew and tell it all rewards so far."""
+        self.policy.build()
+        for n_before, (round_, arm, reward) in enumerate(self.arms.rewards()):
+            self._update_policy(n_before, round_, arm, reward)
+
+    def _update_policy(
+        self, n_before: int, round_: int, arm: int, reward: float
+    ) -> None:
+        self.policy.refresh()
+        self.policy.update(round_, arm, reward, self._draws.of(UPDATE, n_before))
+
+    def extend(self, budget: int | str | Budget) -> None:
+        """Add to the budget; a policy that plans the whole horizon plans anew."""
+        self.ledger.extend(budget)
+        self._raise_limit()
+        if self._given.max_epochs is None or self.policy.plans_rounds:
+            self._replan()
+        self.arms.counted_from = len(self.arms.history)
+        self.follow_up()
+
+    def _raise_limit(self) -> None:
+        if self._given.max_epochs is None:  # an arm may use the whole budget
+            self.arms.max_epochs = int(self.ledger.total)
+
+    # ------------------------------------------------------------------ saved states
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        self.policy.refresh()
+        return {
+            "version": STATE_VERSION,
+            "search": self._identity(),
+            "ledger": self.ledger.state_dict(),
+            "arms": self.arms.state_dict(),
+            "policy": self.policy.state_dict(),
+            "rng": self._draws.start,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the values of ``state_dict``, or raise and change nothing."""
+        before = self.state_dict()
+        try:
+            self._check(state)
+            self._load(state)
+        except RunDirError:
+            self._load(before)
+            raise
+        except Exception as error:
+            self._load(before)
+            msg = f"the state is damaged ({error!r}): nothing was loaded"
+            raise RunDirError(msg) from error
+
+    def _load(self, state: dict[str, Any]) -> None:
+        self.ledger.load_state_dict(state["ledger"])
+        self._raise_limit()
+        self.arms.load_state_dict(state["arms"])
+        self.policy.build()
+        self.policy.load_state_dict(state["policy"])
+        self._draws.load(state["rng"])
+        self._forget()
+
+    def _identity(self) -> dict[str, Any]:
+        """Return as JSON what must be the same to load a saved state."""
+        return self._given.identity() | {
+            "policy": self.policy.name,
+            "budget_unit": self.ledger.unit,
+            "proposer": self.proposer and type(self.proposer).__qualname__,
+            "earlier_searches": getattr(self.proposer, "digests", None),
+        }
+
+    def _check(self, state: dict[str, Any]) -> None:
+        if state.get("version") != STATE_VERSION:
+            msg = (
+                f"this state has version {state.get('version')!r}, this release reads "
+                f"version {STATE_VERSION}: load it with the release that saved it"
+            )
+            raise RunDirError(msg)
+        for name, mine in self._identity().items():
+            saved = state["search"].get(name)
+            if saved != mine:
+                msg = (
+                    f"this state was saved with {name}={saved!r}, the scheduler has "
+                    f"{name}={mine!r}: make it with the same arguments"
+                )
+                raise RunDirError(msg)
+
+
+def _chosen(
+    name: str, given: SchedulerOptions, proposer: Proposer | None
+) -> tuple[str, dict[str, Any], Proposer | None]:
+    """Return the policy that a name stands for, its parameters and its proposer."""
+    chosen = choose_policy(
+        name,
+        given.budget,
+        given.max_epochs,
+        given.n_arms,
+        parameters=given.policy_params,
+        min_epochs=given.min_epochs,
+        epochs_per_job=given.epochs_per_job,
+        proposals=proposer is not None,
+    )
+    if isinstance(proposer, InformedProposer):
+        chosen = chosen.informed(proposer.policy_params())
+    elif chosen.opens_all:
+        proposer = None
+    return chosen.name, chosen.parameters, proposer

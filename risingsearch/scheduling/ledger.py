@@ -13,7 +13,6 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.jobs import Result
 
 ENDLESS = 2.0**62
 """Epochs that are as good as infinitely many."""
@@ -25,7 +24,7 @@ _FACTS = ("total", "lost", "now", "n_workers")
 
 
 class Ledger:
-    """Account of a budget: jobs are reserved when they start and settled at their end.
+    """Account of a budget: jobs are reserved when they start, and charged at their end.
 
     A budget in epochs is exact: it is never exceeded, since an epoch costs one, or its
     share in ``epoch_costs``. In any other unit the cost of an epoch is known only after
@@ -38,29 +37,17 @@ class Ledger:
     Wall-clock time passes whether a worker trains or not. There is no clock here: it
     stands where the last job came back. No job starts that is expected to end too
     late; nothing is reserved.
-
-    Parameters
-    ----------
-    budget : int, str or Budget
-        The total.
-    n_arms : int
-        Number of arms.
-    n_jobs : int, optional
-        Jobs in flight at most; by default, as many as have been in flight at once.
-    epoch_costs : sequence of float, optional
-        Cost of every epoch of an arm, one after the other.
     """
 
     def __init__(
         self,
-        budget: int | str | Budget,
+        budget: Budget,
         n_arms: int,
         n_jobs: int | None = None,
         epoch_costs: Sequence[float] | None = None,
     ) -> None:
-        given = Budget.of(budget)
-        self.unit, self.total = given.unit, given.amount
-        self.is_wall_clock = given.is_wall_clock
+        self.unit, self.total = budget.unit, budget.amount
+        self.is_wall_clock = budget.is_wall_clock
         self.n_workers = n_jobs or 1
         self._until: NDArray[np.float64] | None = None  # cost of the epochs before
         if epoch_costs is not None:
@@ -165,18 +152,18 @@ class Ledger:
         self.since[job.arm] = self.now
         self.n_workers = max(self.n_workers, int(np.count_nonzero(self.promised)))
 
-    def settle(self, result: Result) -> None:
+    def charge(
+        self, job: Job, charged: int, trained: int, cost: float | None, *, failed: bool
+    ) -> None:
         """Spend the cost of a job, the expected one if it is unknown; free the rest."""
-        job, charged, cost = result.job, result.charged, result.cost
         arm, weight = job.arm, self._weight(job.from_epoch, charged)
         if self.unit == "epochs":
             cost = weight
         elif cost is None:
             cost = float(self._rate()[arm] * self.promised[arm])
         self.promised[arm] = 0.0
-        self.trained[arm] = job.from_epoch + min(len(result.scores), charged)
-        failed = result.failure is not None or not charged
-        if failed and self.unit != "epochs":
+        self.trained[arm] = job.from_epoch + trained
+        if (failed or not charged) and self.unit != "epochs":
             self.lost += cost
         else:
             self.paid[arm] += cost

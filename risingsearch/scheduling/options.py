@@ -7,14 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+import numpy as np
+
 from risingsearch.budget import Budget
 from risingsearch.checks import (
+    checked_arms,
+    checked_choice,
     checked_flag,
     checked_float,
     checked_int,
     checked_magnitude,
+    checked_order,
     checked_seed,
 )
+from risingsearch.errors import InvalidParameterError
+from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import checked_params
 
 COUNTS = {
@@ -88,19 +95,7 @@ class SearchOptions:
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any], **others: Any) -> Self:
-        """Return the options among the arguments of a face.
-
-        Parameters
-        ----------
-        arguments : mapping
-            All arguments by their names, those of the face alone too.
-        **others
-            Options that are not taken as they were given.
-
-        Returns
-        -------
-        SearchOptions
-        """
+        """Return the options among the arguments of a face; ``others`` replace them."""
         names = {field.name for field in fields(cls)}
         taken = {name: arguments[name] for name in arguments if name in names}
         return cls(**taken | others)
@@ -117,3 +112,82 @@ class SearchOptions:
 
 
 DEFAULTS = {field.name: field.default for field in fields(SearchOptions)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulerOptions(SearchOptions):
+    """Arguments of a ``Scheduler`` except its proposer, checked; see there."""
+
+    budget: Any  # a Budget, once it is checked
+    n_arms: int
+    direction: str
+    opening_order: Any  # an array, once it is checked
+    enqueue: Any  # a list, once it is checked
+    epoch_costs: Any = None  # a tuple of floats, once they are checked
+
+    def __post_init__(self) -> None:
+        n_arms, budget = self.n_arms, self.budget
+        if n_arms is None or budget is None:
+            msg = f"give both n_arms and budget; got {n_arms=} and {budget=}"
+            raise InvalidParameterError(msg)
+        n_arms = checked_int("n_arms", n_arms, 1)
+        super().__post_init__()
+        checked_choice("direction", self.direction, ("maximize", "minimize"))
+        if self.n_jobs is None and self.deterministic:
+            self._set(n_jobs=1)
+        given = self.opening_order
+        order = checked_order(
+            "opening_order", range(n_arms) if given is None else given, n_arms
+        )
+        first = checked_arms("enqueue", self.enqueue, n_arms)
+        enqueued = set(first)
+        self._set(
+            n_arms=n_arms,
+            epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
+            enqueue=first,
+            opening_order=np.array(
+                [*first, *(arm for arm in order if arm not in enqueued)]
+            ),
+        )
+        self._check_promised_epochs()
+
+    def _check_promised_epochs(self) -> None:
+        """Raise if ``min_epochs`` of the enqueued arms are more than there are."""
+        least, total = self.min_epochs, self.budget.epochs
+        n_first = max(1, len(self.enqueue))
+        if self.max_epochs is not None and least > self.max_epochs:
+            msg = f"min_epochs is at most max_epochs={self.max_epochs}; got {least}"
+            raise InvalidParameterError(msg)
+        cost: float = least
+        if self.epoch_costs:
+            cost = round(math.fsum(self.epoch_costs[:least]), 9)  # 1 if it is 1.0...2
+        if total is not None and n_first * cost > total:
+            msg = (
+                f"a budget of {total} epochs is less than the {n_first * cost:g} that "
+                f"min_epochs={least} of {n_first} configurations cost: raise the "
+                "budget, or lower min_epochs or the number enqueued"
+            )
+            raise InvalidParameterError(msg)
+
+    def identity(self) -> dict[str, Any]:
+        """Return as JSON the arguments that must be the same to load a saved state."""
+        params = self.policy_params or {}
+        return {name: getattr(self, name) for name in _IDENTITY} | {
+            "policy_params": {name: repr(value) for name, value in params.items()},
+            "epoch_costs": self.epoch_costs and list(self.epoch_costs),
+            "opening_order": self.opening_order.tolist(),
+        }
+
+
+_IDENTITY = (
+    "min_epochs",
+    "enqueue",
+    "n_arms",
+    "max_epochs",
+    "epochs_per_job",
+    "direction",
+    "deterministic",
+    "n_jobs",
+    "error_score",
+    "max_failures",
+)

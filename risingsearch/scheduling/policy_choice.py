@@ -73,9 +73,10 @@ def choose_policy(
     horizon, limit = horizon_and_limit(budget, max_epochs, n_arms or 1)
     name = resolve_policy(policy)
     look = max(min_epochs, epochs_per_job or 1)
-    if look > 1 and plans_looks(name):
+    if look > 1 and SHORTEST_LOOK in policy_info(name).parameters:
         given = {SHORTEST_LOOK: look} | given
-    chosen = _sized(name, horizon, limit, given)
+    n_opened = recommended_arms(name, horizon, limit, **given)
+    chosen = PolicyChoice(name, given, n_opened, n_opened)
     if not (policy == "auto" and proposals):
         return chosen
     if n_arms is not None and n_arms <= chosen.n_opened:
@@ -84,11 +85,6 @@ def choose_policy(
     return chosen._replace(
         n_candidates=recommended_arms(name, horizon, limit, **everything)
     )
-
-
-def plans_looks(name: str) -> bool:
-    """Return whether a policy plans how long it looks at a new arm."""
-    return SHORTEST_LOOK in policy_info(name).parameters
 
 
 def registered_name(policy: Any) -> str | None:
@@ -156,8 +152,3 @@ def recommended_candidates(
         epochs_per_job=epochs_per_job,
     )
     return chosen.n_candidates
-
-
-def _sized(name: str, horizon: int, limit: int, given: dict[str, Any]) -> PolicyChoice:
-    n_arms = recommended_arms(name, horizon, limit, **given)
-    return PolicyChoice(name, given, n_arms, n_arms)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.candidates import Features
 
 
 class Opened(NamedTuple):
@@ -81,9 +80,8 @@ class GaussianProcessProposer:
 
     Parameters
     ----------
-    features : array-like of shape (n_arms, n_features), or Features
-        A row per arm, about 0 to 1 in each column; ``candidates.encode`` makes them,
-        and ``candidates.encoded`` in less memory.
+    features : array-like of shape (n_arms, n_features)
+        A row per arm, about 0 to 1 in each column; ``candidates.encode`` makes them.
 
     Raises
     ------
@@ -107,10 +105,15 @@ class GaussianProcessProposer:
     0.7
     """
 
-    def __init__(self, features: ArrayLike | Features) -> None:
-        self.features = (
-            features if isinstance(features, Features) else checked_features(features)
-        )
+    def __init__(self, features: ArrayLike) -> None:
+        self.features = np.asarray(features, dtype=float)
+        shape, table = self.features.shape, self.features
+        if table.ndim != 2 or not table.size or not np.isfinite(table).all():
+            msg = (
+                "features must be a table of finite numbers, one row per arm; got "
+                f"shape {shape}"
+            )
+            raise InvalidParameterError(msg)
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator
@@ -135,18 +138,6 @@ CANDIDATES = 100
 OPTIMISM = 0.5
 STEPS = 15
 FITTED_ON = 100
-
-
-def checked_features(features: ArrayLike) -> NDArray[np.float64]:
-    """Return the features as a table of finite numbers; raise if they are not."""
-    table = np.asarray(features, dtype=float)
-    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        msg = (
-            "features must be a table of finite numbers, one row per arm; got "
-            f"shape {table.shape}"
-        )
-        raise InvalidParameterError(msg)
-    return table
 
 
 class Seen(NamedTuple):

@@ -4,9 +4,9 @@ A search is a list of events, each named by its ``event``:
 
 ``started``
     A ``job`` began, for this ``reason`` and with these ``parts`` of its arm's index.
-    It had ``seen`` so many results, if those are recorded in the order of the
-    decisions; ``given`` says that a caller decided it, not the policy. A job that is
-    tried again is started again.
+    It had ``seen`` so many results, if those are applied in the order of the
+    decisions; ``instead_of`` is the arm that the policy had selected, if another was
+    proposed for it. A job that is tried again is started again.
 ``result``, ``failed``
     A ``job`` came back with its ``scores``; its ``cost``, in the unit of the
     budget, or else the seconds that it took (``elapsed``), if known; that the arm has
@@ -41,7 +41,7 @@ from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError
 from risingsearch.json_values import as_json, from_json
-from risingsearch.scheduling.jobs import Decision
+from risingsearch.scheduling.arm_table import Decision
 from risingsearch.scheduling.scheduler import Scheduler
 
 Event = dict[str, Any]
@@ -52,18 +52,7 @@ RESULTS = ("result", "failed")
 
 def started(scheduler: Scheduler, job: Job) -> Event:
     """Return the event of a job in flight, with the decision to start it."""
-    why = scheduler.decision(job)
-    event = {
-        "event": "started",
-        "job": job.to_json(),
-        "reason": why.reason,
-        "parts": as_json(why.parts),
-    }
-    if why.seen is not None:
-        event["seen"] = why.seen
-    if why.instead_of is not None:
-        event["instead_of"] = why.instead_of
-    return event | ({"given": True} if why.given else {})
+    return {"event": "started"} | scheduler.why(job).to_json()
 
 
 def told(job: Job, scores: Sequence[float], failure: str | None = None) -> Event:
@@ -72,26 +61,6 @@ def told(job: Job, scores: Sequence[float], failure: str | None = None) -> Event
     if failure is not None:
         event |= {"event": "failed", "failure": failure}
     return event | {"scores": as_json(list(scores))}
-
-
-def ended(arms: Sequence[int]) -> Event:
-    """Return the event of arms that ``Scheduler.end`` was told of."""
-    return {"event": "ended", "arms": list(arms)}
-
-
-def extended(budget: int | Budget) -> Event:
-    """Return the event of a larger budget."""
-    return {"event": "extended", "budget": Budget.of(budget).to_json()}
-
-
-def advanced(now: float) -> Event:
-    """Return the event of time that passed without a job."""
-    return {"event": "advanced", "now": now}
-
-
-def resized(n_jobs: int) -> Event:
-    """Return the event of another number of jobs in flight."""
-    return {"event": "resized", "n_jobs": n_jobs}
 
 
 def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
@@ -115,21 +84,14 @@ def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
     True
     """
     for event in events:
-        _apply(scheduler, event)
+        apply(scheduler, event)
 
 
-def _apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
+def apply(scheduler: Scheduler, event: Mapping[str, Any]) -> None:
+    """Let an event happen to a scheduler."""
     match event["event"]:
         case "started":
-            why = Decision(
-                0,
-                event["reason"],
-                from_json(event["parts"]),
-                event.get("seen"),
-                event.get("given", False),
-                event.get("instead_of"),
-            )
-            scheduler.repeat(Job.from_json(event["job"]), why)
+            scheduler.repeat(Decision.from_json(event))
         case "result" | "failed":
             _tell(scheduler, event)
         case "ended":

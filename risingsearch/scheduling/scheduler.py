@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+import math
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-from risingsearch.arms import Job
+import numpy as np
+
+from risingsearch.arms import Arm, Job, Status
 from risingsearch.budget import Budget
-from risingsearch.checks import (
-    LARGEST_SCORE,
-    checked_float,
-    checked_int,
-)
-from risingsearch.errors import (
-    InvalidParameterError,
-    PolicyError,
-    RunDirError,
-)
+from risingsearch.checks import LARGEST_SCORE, checked_float, checked_int
+from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.policies import Policy
-from risingsearch.scheduling.arguments import Arguments
-from risingsearch.scheduling.arm_records import ArmRecords
-from risingsearch.scheduling.decisions import Choice, Decider, Draws
-from risingsearch.scheduling.jobs import Decision, Jobs, Result, checked_scores
-from risingsearch.scheduling.ledger import Ledger
-from risingsearch.scheduling.policy_adapter import PolicyAdapter
-from risingsearch.scheduling.policy_choice import choose_policy, horizon_and_limit
-from risingsearch.scheduling.proposers import InformedProposer, Proposer
-from risingsearch.scheduling.recording import Recorder
-from risingsearch.scheduling.saved_state import EARLIER, SavedState, check_identity
-from risingsearch.scheduling.view import SchedulerView
+from risingsearch.scheduling import explanations
+from risingsearch.scheduling.arm_table import Decision, Result, checked_scores
+from risingsearch.scheduling.decisions import Decider
+from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
+from risingsearch.scheduling.proposers import Opened, Proposer
 
 
-class Scheduler(SchedulerView):
+class Scheduler:
     """Decide which arm gets the next epochs, within a budget.
 
     A budget in epochs is exact; one in time or any cost can be overrun if jobs
@@ -44,11 +33,10 @@ class Scheduler(SchedulerView):
 
     Parameters
     ----------
-    policy : str, callable or policy, default "auto"
-        A registered name (see ``list_policies``), a factory
-        ``(n_arms, horizon, max_pulls, **policy_params) -> policy``, or a policy, which
-        is copied.
-        ``"auto"`` is ``trusted-damped-slope``; see ``choose_policy``.
+    policy : str or callable, default "auto"
+        A registered name (see ``list_policies``), a class of policies, or a factory
+        ``(n_arms, horizon, max_pulls, **policy_params) -> policy``. ``"auto"`` is
+        ``trusted-damped-slope``.
     n_arms : int
         Arms that may be opened, at least 1; more than the budget can try is fine.
     budget : int or Budget
@@ -74,14 +62,13 @@ class Scheduler(SchedulerView):
         Whether several jobs in flight give the same run in any order of finishing:
         decision ``k`` sees exactly the results of decisions ``1 .. k - n_jobs`` (and of
         the next ones, one by one, if nothing can start without them). By default
-        results are recorded in the order told, so no worker waits for a slower one.
+        results are applied in the order told, so no worker waits for a slower one.
     n_jobs : int, optional
-        Jobs in flight at most, at least 1. No limit by default; 1 if
-        ``deterministic``.
+        Jobs in flight at most, at least 1. No limit by default; 1 if ``deterministic``.
     error_score : float, optional
-        The score that a failed epoch or a score that is not finite counts as. By
-        default the worst score seen so far; what fails before the first score counts
-        as that one, once it is known, and as 0 until then.
+        The score that a failed epoch, which is charged, or a score that is not finite
+        counts as. By default the worst score seen so far; what fails before the first
+        score counts as that one, once it is known, and as 0 until then.
     max_failures : int, default 0
         Failures after which an arm is still retried; one more retires it.
     opening_order : sequence of int, optional
@@ -90,8 +77,7 @@ class Scheduler(SchedulerView):
     proposer : Proposer, optional
         Picks the arm, where the policy opens one and lets it be proposed; see
         ``risingsearch.scheduling.proposers``. By default the next in the opening order.
-        With ``policy="auto"`` it is asked where there are more
-        arms than the budget opens.
+        With ``policy="auto"`` it is asked if there are more arms than the budget opens.
     epoch_costs : sequence of float, optional
         Costs of the epochs of an arm one after the other, if they are not alike:
         one number above 0 for each of ``max_epochs``. A budget in epochs is charged
@@ -110,12 +96,6 @@ class Scheduler(SchedulerView):
     InvalidParameterError
         If an argument is outside its range, or there is no such policy or parameter.
 
-    Notes
-    -----
-    Failures and scores that are not finite follow one rule: the epochs are charged, the
-    policy is told ``error_score`` for each of them, the arm is retried or retired as
-    ``max_failures`` says, and the search continues.
-
     Examples
     --------
     >>> scheduler = Scheduler(n_arms=3, budget=8, max_epochs=5)
@@ -130,7 +110,7 @@ class Scheduler(SchedulerView):
 
     def __init__(
         self,
-        policy: str | Callable[..., Policy] | Policy = "auto",
+        policy: str | Callable[..., Policy] | type = "auto",
         n_arms: int | None = None,
         budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
@@ -150,83 +130,12 @@ class Scheduler(SchedulerView):
         enqueue: Iterable[int] = (),
     ) -> None:
         named = dict(locals())  # the signature is the only list of the arguments
-        self._arguments = given = Arguments.among(named)
+        given = SchedulerOptions.among(named)
         self.n_arms, self.max_epochs = given.n_arms, given.max_epochs
-        self.policy_params, self.direction = given.policy_params, given.direction
-        self.deterministic, self.n_jobs, self.epochs_per_job = (
-            given.deterministic,
-            given.n_jobs,
-            given.epochs_per_job,
-        )
-        self.max_failures, self.epoch_costs = given.max_failures, given.epoch_costs
-        self._budget = Ledger(
-            given.budget, given.n_arms, given.n_jobs, given.epoch_costs
-        )
-        self._draws = Draws(given.seed)
-        n_known = getattr(proposer, "n_arms", self.n_arms)
-        if n_known != self.n_arms:
-            msg = (
-                f"the proposer was made for {n_known} candidates, and there are "
-                f"{self.n_arms} arms: make it for the candidates of this search"
-            )
-            raise InvalidParameterError(msg)
-        self._proposer = self._given_proposer = proposer
-        if isinstance(policy, str):
-            self._compose_named(policy)
-        else:
-            self._compose(policy, dict(given.policy_params or {}))
-
-    def _compose_named(self, policy: str) -> None:
-        """Put the parts together for the policy that a name stands for."""
-        given, proposer = self._arguments, self._given_proposer
-        chosen = choose_policy(
-            policy,
-            given.budget,
-            given.max_epochs,
-            given.n_arms,
-            parameters=given.policy_params,
-            min_epochs=given.min_epochs,
-            epochs_per_job=given.epochs_per_job,
-            proposals=proposer is not None,
-        )
-        if isinstance(proposer, InformedProposer):
-            chosen = chosen.informed(proposer.policy_params())
-        elif chosen.opens_all:
-            proposer = None
-        self._proposer = proposer
-        self._compose(chosen.name, chosen.parameters)
-
-    def _compose(
-        self, policy: str | Callable[..., Policy] | Policy, params: dict[str, Any]
-    ) -> None:
-        """Put the parts together: records, decisions, jobs and saved state."""
-        given = self._arguments
-        horizon, limit = horizon_and_limit(given.budget, given.max_epochs, given.n_arms)
-        self._jobs = Jobs()
-        self._records = ArmRecords(
-            given.n_arms, limit, given.direction, given.error_score, given.max_failures
-        )
-        self._policy = PolicyAdapter(
-            policy,
-            params,
-            given.max_epochs,
-            given.opening_order,
-            self._records,
-            self._budget,
-            given.openings,
-        )
-        self._policy.build(horizon)
-        parts = (self._policy, self._records, self._budget, self._jobs)
-        self._decider = Decider(
-            *parts,
-            self._proposer,
-            self._draws,
-            given.epochs_per_job,
-            given.openings,
-            given.deterministic,
-        )
-        self._recorder = Recorder(*parts, self._draws)
-        self._saved = SavedState(*parts, self._decider, self._draws)
+        self.direction, self.max_failures = given.direction, given.max_failures
+        self.epoch_costs, self.epochs_per_job = given.epoch_costs, given.epochs_per_job
+        self._decider = Decider(given, policy, proposer)
+        self._arms, self._ledger = self._decider.arms, self._decider.ledger
 
     # ------------------------------------------------------------------ the contract
 
@@ -236,107 +145,49 @@ class Scheduler(SchedulerView):
         Returns
         -------
         Job or None
-            None when nothing can start now: all workers or arms are busy, the policy
-            waits for a result, or the search is ``done`` once all jobs in flight
-            are back.
+            None if nothing can start now: all workers or arms are busy, the policy
+            waits for a result, or the search is ``done`` once all jobs are back.
 
         Raises
         ------
         PolicyError
             If the policy chose an arm that is not available.
         """
-        chosen = self._decide()
-        if chosen is None:
+        decision = self._decider.next()
+        if decision is None:
             return None
-        job = self._decider.start_chosen(chosen)
-        self._record_due()
-        return job
+        self._decider.start(decision)
+        self._decider.apply_due()
+        return decision.job
 
     def peek(self) -> Job | None:
-        """Return the job that ``ask`` would return now; nothing is reserved.
+        """Return the job that ``ask`` would return now; nothing is reserved."""
+        decision = self._decider.next()
+        return None if decision is None else decision.job
 
-        Returns
-        -------
-        Job or None
-            As ``ask``.
+    def why(self, job: Job) -> Decision:
+        """Return the decision to start a job in flight.
 
-        Raises
-        ------
-        PolicyError
-            As ``ask``.
-        """
-        chosen = self._decide()
-        if chosen is None:
-            return None
-        from_epoch = int(self._records.epochs[chosen.arm])
-        return Job(chosen.arm, from_epoch, chosen.n_epochs, self.n_asked)
-
-    def why(self, job: Job) -> tuple[str, dict[str, float]]:
-        """Return why a job is in flight, or would be the next one.
-
-        Parameters
-        ----------
-        job : Job
-            From ``ask`` and not yet told, or from ``peek``.
-
-        Returns
-        -------
-        reason : str
-            As ``history`` will have it.
-        parts : dict of str to float
-            The parts of the arm's index when it was chosen.
+        ``history`` will have its ``reason``, and its ``parts`` of the arm's index.
 
         Raises
         ------
         InvalidParameterError
-            If the job is neither.
-
-        Examples
-        --------
-        >>> scheduler = Scheduler(n_arms=3, budget=8, max_epochs=5)
-        >>> scheduler.why(scheduler.peek())
-        ('opened', {})
+            If the job is not in flight.
         """
-        if job not in self.in_flight and job == self.peek():
-            chosen = self._decide()
-            assert chosen is not None
-            decision = self._decider.why(chosen)
-        else:
-            decision = self._jobs.why(job)
-        return decision.reason, decision.parts
+        return self._arms.decisions[self._arms.checked(job).id]
 
-    def decision(self, job: Job) -> Decision:
-        """Return the decision to start a job in flight."""
-        return self._jobs.why(job)
-
-    def repeat(self, job: Job, why: Decision) -> None:
-        """Start a job that was decided before, without deciding it again.
-
-        Parameters
-        ----------
-        job : Job
-            The next one, as it was started; one in flight is only tried again.
-        why : Decision
-            Why it was started.
+    def repeat(self, decision: Decision) -> None:
+        """Start a job that was decided before; one in flight is only tried again.
 
         Raises
         ------
         RunDirError
             If it is not the next job, or its arm cannot have been started.
         """
-        if self._jobs.in_flight.get(job.id) == job:
-            return
-        while why.seen is not None and self._jobs.n_recorded_in_order < why.seen:
-            if not self._jobs.next_is_told:
-                break
-            self._record(*self._jobs.next_result())
-        fits = job.id == self.n_asked and job.arm < self.n_arms
-        if not fits or self._records.busy[job.arm]:
-            msg = f"{job} cannot be the next job of this search: its journal is damaged"
-            raise RunDirError(msg)
-        self._decider.repeat(job, why)
-        with suppress(PolicyError):
-            self._record_due()
+        if decision.job not in self.in_flight:
+            self._decider.repeat(decision)
+            self._decider.follow_up()
 
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
         """Give an arm epochs that were decided elsewhere, and reserve them.
@@ -361,27 +212,21 @@ class Scheduler(SchedulerView):
         InvalidParameterError
             If the arm cannot train so long, or the budget does not pay for it. Nothing
             changes.
-
-        Examples
-        --------
-        >>> scheduler = Scheduler(n_arms=3, budget=8, max_epochs=5)
-        >>> scheduler.start(2, n_epochs=4)
-        Job(arm=2, from_epoch=0, n_epochs=4, id=0)
         """
         arm = checked_int("arm", arm, 0)
         if n_epochs is not None:
             n_epochs = checked_int("n_epochs", n_epochs, 1)
-        records = self._records
-        finished = arm >= self.n_arms or records.has_finished(arm)
-        if finished or records.busy[arm]:
+        finished = arm >= self.n_arms or self._arms.has_finished(arm)
+        if finished or self._arms.busy[arm]:
             msg = (
                 f"arm {arm} cannot start: start takes an arm below {self.n_arms} that "
                 "is neither in training nor finished"
             )
             raise InvalidParameterError(msg)
-        job = self._decider.start(arm, n_epochs)
-        self._record_due()
-        return job
+        decision = self._decider.given(arm, n_epochs)
+        self._decider.start(decision)
+        self._decider.apply_due()
+        return decision.job
 
     def tell(
         self,
@@ -392,7 +237,7 @@ class Scheduler(SchedulerView):
         ended: bool = True,
         now: float | None = None,
     ) -> None:
-        """Record the result of a job.
+        """Hand over the result of a job.
 
         Parameters
         ----------
@@ -418,7 +263,7 @@ class Scheduler(SchedulerView):
             If the job is unknown, was told before or gets too many scores, a score is
             not a number, or the cost or the time is missing. Nothing changes.
         """
-        is_wall_clock = self._budget.is_wall_clock
+        is_wall_clock = self._ledger.is_wall_clock
         if is_wall_clock and now is None:
             msg = f"the budget is in {self.unit}: tell needs now, when {job} came back"
             raise InvalidParameterError(msg)
@@ -437,7 +282,7 @@ class Scheduler(SchedulerView):
         now: float | None = None,
         attempts: int = 1,
     ) -> None:
-        """Record that a job failed; all its epochs are charged.
+        """Hand over a failed job; all its epochs are charged.
 
         Parameters
         ----------
@@ -452,8 +297,7 @@ class Scheduler(SchedulerView):
         now : float, optional
             As in ``tell``; without it, the clock stays where it is.
         attempts : int, default 1
-            How many failed attempts to train the job this stands for; they count
-            towards ``max_failures``.
+            Failed attempts that this stands for, which count towards ``max_failures``.
 
         Raises
         ------
@@ -467,7 +311,7 @@ class Scheduler(SchedulerView):
         )
 
     def end(self, arm: int) -> None:
-        """Record that an arm has ended by itself, however many epochs it had left.
+        """Mark an arm as ended by itself, however many epochs it had left.
 
         Parameters
         ----------
@@ -477,34 +321,84 @@ class Scheduler(SchedulerView):
         Raises
         ------
         InvalidParameterError
-            If the arm is in training or there is no such arm. Nothing changes.
+            If the arm is in training or there is no such arm.
         """
         arm = checked_int("arm", arm, 0)
-        if arm >= self.n_arms or self._records.busy[arm]:
+        if arm >= self.n_arms or any(job.arm == arm for job in self.in_flight):
             msg = f"end takes an arm below {self.n_arms} that does not train; got {arm}"
             raise InvalidParameterError(msg)
-        with self._event():
-            self._records.end(arm)
+        self._arms.ended[arm] = True
+        self._decider.follow_up()
+
+    def _tell(self, job: Job, scores: Any, cost: Any, now: Any, **outcome: Any) -> None:
+        self._arms.checked(job)
+        told = checked_scores(job, scores)
+        at = None if now is None else self._checked_now(now)
+        if cost is not None:
+            cost = checked_float("cost", cost, 0.0, LARGEST_SCORE, open_low=False)
+        if at is not None:
+            self._ledger.pass_until(at)
+            cost = self._ledger.away(job, at) if cost is None else cost
+        self._decider.tell(Result(job, told, cost, **outcome))
+
+    def _checked_now(self, now: float) -> float:
+        if not self._ledger.is_wall_clock:
+            msg = f"now is for a budget of wall-clock time; this is in {self.unit}"
+            raise InvalidParameterError(msg)
+        return checked_float("now", now, 0.0, LARGEST_SCORE, open_low=False)
 
     @property
     def done(self) -> bool:
-        """Whether nothing will ever start again, unless the budget is extended."""
+        """Whether nothing will start again, unless the budget is extended."""
         if self.in_flight:
             return False
-        return self._selected() is None
+        return self.stop_rule is not None or self._decider.select() is None
 
-    def settled(self) -> Scheduler:
-        """Return the scheduler as if everything told so far was recorded.
+    def stop_when(
+        self, patience: int | None = None, target_score: float | None = None
+    ) -> None:
+        """Set the rules that end the search early, in place of those before.
 
-        If ``deterministic``, a result is recorded only once a decision may see it. This
-        is a copy with all of them, for reading; itself if all are recorded.
+        They do not define a search: a saved one may continue under others.
+
+        Parameters
+        ----------
+        patience : int, optional
+            Epochs of the whole search, failed ones included, without a new best score
+            after which it ends; at least 1. Jobs in flight are still told. The count
+            begins anew with ``extend``.
+        target_score : float, optional
+            The search ends once the best score is as good, in the direction of the
+            scores.
         """
-        if not self._jobs.has_told:
+        rules = SearchOptions(patience=patience, target_score=target_score)
+        self._decider.rules = rules
+
+    @property
+    def stop_rule(self) -> str | None:
+        """Which rule of ``stop_when`` ends the search, as a clause; None if none."""
+        return self._decider.stop_rule
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the search is done, as a sentence; None while it is not."""
+        with suppress(PolicyError):  # ``ask`` raises it: the results can be shown
+            return self._decider.stop_reason() if self.done else None
+        return None
+
+    def with_all_results(self) -> Scheduler:
+        """Return a copy to which all results are applied; itself if they are.
+
+        If ``deterministic``, a result is applied only once a decision may see it.
+        """
+        if not self._arms.holds_results:
             return self
         copy = deepcopy(self)
-        while copy._jobs.has_told:
-            copy._record(*copy._jobs.earliest_told())
+        while copy._arms.holds_results:
+            copy._decider.apply()
         return copy
+
+    # ---------------------------------------------------------------- changed limits
 
     def extend(self, budget: int | str | Budget) -> None:
         """Add to the budget, as if the larger one had come later.
@@ -520,23 +414,9 @@ class Scheduler(SchedulerView):
         Raises
         ------
         InvalidParameterError
-            If it is of another kind than the budget, or if the policy was given
-            ready-made: it cannot plan anew.
+            If it is of another kind than the budget.
         """
-        replan = self.max_epochs is None or self._policy.plans_rounds
-        if replan and self._policy.ready_made:
-            msg = (
-                "a ready-made policy cannot plan anew for a larger budget: "
-                "give its name or its factory to the Scheduler"
-            )
-            raise InvalidParameterError(msg)
-        with self._event():
-            self._budget.extend(budget)
-            if self.max_epochs is None:
-                self._records.max_epochs = int(self.budget)
-            if replan:
-                self._recorder.replan(self._horizon)
-            self._records.begin_count_anew()
+        self._decider.extend(budget)
 
     def resize(self, n_jobs: int) -> None:
         """Have at most so many jobs in flight from the next decision on.
@@ -544,17 +424,11 @@ class Scheduler(SchedulerView):
         Parameters
         ----------
         n_jobs : int
-            At least 1. Where more are in flight now, they come back first.
-
-        Raises
-        ------
-        InvalidParameterError
-            If that is no number of jobs.
+            At least 1. If more are in flight now, they come back first.
         """
         n_jobs = checked_int("n_jobs", n_jobs, 1)
-        with self._event():
-            self.n_jobs = n_jobs
-            self._budget.n_workers = n_jobs
+        self._arms.n_jobs = self._ledger.n_workers = n_jobs
+        self._decider.follow_up()
 
     def advance(self, now: float) -> None:
         """Put the clock forward, for time that passes without a job.
@@ -569,56 +443,21 @@ class Scheduler(SchedulerView):
         ------
         InvalidParameterError
             If that is no time, or the budget is not in wall-clock time.
-
-        Examples
-        --------
-        >>> budget = Budget(wall_seconds=60)
-        >>> scheduler = Scheduler(n_arms=3, budget=budget, max_epochs=5)
-        >>> scheduler.advance(60)
-        >>> scheduler.stop_reason
-        'the budget of 60 wall_seconds is spent'
         """
-        at = self._checked_now(now)
-        with self._event():
-            self._budget.pass_until(at)
-
-    @property
-    def stop_reason(self) -> str | None:
-        """Why the search is done, as a sentence; None while it is not."""
-        try:
-            if not self.done:
-                return None
-        except PolicyError:  # ``ask`` raises it: the results can be shown
-            return None
-        left = self.budget - self.spent
-        if self._decider.waits:
-            why = f"{self.policy_name} stopped by its own rule"
-        elif self._decider.opens_too_late():
-            least = self._arguments.min_epochs
-            why = f"what is left trains no new arm for min_epochs={least}"
-        elif self._records.live().any() or left <= 0:
-            return f"the budget of {self.budget:g} {self.unit} is spent"
-        else:
-            why = "no arm can train any more"
-        return f"{why}, {left:g} of {self.budget:g} {self.unit} left"
+        self._ledger.pass_until(self._checked_now(now))
+        self._decider.follow_up()
 
     # ------------------------------------------------------------------ saved states
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, to resume later as if never interrupted."""
-        state = self._saved.to_json(self._identity())
-        if self.n_jobs != self._arguments.n_jobs:
-            state["n_jobs"] = self.n_jobs  # by ``resize``
-        return state
+        return self._decider.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what ``state_dict`` returned.
 
-        Parameters
-        ----------
-        state : dict
-            From a scheduler made with the same arguments; its budget may have been
-            extended since.
+        It is from a scheduler made with the same arguments; its budget may have been
+        extended since.
 
         Raises
         ------
@@ -626,133 +465,129 @@ class Scheduler(SchedulerView):
             If the state is damaged, of another version or of another search; the
             message names the argument that differs. Nothing changes.
         """
-        before = self.state_dict()
-        try:
-            check_identity(state, self._identity())
-            self._load(state)
-        except RunDirError:
-            self._load(before)
-            raise
-        except Exception as error:
-            self._load(before)
-            msg = f"the state is damaged ({error!r}): nothing was loaded"
-            raise RunDirError(msg) from error
+        self._decider.load_state_dict(state)
 
-    def _load(self, state: dict[str, Any]) -> None:
-        self.n_jobs = state.get("n_jobs", self._arguments.n_jobs)
-        self._budget.load_state_dict(state["ledger"])
-        if self.max_epochs is None:
-            self._records.max_epochs = int(self.budget)
-        self._policy.build(self._horizon)
-        self._saved.load(state)
-
-    def _identity(self) -> dict[str, Any]:
-        identity = {
-            "policy": self.policy_name,
-            "budget_unit": self.unit,
-            **self._arguments.identity(),
-            "proposer": self._proposer and type(self._proposer).__qualname__,
-        }
-        digests = getattr(self._proposer, "digests", None)
-        return identity | {EARLIER: digests} if digests else identity
-
-    # ----------------------------------------------------------- decisions and results
+    # ------------------------------------------------------------------------ queries
 
     @property
-    def _horizon(self) -> int:
-        given: dict[str, Any] = {self.unit: self.budget}
-        return horizon_and_limit(Budget(**given), self.max_epochs, self.n_arms)[0]
+    def policy_name(self) -> str:
+        """Registered name of the policy, or the name of its class."""
+        return self._decider.policy.name
 
     @property
-    def _is_full(self) -> bool:
-        """Whether no worker is free."""
-        return self.n_jobs is not None and len(self.in_flight) >= self.n_jobs
+    def n_jobs(self) -> int | None:
+        """Jobs in flight at most; None for no limit."""
+        return self._arms.n_jobs
 
     @property
-    def _is_due(self) -> bool:
-        """Whether the next decision has to see another result first."""
-        n_seen = self._jobs.n_recorded_in_order
-        return self.deterministic and n_seen <= self.n_asked - (self.n_jobs or 1)
+    def budget(self) -> float:
+        """The whole budget, in its unit."""
+        return self._ledger.total
 
     @property
-    def _may_decide(self) -> bool:
-        """Whether a worker is free, and all is recorded that a decision has to see."""
-        return not (self._is_full or self._is_due)
+    def unit(self) -> str:
+        """The unit of the budget, as ``Budget`` names it: "epochs", "hours", ..."""
+        return self._ledger.unit
 
-    def _selected(self) -> int | None:
-        """Return the arm that the policy wants to train; None if nothing can start."""
-        self._record_due()
-        return self._decider.select() if self._may_decide else None
+    @property
+    def spent(self) -> float:
+        """Amount charged so far, in the unit of the budget."""
+        return self._ledger.spent
 
-    def _decide(self) -> Choice | None:
-        """Return the job that starts next; None if nothing can start now."""
-        return None if self._selected() is None else self._decider.choose()
+    @property
+    def n_epochs(self) -> int:
+        """Epochs charged so far, over all arms."""
+        return int(self._arms.charged.sum())
 
-    def _policy_waits(self) -> bool:
-        if not self.in_flight:
-            return False
+    @property
+    def n_asked(self) -> int:
+        """Jobs asked for so far."""
+        return self._arms.n_asked
+
+    @property
+    def in_flight(self) -> tuple[Job, ...]:
+        """Jobs asked for and not yet told."""
+        return tuple(self._arms.in_flight.values())
+
+    def status(self, arm: int) -> Status:
+        """Return where one arm stands."""
+        return self._arms.status(arm)
+
+    def statuses(self) -> list[Status]:
+        """Return where every arm stands."""
+        return [self.status(arm) for arm in range(self.n_arms)]
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """One row per charged epoch, in the order in which the policy was told.
+
+        Keys: ``arm``, ``epoch`` (the arm's own, from 1), ``score``, ``round`` (of the
+        search; an arm that ends early gives its rounds back, and they come again),
+        ``job``, ``cost`` (NaN if not told), ``reason`` (``"opened"``, ``"opened as
+        enqueued"``, ``"opened by prior"``, ``"continued"`` or ``"revived"``), the parts
+        of the arm's index when it was chosen (by the rewards told: rounds in flight are
+        not counted), and ``failure`` on the epochs that were lost to a failure, or on
+        the last one if it came after that.
+        """
+        return self._arms.history
+
+    @property
+    def best_arm(self) -> int | None:
+        """The arm with the best score so far; None before the first finite one."""
+        return self._arms.best_arm
+
+    @property
+    def best_score(self) -> float:
+        """The best score so far; NaN before the first finite one."""
+        arm = self.best_arm
+        return math.nan if arm is None else float(self._arms.best[arm])
+
+    @property
+    def best_epoch(self) -> int:
+        """The best arm's epoch with the best score; 0 before the first finite one."""
+        arm = self.best_arm
+        return 0 if arm is None else int(self._arms.best_epoch[arm])
+
+    @property
+    def sign(self) -> float:
+        """Factor for scores that makes higher better: 1.0 or -1.0."""
+        return self._arms.sign
+
+    def expected_end(self, arm: int) -> float:
+        """Return where an arm is expected to end, in the user's direction.
+
+        That is the best score of an arm that has finished; else where the policy
+        projects it, if that is better. The worst score of all if it has none yet; NaN
+        while no arm has one.
+        """
+        if not math.isfinite(self._arms.worst_reward):
+            return math.nan
+        return float(self.sign * self._decider.expected_ends(np.array([arm]))[0])
+
+    def opened(self) -> Opened:
+        """Return the opened arms as a proposer sees them."""
+        return self._decider.opened()
+
+    @property
+    def trusts_first_looks(self) -> bool:
+        """Whether the first slice of an arm tells enough of its end to propose by."""
+        return self._decider.policy.trusts_first_looks()
+
+    def trust_in_prior(self) -> dict[str, float]:
+        """Return how far each earlier search is trusted, by its name.
+
+        From 0 (it ranks the arms here no better than chance) to 1; all together are the
+        expected correlation of their predictions. Empty without such a proposer.
+        """
+        return self._decider.trust_in_prior()
+
+    def explain(self) -> list[Arm]:
+        """Return where every arm stands, why, and the parts of its index.
+
+        And how far earlier searches are trusted, for the arms opened because of them.
+        """
+        waits = False
         with suppress(PolicyError):  # ``ask`` raises it
-            return self._selected() is None and self._decider.waits
-        return False
-
-    def _record_due(self) -> None:
-        """Record results in the order of the decisions, as far as the next may see."""
-        if not self.deterministic:
-            return
-        while self._jobs.next_is_told and not self._is_full:
-            if not self._is_due and self._decider.select() is not None:
-                break
-            self._record(*self._jobs.next_result())
-
-    def _tell(
-        self,
-        job: Job,
-        scores: float | Iterable[float],
-        cost: float | None,
-        now: float | None,
-        *,
-        failure: str | None,
-        ended: bool,
-        attempts: int = 1,
-    ) -> None:
-        result = Result(
-            self._jobs.checked(job),
-            checked_scores(job, scores),
-            None if cost is None else _checked_cost("cost", cost),
-            failure,
-            ended,
-            attempts,
-        )
-        at = None if now is None else self._checked_now(now)
-        with self._event():
-            if at is not None:
-                self._budget.pass_until(at)
-                if cost is None:
-                    result = result._replace(cost=self._budget.away(job, at))
-            self._jobs.tell(result)
-            if not self.deterministic:
-                self._record(*self._jobs.result_of(job.id))
-
-    def _checked_now(self, now: float) -> float:
-        if not self._budget.is_wall_clock:
-            msg = f"now is for a budget of wall-clock time; this is in {self.unit}"
-            raise InvalidParameterError(msg)
-        return _checked_cost("now", now)
-
-    @contextmanager
-    def _event(self) -> Iterator[None]:
-        """Let something happen, and what follows from it."""
-        with suppress(PolicyError):  # ``ask`` raises it
-            self._record_due()
-        yield
-        self._decider.forget()
-        with suppress(PolicyError):
-            self._record_due()
-
-    def _record(self, result: Result, why: Decision) -> None:
-        self._recorder.record(result, why, self._horizon)
-        self._decider.forget()
-
-
-def _checked_cost(name: str, cost: float) -> float:
-    return checked_float(name, cost, 0.0, LARGEST_SCORE, open_low=False)
+            waits = bool(self.in_flight) and self._decider.is_waiting
+        policy, trust = self._decider.policy, self.trust_in_prior()
+        return explanations.explain(self._arms, policy, trust, waits=waits)

@@ -14,7 +14,7 @@ from risingsearch.checks import check_nesting, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.priors import PriorProposer
-from risingsearch.scheduling.candidates import encoded
+from risingsearch.scheduling.candidates import encode
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 
@@ -61,7 +61,7 @@ def _auto_proposer(
         min_epochs=given["min_epochs"],
         epochs_per_job=given["epochs_per_job"],
     ).proposes
-    features = encoded(candidates) if proposes else None
+    features = encode(candidates) if proposes else None
     return None if features is None else GaussianProcessProposer(features)
 
 

@@ -203,6 +203,6 @@ def _clock(event: Event) -> float:
 def _training(scheduler: Scheduler) -> list[Training]:
     """Return the jobs that have started and not come back, with their reasons."""
     return [
-        Training(job.arm, job.from_epoch + 1, *scheduler.why(job))
+        Training(job.arm, job.from_epoch + 1, *scheduler.why(job)[1:3])
         for job in scheduler.in_flight
     ]

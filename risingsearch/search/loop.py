@@ -68,7 +68,7 @@ class FirstFailures:
         """Return whether nothing more should be tried."""
         if self._had_score:
             return False
-        scheduler = self._scheduler.settled()
+        scheduler = self._scheduler.with_all_results()
         rows = scheduler.history[self._n_before :]
         self._had_score = any(math.isfinite(row["score"]) for row in rows)
         n_arms = len({row["arm"] for row in rows})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from risingsearch.errors import missing
 
 if TYPE_CHECKING:
-    from risingsearch.scheduling.stopping import StoppingScheduler
+    from risingsearch.scheduling.scheduler import Scheduler
     from risingsearch.search.trainable import Outcome
 
 FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
@@ -35,7 +35,7 @@ class ProgressLine:
     It goes to standard error or to a cell of a notebook during a ``with`` block.
     """
 
-    def __init__(self, scheduler: StoppingScheduler) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._starts: Starts | None = Starts(scheduler.max_epochs or 1)
 
@@ -74,7 +74,7 @@ class ProgressLine:
                 bar.children[1].bar_style = "success"
         elif self._scheduler.spent > self._spent_then:
             self._print(time.monotonic())
-        if exception[0] is None and self._scheduler.found_enough is not None:
+        if exception[0] is None and self._scheduler.stop_rule is not None:
             print(self._scheduler.stop_reason, file=sys.stderr, flush=True)
 
     def advise(self, outcome: Outcome) -> None:

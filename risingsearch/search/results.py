@@ -16,7 +16,7 @@ from risingsearch.errors import (
     SetupError,
     unknown_name,
 )
-from risingsearch.scheduling.decisions import OPENED_BEFOREHAND as BY_PRIOR
+from risingsearch.scheduling.arm_table import OPENED_BEFOREHAND as BY_PRIOR
 from risingsearch.search.trainable import Trainable, restore
 
 UNFINISHED = "stopped before its end"

@@ -7,7 +7,7 @@ import math
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,12 @@ from risingsearch.json_values import as_json, from_json, plain
 from risingsearch.scheduling.replay import (
     RESULTS,
     Event,
-    advanced,
-    extended,
+    apply,
     replay,
-    resized,
     started,
     told,
 )
-from risingsearch.scheduling.stopping import StoppingScheduler
+from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
 from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
 from risingsearch.search.retention import RetainedCheckpoints
@@ -78,7 +76,7 @@ class RunLog:
         self,
         trainable: Trainable,
         candidates: list[dict[str, Any]],
-        scheduler: StoppingScheduler,
+        scheduler: Scheduler,
         *,
         metric: str = "score",
         begun: str | None = None,
@@ -283,7 +281,7 @@ class RunLog:
     def note_stop(self) -> None:
         """Write the reason of an early end to the journal."""
         reason = self.scheduler.stop_reason
-        if self.scheduler.found_enough is None or reason == self._stopped:
+        if self.scheduler.stop_rule is None or reason == self._stopped:
             return
         if reason is not None:
             self._write({"event": "stopped", "reason": reason})
@@ -291,26 +289,25 @@ class RunLog:
 
     def extend(self, budget: Budget) -> None:
         """Add to the budget, on disk as well or not at all."""
-        self._change(partial(self.scheduler.extend, budget), extended(budget))
+        self._change({"event": "extended", "budget": budget.to_json()})
 
     def use_up(self) -> None:
         """Count the rest of the time as used, on disk as well or not at all."""
-        now = self.scheduler.budget
-        self._change(partial(self.scheduler.advance, now), advanced(now))
+        self._change({"event": "advanced", "now": self.scheduler.budget})
 
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""
-        self._change(partial(self.scheduler.resize, n_jobs), resized(n_jobs))
+        self._change({"event": "resized", "n_jobs": n_jobs})
 
-    def _change(self, change: Callable[[], object], event: Event) -> None:
-        """Change the scheduler, and write the event that says so."""
+    def _change(self, event: Event) -> None:
+        """Apply an event to the scheduler, and write it."""
         with self.held(), sigint_deferred():
             if self.directory is None:
-                change()
+                apply(self.scheduler, event)
                 return
             self.begin()
             before = self.scheduler.state_dict()
-            change()
+            apply(self.scheduler, event)
             try:
                 self._write(event)
             except BaseException:
@@ -345,7 +342,7 @@ class RunLog:
 
     def result(self) -> SearchResult:
         """Return the result so far."""
-        scheduler = self.scheduler.settled()
+        scheduler = self.scheduler.with_all_results()
         arm = scheduler.best_arm
         budget: dict[str, Any] = {scheduler.unit: scheduler.budget}
         best = {} if arm is None else self.candidates[arm]
@@ -380,7 +377,7 @@ class RunLog:
 
     def save_best(self, folder: Path) -> None:
         """Write the checkpoint of the best epoch into a folder."""
-        scheduler = self.scheduler.settled()
+        scheduler = self.scheduler.with_all_results()
         assert scheduler.best_arm is not None
         key = Key(scheduler.best_arm, scheduler.best_epoch)
         checkpoint = self.retained.best(key)
@@ -394,7 +391,7 @@ class RunLog:
 
         ``early`` says that it ended because of that.
         """
-        first = 0 if self.scheduler.settled().best_arm is None else since
+        first = 0 if self.scheduler.with_all_results().best_arm is None else since
         reports = [self.reports[job] for job in sorted(self.reports) if job >= first]
         failures = [r.failure for r in reports if r.failure is not None]
         opened = len({report.job.arm for report in reports})

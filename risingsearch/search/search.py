@@ -17,7 +17,7 @@ from risingsearch.errors import RunDirError
 from risingsearch.policies import Policy
 from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.proposers import Proposer
-from risingsearch.scheduling.stopping import StoppingScheduler
+from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import header_of, proposer_of
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
@@ -51,7 +51,7 @@ class RisingSearch:
     candidates : iterable of dict
         The parameters of every arm, at least one. More than the budget can try is fine:
         the policy opens as many as are worth it, in random order.
-    policy : str, callable or policy, default "auto"
+    policy : str or callable, default "auto"
         Decides who trains next; see ``Scheduler``.
     proposer : Proposer, "auto" or None, default "auto"
         Which candidate is opened next, if the policy leaves it open. "auto" models the
@@ -228,7 +228,7 @@ class RisingSearch:
             entropy = run.entropy
         self._seeds = Seeds(entropy)
         n_arms = len(self.candidates)
-        self.scheduler = StoppingScheduler(
+        self.scheduler = Scheduler(
             n_arms=n_arms,
             direction=given["direction"],
             opening_order=self._seeds.order(n_arms) if given["shuffle"] else None,
@@ -236,6 +236,7 @@ class RisingSearch:
             epoch_costs=given["epoch_costs"],
             **options.given() | {"seed": self._seeds.of_policy},
         )
+        self.scheduler.stop_when(*(given[name] for name in _STOP_RULES))
         header = {"metric": given["metric"], "begun": given["begun"]}
         self._log = RunLog(self.trainable, self.candidates, self.scheduler, **header)
         self.save_best: Callable[[Path], object] | None = self._log.save_best
@@ -588,7 +589,8 @@ class Replayed(NamedTuple):
         return self._replace(run=run)
 
 
-_NOT_SCHEDULED = ("callbacks", "prior", "timeout", "run_dir")
+_STOP_RULES = ("patience", "target_score")
+_NOT_SCHEDULED = ("callbacks", "prior", "timeout", "run_dir", *_STOP_RULES)
 
 
 def _saved_names() -> list[str]:

@@ -85,14 +85,14 @@ def test_explain_gives_plain_floats():
 def test_state_survives_json_whatever_it_holds():
     saved = arrays()
     saved.counts[:] = [0, 2**60 + 1, -3, 0]
-    saved.table[:] = [[math.inf, 0.1, -math.inf], [math.nan, 0.0, 1e-300]]
+    saved.table[:] = [[math.inf, 0.1, -math.inf], [math.nan, -0.0, 1e-300]]
     saved.flags[1] = False
     text = json.dumps(state_dict(saved), allow_nan=False)
     loaded = arrays()
     loaded.counts[:] = 7  # what was there before is gone
     load_state_dict(loaded, json.loads(text))
     assert loaded.counts.tolist() == saved.counts.tolist()
-    np.testing.assert_array_equal(loaded.table, saved.table)
+    assert repr(loaded.table) == repr(saved.table)
     assert loaded.flags.tolist() == [True, False]
     assert state_dict(loaded) == state_dict(saved)
 

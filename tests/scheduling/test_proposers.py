@@ -2,11 +2,8 @@ import numpy as np
 import pytest
 
 from risingsearch.errors import InvalidParameterError
-from risingsearch.scheduling.candidates import Features, encode, encoded
 from risingsearch.scheduling.proposers import (
-    CANDIDATES,
     FEWEST,
-    MOST,
     GaussianProcessProposer,
     Kernel,
     Opened,
@@ -32,38 +29,6 @@ def test_what_looks_like_the_best_is_proposed():
     ]
     assert set(proposed) <= set(unopened.tolist())
     assert np.abs(features[proposed, 0] - 0.3).mean() < 0.06
-
-
-class Counted(Features):
-    """Features that note how many rows are asked for."""
-
-    def __init__(self, features):
-        super().__init__(features._columns)
-        self.asked = []
-
-    def __getitem__(self, rows):
-        self.asked.append(len(rows))
-        return super().__getitem__(rows)
-
-
-@pytest.mark.parametrize("n_opened", [20, 200, 2000])
-def test_features_in_less_memory_propose_the_same_and_few_are_looked_at(n_opened):
-    rng = np.random.default_rng(n_opened)
-    candidates = [
-        {"rate": rng.random(), "kind": str(rng.integers(90)), "n": int(k % 7)}
-        for k in range(2500)
-    ]
-    table, features = encode(candidates), Counted(encoded(candidates))
-    known = opened(table, n_opened, finished=False, epochs=4)
-    unopened = np.setdiff1d(np.arange(2500), known.arms)
-    first, again = (
-        GaussianProcessProposer(given).propose(
-            known, unopened, np.random.default_rng(5)
-        )
-        for given in (table, features)
-    )
-    assert first == again
-    assert features.asked == [min(n_opened, MOST), CANDIDATES]
 
 
 def test_with_too_few_arms_nothing_is_proposed():

@@ -7,15 +7,7 @@ import pytest
 
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.scheduling.replay import (
-    advanced,
-    ended,
-    extended,
-    replay,
-    resized,
-    started,
-    told,
-)
+from risingsearch.scheduling.replay import apply, replay, started, told
 from risingsearch.scheduling.scheduler import Scheduler
 
 ARGUMENTS = {"n_arms": 12, "budget": 40, "max_epochs": 9, "seed": 1}
@@ -24,7 +16,11 @@ ARGUMENTS = {"n_arms": 12, "budget": 40, "max_epochs": 9, "seed": 1}
 def live(scheduler, seed, more=2):
     """Play a scheduler to its end, with all that can happen; return the events."""
     draw, jobs, events = random.Random(seed), [], []
-    seconds = scheduler.unit != "epochs"
+
+    def happen(event):
+        apply(scheduler, event)
+        events.append(event)
+
     while True:
         while len(jobs) < 3 and (job := scheduler.ask()) is not None:
             jobs.append(job)
@@ -37,8 +33,7 @@ def live(scheduler, seed, more=2):
                 events.append(started(scheduler, jobs[-1]))
             except InvalidParameterError:
                 if scheduler.status(arm) != "running" and draw.random() < 0.3:
-                    scheduler.end(arm)
-                    events.append(ended([arm]))
+                    happen({"event": "ended", "arms": [arm]})
         elif jobs:
             job = jobs.pop(draw.randrange(len(jobs)))
             n_scores = job.n_epochs - (draw.random() < 0.3)
@@ -54,11 +49,9 @@ def live(scheduler, seed, more=2):
         elif more:
             more -= 1
             if scheduler.n_jobs is not None:
-                scheduler.resize(scheduler.n_jobs - 2)
-                events.append(resized(scheduler.n_jobs))
-            added = Budget(seconds=3.0) if seconds else 5
-            scheduler.extend(added)
-            events.append(extended(added))
+                happen({"event": "resized", "n_jobs": scheduler.n_jobs - 2})
+            added = {"seconds": 3.0} if scheduler.unit != "epochs" else 5
+            happen({"event": "extended", "budget": added})
         else:
             return events
 
@@ -121,7 +114,7 @@ def test_time_passes_without_a_job():
     arguments = ARGUMENTS | {"budget": Budget(wall_seconds=9.0)}
     scheduler, again = (Scheduler(**arguments) for _ in range(2))
     scheduler.advance(9.0)
-    replay(again, [advanced(9.0)])
+    replay(again, [{"event": "advanced", "now": 9.0}])
     assert again.ask() is None
     assert again.state_dict() == scheduler.state_dict()
     scheduler.advance(5.0)

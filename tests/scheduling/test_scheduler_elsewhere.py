@@ -31,9 +31,8 @@ def test_what_is_peeked_at_is_what_is_asked_for():
 def test_why_a_job_starts_is_what_the_history_will_say():
     looked, blind = scheduler(), scheduler()
     while (job := looked.peek()) is not None:
-        reason, parts = looked.why(job)
         assert looked.ask() == job == blind.ask()
-        assert looked.why(job) == (reason, parts)
+        reason, parts = looked.why(job)[1:3]
         train(looked, job)
         train(blind, job)
         row = looked.history[-job.n_epochs]
@@ -131,6 +130,19 @@ def test_an_arm_that_has_ended_is_not_asked_for():
     assert search.explain()[0].status == "finished"
     assert search.done
     assert search.spent == 2
+
+
+def test_an_arm_whose_result_no_decision_has_seen_yet_can_end():
+    search = scheduler(n_arms=2, deterministic=True, n_jobs=2)
+    first, second = search.ask(), search.ask()
+    train(search, second)
+    assert search.status(second.arm) == "running"  # the result of the first is missing
+    search.end(second.arm)
+    with pytest.raises(InvalidParameterError, match="does not train"):
+        search.end(first.arm)
+    train(search, first)
+    arm = search.with_all_results().explain()[second.arm]
+    assert (arm.status, arm.reason) == ("finished", "ended by itself")
 
 
 def test_an_arm_in_training_ends_by_its_job():

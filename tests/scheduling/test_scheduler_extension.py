@@ -12,10 +12,7 @@ from scheduler_runs import (
 )
 
 from risingsearch.budget import Budget
-from risingsearch.errors import (
-    InvalidParameterError,
-)
-from risingsearch.policies import CureUCB
+from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.scheduler import Scheduler
 
 # Their choice does not depend on the horizon, so a budget that comes later is the same.
@@ -68,17 +65,6 @@ def test_a_search_by_cost_is_extended_by_cost() -> None:
     assert scheduler.spent == scheduler.budget == 8
     with pytest.raises(InvalidParameterError, match="budget is in cost: extend it"):
         scheduler.extend(3)
-
-
-def test_a_ready_made_policy_cannot_be_extended() -> None:
-    scheduler = Scheduler(CureUCB.create(2, 10), n_arms=2, budget=10)
-    with pytest.raises(InvalidParameterError) as raised:
-        scheduler.extend(5)
-    assert str(raised.value) == (
-        "a ready-made policy cannot plan anew for a larger budget: "
-        "give its name or its factory to the Scheduler"
-    )
-    assert scheduler.budget == 10
 
 
 def test_an_arm_that_ended_stays_ended_after_an_extension() -> None:

@@ -92,15 +92,15 @@ def test_a_policy_is_asked_once_per_result() -> None:
     assert calls == [("select", 1), ("select", 2)]
 
 
-def test_a_settled_copy_has_results_that_no_decision_may_see_yet() -> None:
+def test_a_copy_has_results_that_no_decision_may_see_yet() -> None:
     scheduler = Scheduler("round-robin", 9, 20, deterministic=True, n_jobs=4)
     jobs = [ask(scheduler) for _ in range(4)]
-    assert scheduler.settled() is scheduler
+    assert scheduler.with_all_results() is scheduler
     for job in (jobs[3], jobs[1], jobs[0]):
         scheduler.tell(job, 0.1 * (1 + job.id))
     before = saved(scheduler)
     assert [row["job"] for row in scheduler.history] == [0]  # decision 4 has to see it
-    settled = scheduler.settled()
+    settled = scheduler.with_all_results()
     assert [row["job"] for row in settled.history] == [0, 1, 3]
     assert settled.best_arm == 3
     assert saved(scheduler) == before

@@ -8,13 +8,21 @@ import re
 from typing import Any
 
 import pytest
-from scheduler_runs import ask, finish, saved, scripted
+from scheduler_runs import ask, finish, saved
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.replay import Event, replay, started, told
-from risingsearch.scheduling.stopping import StoppingScheduler
+from risingsearch.scheduling.scheduler import Scheduler
 
 MADE: dict[str, Any] = {"policy": "round-robin", "n_arms": 3, "budget": 30, "seed": 0}
+
+
+def stopping(
+    patience: int | None = None, target_score: float | None = None, **changes: Any
+) -> Scheduler:
+    search = Scheduler(**MADE | changes)
+    search.stop_when(patience, target_score)
+    return search
 
 
 def rises_for(n_epochs: int) -> Any:
@@ -23,7 +31,7 @@ def rises_for(n_epochs: int) -> Any:
 
 
 def test_patience_ends_a_search_that_finds_nothing_better() -> None:
-    search = StoppingScheduler(**MADE, patience=5)
+    search = stopping(patience=5)
     finish(search, rises_for(2))
     assert search.n_epochs == 9  # the second epoch of the first arm is the fourth
     assert search.stop_reason == (
@@ -34,7 +42,7 @@ def test_patience_ends_a_search_that_finds_nothing_better() -> None:
 
 def test_the_target_ends_a_search_in_the_direction_of_its_scores() -> None:
     for sign, direction in ((1.0, "maximize"), (-1.0, "minimize")):
-        search = StoppingScheduler(**MADE, direction=direction, target_score=sign * 3.0)
+        search = stopping(direction=direction, target_score=sign * 3.0)
         finish(search, lambda arm, epoch, sign=sign: sign * epoch)
         assert search.best_score == sign * 3.0
         assert search.stop_reason == (
@@ -43,7 +51,7 @@ def test_the_target_ends_a_search_in_the_direction_of_its_scores() -> None:
 
 
 def test_jobs_in_flight_are_told_and_can_let_the_search_go_on() -> None:
-    search = StoppingScheduler(**MADE, patience=2)
+    search = stopping(patience=2)
     jobs = [ask(search) for _ in range(3)]
     search.tell(jobs[0], [0.5])
     search.tell(jobs[1], [0.5])
@@ -55,7 +63,7 @@ def test_jobs_in_flight_are_told_and_can_let_the_search_go_on() -> None:
 
 
 def test_failures_and_scores_that_are_none_count_against_the_patience() -> None:
-    search = StoppingScheduler(**MADE, patience=4, max_failures=9)
+    search = stopping(patience=4, max_failures=9)
     search.tell(ask(search), [0.5])
     search.fail(ask(search), "out of memory")
     search.tell(ask(search), [math.nan])
@@ -66,21 +74,21 @@ def test_failures_and_scores_that_are_none_count_against_the_patience() -> None:
 
 
 def test_patience_waits_for_what_is_enqueued() -> None:
-    search = StoppingScheduler(**MADE, patience=1, enqueue=[2, 1], min_epochs=4)
+    search = stopping(patience=1, enqueue=[2, 1], min_epochs=4)
     finish(search, lambda arm, epoch: -float(epoch))
     assert [arm.epochs for arm in search.explain()] == [0, 4, 4]
 
 
 def test_a_spent_budget_is_the_reason_whatever_the_patience() -> None:
-    search = StoppingScheduler(**MADE | {"budget": 6}, patience=5)
+    search = stopping(patience=5, budget=6)
     finish(search, rises_for(1))
     assert search.stop_reason == "the budget of 6 epochs is spent"
 
 
 def test_a_search_goes_on_under_other_rules() -> None:
-    search = StoppingScheduler(**MADE, patience=5)
+    search = stopping(patience=5)
     finish(search, rises_for(2))
-    other = StoppingScheduler(**MADE, patience=8)
+    other = stopping(patience=8)
     other.load_state_dict(saved(search))
     assert len(finish(other, rises_for(2))) == 3
     search.stop_when(target_score=1.0)
@@ -91,10 +99,10 @@ def test_a_search_goes_on_under_other_rules() -> None:
 
 
 def test_a_larger_budget_begins_the_count_anew() -> None:
-    search = StoppingScheduler(**MADE, patience=5)
+    search = stopping(patience=5)
     finish(search, rises_for(2))
     search.extend(3)
-    again = StoppingScheduler(**MADE, patience=5)
+    again = stopping(patience=5)
     again.load_state_dict(saved(search))
     assert finish(again, rises_for(2)) == finish(search, rises_for(2))
     assert search.n_epochs == 9 + 5
@@ -107,13 +115,8 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
     deterministic: bool, seed: int
 ) -> None:
     draw = random.Random(seed)
-    made = MADE | {
-        "policy": "auto",
-        "n_arms": 9,
-        "deterministic": deterministic,
-        "n_jobs": 3,
-    }
-    search = StoppingScheduler(**made, patience=draw.randint(2, 6), target_score=0.95)
+    made = {"policy": "auto", "n_arms": 9, "deterministic": deterministic, "n_jobs": 3}
+    search = stopping(**made, patience=draw.randint(2, 6), target_score=0.95)
     events: list[Event] = []
     while not search.done:
         while draw.random() < 0.7 and (job := search.ask()) is not None:
@@ -124,7 +127,7 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
             events.append(told(job, scores))
             search.tell(job, scores, ended=False)
     for rules in ({}, {"patience": 1}, {"target_score": 0.0}):
-        again = StoppingScheduler(**made, **rules)
+        again = stopping(**made, **rules)
         replay(again, events)
         assert again.state_dict() == search.state_dict()
 
@@ -139,6 +142,4 @@ def test_decisions_that_were_made_are_repeated_under_any_rules(
 )
 def test_rules_that_are_none_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=re.escape(message)):
-        StoppingScheduler(policy=scripted(), n_arms=3, budget=9, **given)
-    with pytest.raises(InvalidParameterError, match=re.escape(message)):
-        StoppingScheduler(n_arms=3, budget=9).stop_when(**given)
+        stopping(**given)

@@ -114,7 +114,6 @@ class TestAnObject:
         [
             {"policy": UCB1},
             {"policy": UCB1.create, "max_epochs": 5},
-            {"policy": UCB1.create(8, 150)},
             {"policy": factory, "policy_params": {"delta": 0.1}},
             {"proposer": Layer()},
         ],

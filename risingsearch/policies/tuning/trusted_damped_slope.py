@@ -11,11 +11,13 @@ import numpy as np
 from risingsearch.checks import checked_float, checked_int, checked_range
 from risingsearch.policies.arrays import Bools, Floats, Ints
 from risingsearch.policies.base import WAIT, arm_arrays, leader, least_pulled
-from risingsearch.policies.shared.rewards import append_reward, checked_eps, prefix_sums
-from risingsearch.policies.tuning.slopes import (
+from risingsearch.policies.shared.rewards import (
+    append_reward,
+    checked_eps,
     damped_gain,
     epochs_left,
     is_claimed,
+    prefix_sums,
     record_slope,
     screening_pulls,
 )
@@ -64,7 +66,7 @@ class TrustedDampedSlope(NamedTuple):
     ten full trainings has none.
 
     *Damped slope.* Otherwise the arm is trained that will end highest if its recent
-    slope flattens as in ``tuning/slopes.py``, a quarter of its pulls at a time.
+    slope flattens as in ``shared/rewards.py``, a quarter of its pulls at a time.
 
     *Who else?* Where that end is not above the highest reward seen, less two standard
     deviations of the arm's noise, the leader has stopped rising. It then takes turns

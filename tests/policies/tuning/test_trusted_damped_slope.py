@@ -9,13 +9,13 @@ from scipy import stats
 
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import WAIT, explain, make_policy, recommended_arms
-from risingsearch.policies.tuning.live import live
 from risingsearch.policies.tuning.trusted_damped_slope import (
     CELLS,
     TrustedDampedSlope,
     luby,
     noise,
 )
+from risingsearch.policies.tuning.vectorized import vectorized
 
 
 def normal_scores(values):
@@ -209,7 +209,7 @@ def test_selection_hides_what_a_first_score_is_worth_and_is_corrected():
     first = rng.standard_normal(4_000)
     later = 0.9 * first + math.sqrt(1 - 0.81) * rng.standard_normal(4_000)
     policy = TrustedDampedSlope.create(4_000, 10_000, 2)
-    at_once = live(policy)
+    at_once = vectorized(policy)
     for arm in range(4_000):
         at_once.update(1, arm, first[arm], rng)
     selected = np.argsort(-first)[:400]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from risingsearch.policies.tuning.slopes import (
+from risingsearch.policies.shared.rewards import (
     damped_gain,
     highest_end,
     is_claimed,

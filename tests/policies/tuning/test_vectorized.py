@@ -7,7 +7,7 @@ import pytest
 
 from risingsearch import Budget, Scheduler
 from risingsearch.policies import make_policy
-from risingsearch.policies.tuning.live import live
+from risingsearch.policies.tuning.vectorized import vectorized
 from risingsearch.scheduling import policy_adapter
 
 POLICIES = [
@@ -75,7 +75,7 @@ def test_every_decision_is_that_of_the_policy(
         search = (policy, n_arms, budget, max_epochs, budget // 3)
         at_once = decisions(*search, **how)
         with monkeypatch.context() as one_by_one:
-            one_by_one.setattr(policy_adapter, "live", lambda policy: policy)
+            one_by_one.setattr(policy_adapter, "vectorized", lambda policy: policy)
             assert decisions(*search, **how) == at_once
 
 
@@ -83,19 +83,19 @@ def test_every_decision_is_that_of_the_policy(
 def test_costs_that_differ_by_arm_are_the_same_too(monkeypatch, policy):
     search = (policy, 50, Budget(seconds=300.5), 15, Budget(seconds=77.7))
     at_once = decisions(*search, **HOW[1])
-    monkeypatch.setattr(policy_adapter, "live", lambda policy: policy)
+    monkeypatch.setattr(policy_adapter, "vectorized", lambda policy: policy)
     assert decisions(*search, **HOW[1]) == at_once
 
 
 def test_other_policies_choose_themselves():
     policy = make_policy("cure-ucb", 3, 10)
-    assert live(policy) is policy
+    assert vectorized(policy) is policy
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in POLICIES}))
 def test_rewards_beyond_all_bounds_choose_an_arm(name):
     policy = make_policy(name, 4, 40, 10)
-    chooser, rng = live(policy), np.random.default_rng(0)
+    chooser, rng = vectorized(policy), np.random.default_rng(0)
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(1, 41):
             arm = chooser.select(t, rng)

@@ -30,7 +30,7 @@ from risingsearch.policies.tuning.trusted_damped_slope import (
 )
 
 
-def live(policy: Policy) -> Any:
+def vectorized(policy: Policy) -> Any:
     """Return an object that chooses as the policy does, and shares its arrays.
 
     It has the policy's ``select``, ``update`` and ``slice_length``, and ``started``
@@ -39,14 +39,14 @@ def live(policy: Policy) -> Any:
     Examples
     --------
     >>> policy = TrustedDampedSlope.create(n_arms=20_000, horizon=100_000)
-    >>> live(policy).select(1, np.random.default_rng(0))
+    >>> vectorized(policy).select(1, np.random.default_rng(0))
     0
     """
-    made = _LIVE.get(type(policy))
+    made = _VECTORIZED.get(type(policy))
     return policy if made is None else made(policy)
 
 
-class _Trusted:
+class _VectorizedSlope:
     """``TrustedDampedSlope``."""
 
     def __init__(self, policy: TrustedDampedSlope) -> None:
@@ -178,8 +178,8 @@ class _Trusted:
         return total / pairs
 
 
-_LIVE: dict[type, Any] = {
-    TrustedDampedSlope: _Trusted,
+_VECTORIZED: dict[type, Any] = {
+    TrustedDampedSlope: _VectorizedSlope,
 }
 
 

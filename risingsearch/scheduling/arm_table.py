@@ -1,0 +1,370 @@
+"""The arms and their jobs: epochs, scores, status, history and promised epochs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risingsearch.arms import Job, Status, sign_of
+from risingsearch.checks import checked_magnitude, is_number, shown
+from risingsearch.errors import InvalidParameterError
+from risingsearch.json_values import as_json, from_json
+
+ENQUEUED = "opened as enqueued"
+"""Reason of an arm that was to be opened before all others."""
+OPENED_BEFOREHAND = "opened by prior"
+"""Reason of an arm that was opened by knowledge from before the search."""
+
+_ARRAYS = ("charged", "epochs", "failures", "busy", "ended", "failed")
+_COUNTS = ("counted_from", "n_asked", "n_applied", "rounds", "n_jobs")
+
+
+class Decision(NamedTuple):
+    """A job, and why it starts."""
+
+    job: Job
+    reason: str
+    parts: dict[str, float]  # of the arm's index
+    seen: int | None = None  # results applied before it; None: in the order told
+    instead_of: int | None = None  # the unopened arm that the policy had selected
+    round: int = 0  # of the job's first epoch, once it has started
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the round as JSON values, without those that are None."""
+        values = self._asdict() | {
+            "job": self.job.to_json(),
+            "parts": as_json(self.parts),
+            "round": None,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Decision:
+        """Read the values of ``to_json``, and the round if it is among them."""
+        known = {name: values[name] for name in cls._fields if name in values}
+        known["job"] = Job.from_json(values["job"])
+        known["parts"] = from_json(values["parts"])
+        return cls(**known)
+
+
+class Result(NamedTuple):
+    """Scores and cost of a job."""
+
+    job: Job
+    scores: tuple[float, ...]
+    cost: float | None
+    failure: str | None
+    ended: bool  # what fewer scores than epochs mean
+    attempts: int = 1  # that a failure stands for
+
+    @property
+    def charged(self) -> int:
+        """Epochs that are paid for: a failure costs all that were reserved."""
+        return len(self.scores) if self.failure is None else self.job.n_epochs
+
+    def to_json(self) -> list[Any]:
+        """Return the result as JSON values."""
+        return [self.job.to_json(), as_json(self.scores), *self[2:]]
+
+    @classmethod
+    def from_json(cls, values: list[Any]) -> Result:
+        """Read the values of ``to_json``."""
+        job, scores, *rest = values
+        return cls(Job.from_json(job), tuple(from_json(scores)), *rest)
+
+
+class ArmTable:
+    """Arms with their epochs, scores and history, and the jobs that train them.
+
+    Rewards are scores with the sign of the direction: higher is better. A failed epoch
+    and a score that is not finite count as ``error_score``; by default as the worst
+    score so far, or 0 before the first.
+
+    An arm that is opened trains for ``min_epochs`` before it is judged, and none is
+    opened that the budget cannot train so long. The arms ``enqueued`` come first.
+
+    If ``deterministic``, the result of a job is held until it is applied in the order
+    of the decisions; else it is applied at once.
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        max_epochs: int,
+        direction: str = "maximize",
+        error_score: float | None = None,
+        max_failures: int = 0,
+        *,
+        min_epochs: int = 1,
+        enqueued: Iterable[int] = (),
+        n_jobs: int | None = None,
+        deterministic: bool = False,
+    ) -> None:
+        self.max_epochs = max_epochs
+        self.sign = sign_of(direction)
+        self.error_score = error_score
+        self.max_failures = max_failures
+        self.min_epochs = min_epochs
+        self.enqueued = tuple(enqueued)
+        self.n_jobs = n_jobs  # in flight at most
+        self.deterministic = deterministic
+        self.charged = np.zeros(n_arms, dtype=np.int64)  # epochs charged
+        self.epochs = np.zeros(n_arms, dtype=np.int64)  # epochs trained
+        self.failures = np.zeros(n_arms, dtype=np.int64)
+        self.busy = np.zeros(n_arms, dtype=np.bool_)
+        self.ended = np.zeros(n_arms, dtype=np.bool_)  # by itself
+        self.failed = np.zeros(n_arms, dtype=np.bool_)  # and retired
+        self._forget_scores()
+        self.history: list[dict[str, Any]] = []
+        self.counted_from = 0  # length of the history when the count began anew
+        self.n_asked = 0
+        self.n_applied = 0  # results, in the order of the decisions
+        self.rounds = 0  # epochs charged or reserved
+        self.in_flight: dict[int, Job] = {}
+        self.decisions: dict[int, Decision] = {}  # until the result is applied
+        self._held: dict[int, Result] = {}  # told, and not yet applied
+
+    def _forget_scores(self) -> None:
+        n_arms = len(self.charged)
+        self.last = np.full(n_arms, math.nan)
+        self.best = np.full(n_arms, math.nan)
+        self.best_epoch = np.zeros(n_arms, dtype=np.int64)
+        self.worst_reward = math.inf
+        self.best_arm: int | None = None  # the first to reach the best score
+        self._improved_at = 0  # length of the history at the last new best score
+
+    # -------------------------------------------------------------------------- jobs
+
+    def forgive(self, arm: int) -> None:
+        """Take back an arm that its failures have retired: it can fail once more."""
+        self.failed[arm] = False
+        self.failures[arm] = self.max_failures
+
+    def start(self, decision: Decision) -> None:
+        """Put a decided job in flight."""
+        job = decision.job
+        self.decisions[job.id] = decision
+        self.in_flight[job.id] = job
+        self.n_asked += 1
+        self.rounds += job.n_epochs
+        self.busy[job.arm] = True
+
+    def checked(self, job: Job) -> Job:
+        """Return the job if it is in flight, else raise an error."""
+        msg = f"tell and fail take a Job from ask; {shown(job)} was never asked for"
+        if isinstance(job, Job):
+            if self.in_flight.get(job.id) == job:
+                return job
+            if 0 <= job.id < self.n_asked and job.id not in self.in_flight:
+                msg = f"{shown(job)} was told before; a job is told once"
+        raise InvalidParameterError(msg)
+
+    def hold(self, result: Result) -> None:
+        """Take the result of a job in flight, to be applied."""
+        del self.in_flight[result.job.id]
+        self._held[result.job.id] = result
+
+    @property
+    def holds_next(self) -> bool:
+        """Whether the result of the next job in the order of the decisions is held."""
+        return self.n_applied in self._held
+
+    @property
+    def holds_results(self) -> bool:
+        """Whether a result is told and not yet applied."""
+        return bool(self._held)
+
+    def release(self, job_id: int | None = None) -> tuple[Result, Decision]:
+        """Return a held result to apply, by default of the earliest decision."""
+        job_id = min(self._held) if job_id is None else job_id
+        self.n_applied = max(self.n_applied, job_id + 1)
+        result, decision = self._held.pop(job_id), self.decisions.pop(job_id)
+        self.rounds -= result.job.n_epochs - result.charged
+        return result, decision
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many jobs are in flight as there may be."""
+        return self.n_jobs is not None and len(self.in_flight) >= self.n_jobs
+
+    @property
+    def must_see_next(self) -> bool:
+        """Whether the next decision has to see another result first."""
+        n_unseen = self.n_asked - self.n_applied
+        return self.deterministic and n_unseen >= (self.n_jobs or 1)
+
+    # ------------------------------------------------------------------------ epochs
+
+    def free(self, arm: int, n_failures: int, *, ended: bool) -> None:
+        """Count an arm as free, and its failures; it may have ended or be retired."""
+        self.busy[arm] = False
+        self.ended[arm] |= ended
+        self.failures[arm] += n_failures
+        self.failed[arm] = self.failures[arm] > self.max_failures
+
+    def add_epoch(
+        self,
+        job: Job,
+        round_: int,
+        score: float,
+        facts: dict[str, Any],
+        *,
+        trained: bool,
+    ) -> float:
+        """Add a charged epoch to the history, with these facts; return its reward.
+
+        ``trained`` is False for an epoch that was lost to a failure.
+        """
+        arm = job.arm
+        self.charged[arm] += 1
+        self.epochs[arm] += trained
+        epoch = int(self.epochs[arm]) + (not trained)
+        self.history.append(
+            {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
+            | facts
+        )
+        self._compare(arm, epoch, score, len(self.history))
+        return self._reward(score)
+
+    def _compare(self, arm: int, epoch: int, score: float, n_rows: int) -> None:
+        if not math.isfinite(score):
+            return
+        reward = self.sign * score
+        self.last[arm] = score
+        self.worst_reward = min(self.worst_reward, reward)
+        if math.isnan(self.best[arm]) or reward > self.sign * self.best[arm]:
+            self.best[arm] = score
+            self.best_epoch[arm] = epoch
+            leader = self.best_arm
+            if leader is None or reward > self.sign * self.best[leader]:
+                self.best_arm = arm
+            if self.best_arm == arm:
+                self._improved_at = n_rows
+
+    def _reward(self, score: float) -> float:
+        if math.isfinite(score):
+            return self.sign * score
+        if self.error_score is not None:
+            return self.sign * self.error_score
+        return self.worst_reward if math.isfinite(self.worst_reward) else 0.0
+
+    @property
+    def best_reward(self) -> float:
+        """The best reward so far; NaN before the first finite one."""
+        arm = self.best_arm
+        return math.nan if arm is None else self.sign * float(self.best[arm])
+
+    @property
+    def epochs_since_improvement(self) -> int:
+        """Epochs charged since there was a new best score, or a larger budget."""
+        return len(self.history) - max(self._improved_at, self.counted_from)
+
+    @property
+    def has_provisional_rewards(self) -> bool:
+        """Whether failures count as 0 because no score is known yet."""
+        unknown = self.error_score is None and math.isinf(self.worst_reward)
+        return unknown and bool(self.history)
+
+    def rewards(self) -> list[tuple[int, int, float]]:
+        """Return (round, arm, reward) of every charged epoch, in the order applied.
+
+        A failed epoch counts as the worst score known today.
+        """
+        return [
+            (row["round"], row["arm"], self._reward(row["score"]))
+            for row in self.history
+        ]
+
+    # ------------------------------------------------------------------------ status
+
+    def can_train(self) -> NDArray[np.bool_]:
+        """Return which arms could still train, busy ones included."""
+        return ~self.ended & ~self.failed & (self.charged < self.max_epochs)
+
+    def unopened(self) -> NDArray[np.int64]:
+        """Return the arms that could be opened."""
+        return np.flatnonzero((self.charged == 0) & ~self.busy & self.can_train())
+
+    def has_finished(self, arm: int) -> bool:
+        """Return whether the arm has ended by itself or used all its epochs."""
+        return bool(self.ended[arm] or self.charged[arm] >= self.max_epochs)
+
+    def status(self, arm: int) -> Status:
+        """Return where the arm stands."""
+        if self.busy[arm]:
+            return "running"
+        if self.failed[arm]:
+            return "failed"
+        if self.has_finished(arm):
+            return "finished"
+        return "paused" if self.charged[arm] else "unopened"
+
+    # --------------------------------------------------------------- promised epochs
+
+    def promised(self, affordable: NDArray[np.int64]) -> int | None:
+        """Return the arm that trains before the policy is asked; None for no such."""
+        if self.min_epochs == 1 and not self.enqueued:
+            return None
+        due = self.can_train() & ~self.busy & (affordable > 0)
+        due &= self.epochs < self.min_epochs
+        opened = due & (self.charged > 0)
+        if self.min_epochs > 1 and opened.any():
+            return int(opened.argmax())
+        due &= ~self.too_late(affordable)
+        return next((arm for arm in self.enqueued if due[arm]), None)
+
+    def too_late(self, affordable: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which arms are not opened, since the budget cannot train them long."""
+        late: NDArray[np.bool_] = (self.charged == 0) & (affordable < self.min_epochs)
+        return late
+
+    # ------------------------------------------------------------------ saved states
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        decisions = self.decisions.values()
+        return {
+            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            **{name: getattr(self, name) for name in _COUNTS},
+            "history": [as_json(row) for row in self.history],
+            "in_flight": list(self.in_flight),
+            "decisions": [why.to_json() | {"round": why.round} for why in decisions],
+            "held": [result.to_json() for result in self._held.values()],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the values of ``state_dict``."""
+        for name in _ARRAYS:
+            getattr(self, name)[:] = state[name]
+        for name in _COUNTS:
+            setattr(self, name, state[name])
+        self._forget_scores()
+        self.history = [from_json(row) for row in state["history"]]
+        for n_rows, row in enumerate(self.history, start=1):
+            self._compare(row["arm"], row["epoch"], row["score"], n_rows)
+        decisions = [Decision.from_json(values) for values in state["decisions"]]
+        self.decisions = {decision.job.id: decision for decision in decisions}
+        self.in_flight = {id_: self.decisions[id_].job for id_ in state["in_flight"]}
+        held = [Result.from_json(values) for values in state["held"]]
+        self._held = {result.job.id: result for result in held}
+
+
+def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:
+    """Return the scores of a job, one per epoch; raise an error if they are invalid."""
+    given: tuple[Any, ...]
+    try:
+        given = tuple(scores)  # type: ignore[arg-type]
+    except TypeError:
+        given = (scores,)
+    for score in given:
+        if not is_number(score):
+            msg = f"scores must be numbers, one per epoch; got {shown(score)}"
+            raise InvalidParameterError(msg)
+    if len(given) > job.n_epochs:
+        msg = f"{job} has {job.n_epochs} epochs; got {len(given)} scores"
+        raise InvalidParameterError(msg)
+    return tuple(checked_magnitude("a score", score) for score in given)

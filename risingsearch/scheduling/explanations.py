@@ -1,0 +1,70 @@
+"""Explanations: where every arm stands, and why it is not in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from risingsearch.arms import Arm
+from risingsearch.scheduling.arm_table import OPENED_BEFOREHAND, ArmTable
+from risingsearch.scheduling.policy_adapter import PolicyAdapter
+
+
+def explain(
+    arms: ArmTable, policy: PolicyAdapter, trust: Mapping[str, float], *, waits: bool
+) -> list[Arm]:
+    """Return all arms; ``waits`` says that the policy waits for jobs in training."""
+    policy.refresh()
+    opened = np.flatnonzero(arms.charged).tolist()
+    indices = dict(zip(opened, policy.explain(opened), strict=True))
+    by_prior = _opened_by_prior(arms) if trust else set()
+    failures = {row["arm"]: row["failure"] for row in arms.history if "failure" in row}
+    return [
+        Arm(
+            arm=arm,
+            status=arms.status(arm),
+            epochs=int(arms.epochs[arm]),
+            charged=int(arms.charged[arm]),
+            last_score=float(arms.last[arm]),
+            best_score=float(arms.best[arm]),
+            best_epoch=int(arms.best_epoch[arm]),
+            failures=int(arms.failures[arm]),
+            reason=_reason(arms, arm, failures.get(arm), policy.name, waits=waits),
+            index=indices.get(arm, {}),
+            trust_in_prior=dict(trust) if arm in by_prior else {},
+        )
+        for arm in range(len(arms.charged))
+    ]
+
+
+def _opened_by_prior(arms: ArmTable) -> set[int]:
+    opened = {row["arm"] for row in arms.history if row["reason"] == OPENED_BEFOREHAND}
+    return opened | {
+        decision.job.arm
+        for decision in arms.decisions.values()
+        if decision.reason == OPENED_BEFOREHAND
+    }
+
+
+def _reason(
+    arms: ArmTable, arm: int, failure: str | None, policy: str, *, waits: bool
+) -> str:
+    match arms.status(arm):
+        case "unopened":
+            return "not opened: the policy opens arms when it sees fit"
+        case "running":
+            return "in training"
+        case "failed":
+            return f"retired: {failure or 'score is not finite'}"
+        case "finished":
+            by_itself = arms.ended[arm]
+            return "ended by itself" if by_itself else "has used all its epochs"
+    if waits:
+        return f"paused: {policy} waits for what is in training"
+    last = arms.history[-1]["arm"]
+    if last == arm:
+        return "trained last"
+    if arm == arms.best_arm:
+        return f"paused with the best score: {policy} went on to arm {last}"
+    return f"paused: {policy} preferred arm {last}"
