@@ -55,7 +55,6 @@ HOMES = (
     (
         "risingsearch/integrations/torch/",
         "tests/benchmarks/",
-        "tests/integrations/optuna/",
         "tests/integrations/torch/",
         "tests/testing/test_trainables.py",
         "tests/test_docs.py::test_every_block_runs_and_prints_what_it_shows"
