@@ -6,7 +6,6 @@ import argparse
 import csv
 import sys
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from risingsearch.cli.status import RunView, named
 from risingsearch.errors import InvalidParameterError, missing
 
 FORMATS = ("csv", "json", "parquet")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""First characters of a text that a spreadsheet takes for a formula (OWASP)."""
 
 
 def add_report_and_export(commands: Any) -> None:
@@ -37,10 +34,6 @@ def add_report_and_export(commands: Any) -> None:
     )
     export = add_run_command(
         commands, "export", _export, "write all epochs of a run to a file"
-    )
-    export.description += (
-        " In CSV, text that a spreadsheet would take for a formula gets an apostrophe "
-        "in front."
     )
     export.add_argument(
         "--format", choices=FORMATS, default="csv", help="(default: csv)"
@@ -111,18 +104,10 @@ def _write(rows: list[dict[str, Any]], file: Any, kind: str) -> None:
     if kind == "json":
         print_json(rows, file)
         return
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.writer(file)
-    writer.writerow([_cell(name) for name in names])
-    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-
-
-def _cell(value: Any) -> Any:
-    """Return a value that no spreadsheet takes for a formula."""
-    if value is None or isinstance(value, Real):
-        return value
-    text = str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(file, list(names))
+    writer.writeheader()
+    writer.writerows(rows)
 
 
 def _write_parquet(rows: list[dict[str, Any]], out: Path) -> None:

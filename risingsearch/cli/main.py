@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import os
 import sys
 import textwrap
@@ -38,8 +37,6 @@ BAD_INPUT = 2
 SEARCH_FAILED = 3
 INTERRUPTED = 130
 
-NO_SPACE = "no space is left where the output goes: free some, or write it elsewhere"
-
 WIDTH = 79
 HARD_SPACE = "\N{NO-BREAK SPACE}"
 
@@ -60,26 +57,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         with plain_warnings():
             arguments.run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _write_no_more()
+    except BrokenPipeError:  # what Python writes when it ends goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except SearchFailedError as error:
         return _failed(error, SEARCH_FAILED)
     except RisingSearchError as error:
         return _failed(error, BAD_INPUT)
-    except OSError as error:
-        if error.errno != errno.ENOSPC or error.filename is not None:
-            raise
-        _write_no_more()
-        return _failed(NO_SPACE, BAD_INPUT)
     except KeyboardInterrupt as error:
         print(f"risingsearch: {str(error) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return DONE
-
-
-def _write_no_more() -> None:
-    """Lead what Python writes when it ends, once more, to nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
@@ -27,20 +27,8 @@ NARROWEST = 8  # a drawing that is narrower is left out
 STYLES = {"running": "bold cyan", "failed": "red", "paused": "dim", "finished": ""}
 
 
-class Glyphs(NamedTuple):
-    """Characters of drawings: eight levels, and the sign of a lost epoch."""
-
-    levels: str
-    lost: str
-
-    def level(self, share: float) -> str:
-        """Return the character of a share between 0 and 1."""
-        top = len(self.levels) - 1
-        return self.levels[round(top * min(1.0, max(0.0, share)))]
-
-
-DRAWN = Glyphs("▁▂▃▄▅▆▇█", "\N{MULTIPLICATION SIGN}")
-TYPED = Glyphs("_.-~=+*#", "x")  # where the terminal knows ASCII only
+LEVELS = "▁▂▃▄▅▆▇█"
+LOST = "\N{MULTIPLICATION SIGN}"  # of an epoch without a score
 
 
 class Screen:
@@ -58,9 +46,8 @@ class Screen:
         status = self.run.status
         if status is not None and status.result.history:
             room = max(FEWEST_ROWS, options.size.height - len(lines) - 4)
-            glyphs = DRAWN if options.encoding.startswith("utf") else TYPED
             yield Text()
-            yield _arms(status.result, options.max_width, room, glyphs)
+            yield _arms(status.result, options.max_width, room)
 
     def _head(self) -> Iterator[RenderableType]:
         run, status = self.run, self.run.status
@@ -117,7 +104,7 @@ def _counts(result: SearchResult) -> str:
     return f"arms  {opened:,} opened of {len(result.arms):,}: {each}"
 
 
-def _arms(result: SearchResult, width: int, room: int, glyphs: Glyphs) -> Table:
+def _arms(result: SearchResult, width: int, room: int) -> Table:
     """Return a table of the arms that were opened: when each trained, what it got."""
     opened = sorted(  # the best, those in training, then the most trained
         (arm for arm in result.arms if arm.charged),
@@ -140,14 +127,14 @@ def _arms(result: SearchResult, width: int, room: int, glyphs: Glyphs) -> Table:
         table.add_column(f"when, of {n_told:,} epochs", no_wrap=True, width=strip)
         table.add_column("curve", no_wrap=True, width=wide)
     arms, curves = result.history["arm"], result.curves
-    drawn = _curves([curves[arm.arm] for arm in shown], result.direction, wide, glyphs)
+    drawn = _curves([curves[arm.arm] for arm in shown], result.direction, wide)
     for arm, curve in zip(shown, drawn, strict=True):
         is_best = arm.arm == result.best_arm
         best = "" if math.isnan(arm.best_score) else f"{arm.best_score:.5g}"
         cells = [f"{arm.arm}", f"{arm.epochs}", best, arm.status]
         if has_room:
             told = [place for place, one in enumerate(arms) if one == arm.arm]
-            cells += [_strip(told, n_told, strip, glyphs), curve]
+            cells += [_strip(told, n_told, strip), curve]
         table.add_row(*cells, style="bold green" if is_best else STYLES[arm.status])
     if len(opened) > len(shown):
         table.add_row("", "", "", f"{len(opened) - len(shown):,} more", style="dim")
@@ -164,22 +151,22 @@ def _widths(room: int, n_told: int) -> tuple[int, int]:
     return strip, min(room - strip, room // 2)
 
 
-def _strip(places: Sequence[int], n_told: int, width: int, glyphs: Glyphs) -> str:
+def _strip(places: Sequence[int], n_told: int, width: int) -> str:
     """Return how much of each stretch of the search an arm has got.
 
-    >>> _strip([0, 1, 2, 6], 8, 4, TYPED)
-    '#= ='
+    >>> _strip([0, 1, 2, 6], 8, 4)
+    '█▅ ▅'
     """
     wide = max(1.0, n_told / width)
     counts = Counter(int(place / wide) for place in places)
     return "".join(
-        glyphs.level(counts[k] / wide) if counts[k] else " "
+        _level(counts[k] / wide) if counts[k] else " "
         for k in range(min(width, n_told))
     ).rstrip()
 
 
 def _curves(
-    curves: Sequence[Sequence[float]], direction: str, width: int, glyphs: Glyphs
+    curves: Sequence[Sequence[float]], direction: str, width: int
 ) -> Iterator[str]:
     """Yield the curves on one scale: of each stretch the last epoch."""
     scores = [score for curve in curves for score in curve]
@@ -189,8 +176,13 @@ def _curves(
     for curve in curves:
         ends = {int(k / wide): score for k, score in enumerate(curve)}
         yield "".join(
-            glyphs.level((score - low) / (high - low) if high > low else 1.0)
+            _level((score - low) / (high - low) if high > low else 1.0)
             if math.isfinite(score)
-            else glyphs.lost
+            else LOST
             for score in ends.values()
         )
+
+
+def _level(share: float) -> str:
+    """Return the character of a share between 0 and 1."""
+    return LEVELS[round((len(LEVELS) - 1) * min(1.0, max(0.0, share)))]

@@ -73,6 +73,11 @@ def add_simulate(commands: Any) -> None:
         help="threads (default: one per processor)",
     )
     options.add_json(parser)
+    _add_options_of_one(parser)
+    parser.set_defaults(run=_simulate)
+
+
+def _add_options_of_one(parser: Any) -> None:
     parser.add_argument_group("environments only").add_argument(
         "--param",
         action="append",
@@ -95,7 +100,6 @@ def add_simulate(commands: Any) -> None:
         help="how near to the best recorded score is enough, in its unit (default: a "
         "twentieth of the way to it from the best of the median configuration)",
     )
-    parser.set_defaults(run=_simulate)
 
 
 def _simulate(arguments: argparse.Namespace) -> None:

@@ -24,6 +24,7 @@ from risingsearch.errors import InvalidParameterError, SearchFailedError
 
 if TYPE_CHECKING:
     from risingsearch.budget import Budget
+    from risingsearch.integrations.trackers import Tracker
     from risingsearch.scripts.sweep import Sweep
     from risingsearch.search.results import SearchResult
 
@@ -87,12 +88,6 @@ def _sweep(path: Path, budget: float | Budget | None) -> Sweep:
     from risingsearch.scripts.sweep import read_sweep
 
     sweep = read_sweep(path)
-    if sweep.checkpoints and sweep.checkpoints.startswith("memory:"):
-        msg = (
-            f"checkpoints in {sweep.checkpoints} are lost with this process: name a "
-            "store that lasts, such as s3://bucket/runs/first, or leave them out"
-        )
-        raise InvalidParameterError(msg)
     return sweep if budget is None else sweep.with_budget(budget)
 
 
@@ -150,7 +145,6 @@ def _advice_on_starts(run_dir: Path, sweep: Sweep) -> dict[str, Any]:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    from risingsearch.cli.trackers import made_trackers
     from risingsearch.scripts.run import run_sweep
     from risingsearch.storage.run_directory import holds_search
 
@@ -173,13 +167,12 @@ def _run(arguments: argparse.Namespace) -> None:
             run_dir,
             more=more,
             retry_failed=arguments.retry_failed,
-            trackers=made_trackers,
+            trackers=_trackers,
         )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
 
 
 def _resume(arguments: argparse.Namespace) -> None:
-    from risingsearch.cli.trackers import made_trackers
     from risingsearch.scripts.identity import FILE
     from risingsearch.scripts.run import resume_sweep
 
@@ -194,9 +187,24 @@ def _resume(arguments: argparse.Namespace) -> None:
             run_dir,
             arguments.budget,
             retry_failed=arguments.retry_failed,
-            trackers=made_trackers,
+            trackers=_trackers,
         )
     _print_found(result, run_dir, checkpoint, as_json=arguments.json)
+
+
+def _trackers(options: dict[str, dict[str, Any]]) -> list[Tracker]:
+    """Return the trackers that a sweep names, or raise what is missing for them."""
+    from risingsearch.integrations import trackers
+
+    kinds = {
+        "mlflow": trackers.MLflowTracker,
+        "tensorboard": trackers.TensorBoardTracker,
+        "wandb": trackers.WandbTracker,
+    }
+    made = [kinds[name](**given) for name, given in options.items()]
+    for tracker in made:
+        tracker.check()
+    return made
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def _watch(arguments: argparse.Namespace) -> None:
         raise missing("rich", extra="cli") from error
     from risingsearch.cli.screen import Screen
 
-    if isinstance(sys.stdout, io.TextIOWrapper):  # it may know ASCII only
+    if isinstance(sys.stdout, io.TextIOWrapper):  # it may not know all characters
         sys.stdout.reconfigure(errors="replace")
     console = Console()
     if console.is_terminal and not arguments.once:

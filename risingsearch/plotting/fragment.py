@@ -21,8 +21,6 @@ LISTED = 10  # arms in the table
 MOST_PARAMS = 10  # columns of them
 LONGEST_CELL = 60
 
-Point = tuple[int, float]
-
 
 def result_html(result: Any) -> str:
     """Return the summary and the best arms of a ``SearchResult`` as HTML.
@@ -73,66 +71,44 @@ def search_html(
     str
         HTML without scripts, styles or requests; what users wrote is escaped.
     """
-    sign = sign_of(direction)
-    last: dict[int, int] = {}  # epoch with a score, by arm; 0 without one
-    best: dict[int, Point] = {}  # in the order reached, by which ties are broken
-    for row in history:
-        arm, point = row["arm"], (row["epoch"], row["score"])
-        last.setdefault(arm, 0)
-        if math.isfinite(row["score"]):
-            last[arm] = row["epoch"]
-            if arm not in best or sign * point[1] > sign * best[arm][1]:
-                best.pop(arm, None)
-                best[arm] = point
-    ranked = sorted(best, key=lambda arm: -sign * best[arm][1])
-    summary = f"{len(last):,} of {len(candidates):,} arms opened, {spent}"
-    name = html.escape(shown_metric(metric))
-    if not ranked:
-        return _whole(f"No score yet: {escaped(summary)}.")
-    epoch, score = best[ranked[0]]
-    found = f"Best {name} <strong>{score:.6g}</strong>: arm {ranked[0]}, epoch {epoch}"
-    table = _table(ranked, best, last, candidates, name)
-    return _whole(f"{found}; {escaped(summary)}.", table)
-
-
-def _whole(summary: str, *parts: str) -> str:
-    return f'<div class="risingsearch"><p>{summary}</p>{"".join(parts)}</div>'
-
-
-def _table(
-    ranked: Sequence[int],
-    best: Mapping[int, Point],
-    last: Mapping[int, int],
-    candidates: Sequence[Mapping[str, Any]],
-    metric: str,
-) -> str:
-    shown = ranked[:LISTED]
-    names = list(dict.fromkeys(name for arm in shown for name in candidates[arm]))
-    listed = names[:MOST_PARAMS]
-    params = "".join(f"<th>{_cell(name)}</th>" for name in listed)
-    head = f"<th>arm</th><th>best {metric}</th><th>at epoch</th>{params}"
-    rows = []
-    for arm in shown:
-        epoch, score = best[arm]
-        values = "".join(f"<td>{_value(candidates[arm], name)}</td>" for name in listed)
-        rows.append(
-            f"<tr><td>{arm}</td><td>{score:.6g}</td>"
-            f"<td>{epoch} of {last[arm]}</td>{values}</tr>"
-        )
+    sign, name = sign_of(direction), html.escape(shown_metric(metric))
+    n_opened = len({row["arm"] for row in history})
+    summary = escaped(f"{n_opened:,} of {len(candidates):,} arms opened, {spent}")
+    scored = [row for row in history if math.isfinite(row["score"])]
+    if not scored:
+        return f'<div class="risingsearch"><p>No score yet: {summary}.</p></div>'
+    last = {row["arm"]: row["epoch"] for row in scored}
+    best: dict[int, Mapping[str, Any]] = {}  # of equals, the first to reach it
+    for row in sorted(scored, key=lambda row: -sign * row["score"]):
+        best.setdefault(row["arm"], row)
+    shown = list(best.values())[:LISTED]
+    names = dict.fromkeys(name for row in shown for name in candidates[row["arm"]])
+    listed = list(names)[:MOST_PARAMS]
+    head = ["arm", f"best {name}", "at epoch", *map(_cell, listed)]
+    body = [
+        [
+            *(f"{row['arm']}", f"{row['score']:.6g}"),
+            f"{row['epoch']} of {last[row['arm']]}",
+            *(_cell(candidates[row["arm"]].get(name, NOTHING)) for name in listed),
+        ]
+        for row in shown
+    ]
+    at = f"arm {shown[0]['arm']}, epoch {shown[0]['epoch']}"
+    found = f"Best {name} <strong>{shown[0]['score']:.6g}</strong>: {at}"
     left_out = len(names) - len(listed)
     more = f"<p>{left_out} parameters more are not shown.</p>" if left_out else ""
+    rows = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in body)
     return (
-        f"<table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table>{more}"
+        f'<div class="risingsearch"><p>{found}; {summary}.</p>'
+        f"<table><thead><tr>{_cells(head, 'th')}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>{more}</div>"
     )
 
 
-def _value(params: Mapping[str, Any], name: str) -> str:
-    if name not in params:
-        return NOTHING
-    value = params[name]
-    return _cell(f"{value:.6g}" if isinstance(value, float) else value)
+def _cells(texts: Sequence[str], tag: str) -> str:
+    return "".join(f"<{tag}>{text}</{tag}>" for text in texts)
 
 
 def _cell(value: Any) -> str:
-    return html.escape(short(as_text(value), LONGEST_CELL))
+    text = f"{value:.6g}" if isinstance(value, float) else as_text(value)
+    return html.escape(short(text, LONGEST_CELL))

@@ -20,11 +20,7 @@ LARGEST_WHOLE = 2**53  # up to here, a browser reads whole numbers as they are
 
 def as_text(value: Any) -> str:
     """Return any value as a text of one line."""
-    try:
-        text = " ".join(str(value).split())
-    except Exception:
-        text = f"a {type(value).__name__} that cannot be shown"
-    return short(text, LONGEST_VALUE)
+    return short(" ".join(str(value).split()), LONGEST_VALUE)
 
 
 def shown_metric(metric: str) -> str:

@@ -59,7 +59,7 @@ class TestModels:
 @pytest.fixture
 def small(problem, monkeypatch):
     """Search with fewer epochs and rows."""
-    few = Problem(problem.X, problem.y, *(rows[:512] for rows in problem[2:]))
+    few = Problem(problem.X, problem.y, *(rows[:128] for rows in problem[2:]))
     monkeypatch.setattr(demo, "load", lambda: few)
     monkeypatch.setattr(demo, "BUDGET", 54)
 

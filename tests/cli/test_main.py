@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -178,13 +177,3 @@ def test_a_reader_may_stop_reading():
     assert process.stderr.read() == b""
     assert process.wait() == 0
     process.stderr.close()
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk here is full")
-def test_a_full_disk_under_the_output_is_told_in_one_line():
-    command = [sys.executable, "-c", POLICIES]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith("risingsearch: no space is left")
-    assert done.stderr.count("\n") == 1

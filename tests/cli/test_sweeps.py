@@ -56,6 +56,12 @@ def told(capsys):
     return json.loads(capsys.readouterr().out)
 
 
+def json_of(capsys, *arguments):
+    """Return what a command that succeeds prints with ``--json``."""
+    assert main([*arguments, "--json"]) == 0
+    return told(capsys)
+
+
 def exported(run_dir, capsys):
     """Return all epochs but their seconds."""
     capsys.readouterr()
@@ -89,12 +95,13 @@ def wait_for(process, run_dir, n_events):
 
 
 def test_a_plan_says_what_is_opened_first_and_when_arms_are_judged(folder, capsys):
-    assert main(["plan", "sweep.yaml", "--json"]) == 0
-    assert not {"opened_first", "epochs_each_before_it_is_judged"} & told(capsys).keys()
+    assert (
+        not {"opened_first", "epochs_each_before_it_is_judged"}
+        & json_of(capsys, "plan", "sweep.yaml").keys()
+    )
     asked = "min_epochs: 3\nenqueue: [{top: 77}]\n"
     Path("sweep.yaml").write_text(BASH_SWEEP + asked)
-    assert main(["plan", "sweep.yaml", "--json"]) == 0
-    plan = told(capsys)
+    plan = json_of(capsys, "plan", "sweep.yaml")
     assert plan["opened_first"] == [{"top": 77}]
     assert plan["epochs_each_before_it_is_judged"] == 3
 
@@ -102,24 +109,23 @@ def test_a_plan_says_what_is_opened_first_and_when_arms_are_judged(folder, capsy
 def test_a_timeout_alone_is_the_budget(folder, capsys):
     by_the_clock = BASH_SWEEP.replace("budget: 24", "timeout: 0.2\ncandidates: 1000")
     Path("sweep.yaml").write_text(by_the_clock)
-    assert main(["plan", "sweep.yaml", "--json"]) == 0
-    assert told(capsys)["budget_wall_seconds"] == 0.2
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    assert told(capsys)["stop_reason"] == "the budget of 0.2 wall_seconds is spent"
+    assert json_of(capsys, "plan", "sweep.yaml")["budget_wall_seconds"] == 0.2
+    assert (
+        json_of(capsys, "run", "sweep.yaml")["stop_reason"]
+        == "the budget of 0.2 wall_seconds is spent"
+    )
     Path("sweep.yaml").write_text(by_the_clock.replace("0.2", "0.5"))
     assert main(["run", "sweep.yaml"]) == 2
     assert "resume runs/sweep --budget +N" in capsys.readouterr().err
 
 
 def test_a_bash_script_from_plan_to_export(folder, capsys):
-    assert main(["plan", "sweep.yaml", "--json"]) == 0
-    plan = told(capsys)
+    plan = json_of(capsys, "plan", "sweep.yaml")
     assert plan["budget_epochs"] == plan["configurations"] == 24
     assert plan["epochs_to_train_all_in_full"] == 24 * 8
     assert not Path("runs").exists()
 
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    found = told(capsys)
+    found = json_of(capsys, "run", "sweep.yaml")
     assert found["epochs"] == 24
     assert found["run"] == "runs/sweep"
     top, epoch = found["best_params"]["top"], found["best_epoch"]
@@ -130,8 +136,7 @@ def test_a_bash_script_from_plan_to_export(folder, capsys):
     status = capsys.readouterr().out
     assert "the budget of 24 epochs is spent" in status
     assert "metric       score" in status
-    assert main(["resume", "runs/sweep", "--budget", "+6", "--json"]) == 0
-    assert told(capsys)["epochs"] == 30
+    assert json_of(capsys, "resume", "runs/sweep", "--budget", "+6")["epochs"] == 30
 
     assert main(["export", "runs/sweep", "--out", "epochs.csv"]) == 0
     with Path("epochs.csv").open() as file:
@@ -168,8 +173,7 @@ def test_runs_are_compared_on_one_page(folder, capsys):
 def test_known_configurations_first_and_an_early_end(folder, capsys):
     knobs = "min_epochs: 3\npatience: 5\nenqueue: [{top: 60}, {top: 7}]\n"
     Path("sweep.yaml").write_text(BASH_SWEEP + knobs)
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    first = told(capsys)
+    first = json_of(capsys, "run", "sweep.yaml")
     assert first["epochs"] < 24
     assert first["best_params"] == {"top": 60}
     assert first["stop_reason"].startswith("the patience of 5 epochs without a new ")
@@ -183,8 +187,7 @@ def test_known_configurations_first_and_an_early_end(folder, capsys):
     assert first["stop_reason"] in Path("runs/sweep/report.html").read_text()
     capsys.readouterr()
     Path("sweep.yaml").write_text(BASH_SWEEP + knobs.replace("patience: 5", ""))
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    assert told(capsys)["epochs"] == 24
+    assert json_of(capsys, "run", "sweep.yaml")["epochs"] == 24
     Path("sweep.yaml").write_text(BASH_SWEEP + knobs.replace("{top: 7}", "{top: 8}"))
     assert main(["run", "sweep.yaml"]) == 2
     assert "enqueue[1].top is 8 in the sweep" in capsys.readouterr().err
@@ -193,19 +196,16 @@ def test_known_configurations_first_and_an_early_end(folder, capsys):
 def test_a_run_ends_in_time_and_is_resumed(folder, capsys):
     sweep = BASH_SWEEP.replace("24", "4000") + "epochs_per_job: 1\ncandidates: 50\n"
     Path("sweep.yaml").write_text(f"{sweep}timeout: 1.5\n")
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    first = told(capsys)
+    first = json_of(capsys, "run", "sweep.yaml")
     assert first["stop_reason"] == "the timeout of 1.5 seconds is over"
-    assert main(["resume", "runs/sweep", "--json"]) == 0
-    assert first["epochs"] < told(capsys)["epochs"] < 400
+    assert first["epochs"] < json_of(capsys, "resume", "runs/sweep")["epochs"] < 400
 
 
-@pytest.mark.parametrize(("workers", "n_events"), [(1, 0), (1, 9), (2, 5)])
-def test_killed_and_run_again(folder, capsys, workers, n_events):
-    Path("sweep.yaml").write_text(f"{BASH_SWEEP}workers: {workers}\n")
+def test_killed_and_run_again(folder, capsys):
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}workers: 2\n")
     assert main(["run", "sweep.yaml", "--run-dir", "whole"]) == 0
     with started("run", "sweep.yaml", "--run-dir", "killed") as process:
-        wait_for(process, "killed", n_events)
+        wait_for(process, "killed", 5)
         process.kill()
     assert main(["run", "sweep.yaml", "--run-dir", "killed"]) == 0
     assert exported("killed", capsys) == exported("whole", capsys)
@@ -221,20 +221,6 @@ def test_without_a_seed_each_run_has_its_own_and_keeps_it(folder):
     assert one.n_epochs == 26
     assert one.candidates != other.candidates
     assert saved_header(Path("one"))["settings"]["error_score"] == -5.0
-
-
-def test_killed_its_scripts_are_ended_by_the_next_run(folder, capsys):
-    Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 3600")
-    with started("run", "sweep.yaml") as process:
-        while not Path("pid").exists() or not list(Path("runs").rglob("running.json")):
-            time.sleep(0.01)
-        process.kill()
-    script = psutil.Process(int(Path("pid").read_text()))
-    Path("train.sh").write_text(BASH)
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    assert told(capsys)["epochs"] == 24
-    psutil.wait_procs([script])
-    assert not script.is_running()
 
 
 def test_a_second_run_ends_nothing_of_the_first(folder, capsys):
@@ -259,8 +245,7 @@ def test_a_run_is_resumed_from_any_folder(folder, capsys, monkeypatch):
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     run_dir = str(folder / "runs" / "sweep")
-    assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
-    assert told(capsys)["failures"] == 0
+    assert json_of(capsys, "resume", run_dir, "--budget", "+6")["failures"] == 0
     same = ["run", str(folder / "sweep.yaml"), "--run-dir", run_dir]
     with pytest.warns(RuntimeWarning, match=r"with its scripts in .*elsewhere"):
         assert main(same) == 0
@@ -273,16 +258,14 @@ def test_a_program_that_is_missing_blames_no_arm(folder, capsys):
         assert main(["run", "sweep.yaml"]) == 2
         assert "./train.sh cannot be started" in capsys.readouterr().err
     Path("train.sh").chmod(0o700)
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    found = told(capsys)
+    found = json_of(capsys, "run", "sweep.yaml")
     assert (found["epochs"], found["failures"]) == (24, 0)
 
 
 def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
     sweep = BASH_SWEEP.replace("budget: 24", "budget: {hours: 1e-9}\ncandidates: 3")
     Path("sweep.yaml").write_text(sweep)
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    before = told(capsys)["epochs"]
+    before = json_of(capsys, "run", "sweep.yaml")["epochs"]
     arguments = ["resume", "runs/sweep", "--budget", "+1", "--json"]
     assert main(arguments) == 0
     said = capsys.readouterr()
@@ -295,8 +278,7 @@ def test_a_budget_in_hours_is_extended_by_hours(folder, capsys):
 
 
 def test_a_plan_says_what_the_starts_of_a_begun_sweep_took(folder, capsys):
-    assert main(["plan", "sweep.yaml", "--json"]) == 0
-    assert "share_of_time_starting" not in told(capsys)
+    assert "share_of_time_starting" not in json_of(capsys, "plan", "sweep.yaml")
     journal = Path("runs", "sweep", "journal.jsonl")
     journal.parent.mkdir(parents=True)
     create(journal, {"settings": {}})
@@ -304,21 +286,9 @@ def test_a_plan_says_what_the_starts_of_a_begun_sweep_took(folder, capsys):
     for _ in range(5):
         took = {"elapsed": 32.0, "startup": 30.0, "scores": [0.1, 0.2]}
         written.append({"event": "result", **took})
-    assert main(["plan", "sweep.yaml", "--json"]) == 0
-    plan = told(capsys)
+    plan = json_of(capsys, "plan", "sweep.yaml")
     assert plan["share_of_time_starting"] == 0.9375
     assert "30 s a start, 1 s an epoch" in plan["advice"]
-
-
-def test_another_budget_than_the_file_says(folder, capsys):
-    assert main(["plan", "sweep.yaml", "--budget", "12", "--json"]) == 0
-    assert told(capsys)["budget_epochs"] == 12
-    assert main(["run", "sweep.yaml", "--budget", "12", "--json"]) == 0
-    assert told(capsys)["epochs"] == 12
-    assert main(["run", "sweep.yaml"]) == 2
-    assert "budget is 24 in the sweep" in capsys.readouterr().err
-    assert main(["plan", "sweep.yaml", "--budget", "1h"]) == 2
-    assert "candidates: with a budget in hours say how" in capsys.readouterr().err
 
 
 def test_workers_share_the_gpus_that_there_are(folder, capsys, monkeypatch):
@@ -328,11 +298,9 @@ def test_workers_share_the_gpus_that_there_are(folder, capsys, monkeypatch):
     sweep = BASH_SWEEP.replace("budget: 24", "budget: 1gpu-h\ncandidates: 9")
     Path("sweep.yaml").write_text(f"{sweep}workers: auto\ngpus: 0.5\n")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
-    assert main(["plan", "sweep.yaml", "--json"]) == 0
-    plan = told(capsys)
+    plan = json_of(capsys, "plan", "sweep.yaml")
     assert (plan["workers"], plan["gpus"]) == (4, [["4"], ["6"], ["4"], ["6"]])
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    found = told(capsys)
+    found = json_of(capsys, "run", "sweep.yaml")
     assert {row["gpu"] for row in exported("runs/sweep", capsys)} == {4, 6}
     seconds = RisingSearch.saved_result("runs/sweep").training_seconds
     assert found["spent"] == pytest.approx(seconds * 0.5 / 3600)
@@ -346,19 +314,7 @@ def test_workers_share_the_gpus_that_there_are(folder, capsys, monkeypatch):
     assert "gpus is 0.5, and no GPU is seen here" in capsys.readouterr().err
 
 
-def test_arms_that_are_over_leave_no_checkpoints_but_the_best(folder, capsys):
-    Path("sweep.yaml").write_text(BASH_SWEEP.replace("budget: 24", "budget: 64"))
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    found = told(capsys)
-    kept = {int(path.parent.name[4:]) for path in Path("runs").rglob("epoch-*")}
-    statuses = found["arms"]
-    assert statuses["finished"] > 1
-    assert len(kept) == statuses.get("paused", 0) + 1
-    assert found["best_arm"] in kept
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_terminated_sweep_leaves_no_script_behind(folder, capsys, number):
+def test_a_sweep_whose_terminal_is_closed_leaves_no_script_behind(folder, capsys):
     Path("train.sh").write_text(f"echo $$ > {folder}/pid; exec sleep 3600")
     with started("run", "sweep.yaml") as process:
         while not Path("pid").exists():
@@ -369,7 +325,7 @@ def test_a_terminated_sweep_leaves_no_script_behind(folder, capsys, number):
         assert re.search(r"^best score +none$", said, re.MULTILINE)
         assert not re.search("nan|best arm|best params", said)
         script = psutil.Process(int(Path("pid").read_text()))
-        process.send_signal(number)
+        process.send_signal(signal.SIGHUP)
         _, said = process.communicate()
     assert process.returncode == 130
     assert "continue with: risingsearch resume" in said
@@ -391,8 +347,7 @@ def test_ctrl_c_ends_the_scripts_and_leaves_a_run_to_resume(folder, capsys):
     assert "none: it has stopped; continue with: risingsearch resume" in said
     assert "running" not in said
     Path("train.sh").write_text(BASH)
-    assert main(["resume", "runs/sweep", "--json"]) == 0
-    assert told(capsys)["epochs"] == 24
+    assert json_of(capsys, "resume", "runs/sweep")["epochs"] == 24
 
 
 def test_a_budget_is_what_the_script_says_it_costs(folder, capsys):
@@ -400,8 +355,7 @@ def test_a_budget_is_what_the_script_says_it_costs(folder, capsys):
     Path("train.sh").write_text(script)
     sweep = BASH_SWEEP.replace("budget: 24", "budget: {cost: 300}\ncandidates: 9")
     Path("sweep.yaml").write_text(f"{sweep}cost: dollars\n")
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    found = told(capsys)
+    found = json_of(capsys, "run", "sweep.yaml")
     rows = exported("runs/sweep", capsys)
     assert found["budget"] == {"cost": 300}
     assert found["spent"] == sum(row["cost"] for row in rows)
@@ -415,30 +369,39 @@ def test_a_budget_is_what_the_script_says_it_costs(folder, capsys):
         assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("budget", "message"),
-    [
-        ("30", "add to it with risingsearch resume runs/sweep --budget +N\n"),
-        ("12", "budget is 12 in the sweep, and runs/sweep was begun with 24"),
-        ("{hours: 1}\ncandidates: 24", "and runs/sweep was begun with 24"),
-    ],
-)
-def test_a_budget_is_not_changed_in_the_file(folder, capsys, budget, message):
-    assert main(["run", "sweep.yaml"]) == 0
-    assert main(["resume", "runs/sweep", "--budget", "+4"]) == 0
-    sweep = BASH_SWEEP.replace("budget: 24", f"budget: {budget}")
-    Path("sweep.yaml").write_text(sweep)
-    assert main(["run", "sweep.yaml"]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_another_sweep_is_refused_in_the_same_run(folder, capsys):
+    assert (
+        json_of(capsys, "plan", "sweep.yaml", "--budget", "12")["budget_epochs"] == 12
+    )
+    assert main(["plan", "sweep.yaml", "--budget", "1h"]) == 2
+    assert "candidates: with a budget in hours say how" in capsys.readouterr().err
+    assert json_of(capsys, "run", "sweep.yaml", "--budget", "12")["epochs"] == 12
+    assert main(["resume", "runs/sweep", "--budget", "+4"]) == 0
+    back = "with 50: put it back to continue, or begin another search with --r"
+    for before, after, *messages in (
+        ("24", "18", "add to it with risingsearch resume runs/sweep --budget +N\n"),
+        ("24", "8", "budget is 8 in the sweep, and runs/sweep was begun with 12"),
+        ("24", "{hours: 1}\ncandidates: 24", "and runs/sweep was begun with 12"),
+        ("high: 50", "high: 60", "parameters.top.high is 60 in the sweep", back),
+    ):
+        Path("sweep.yaml").write_text(BASH_SWEEP.replace(before, after))
+        budget = ["--budget", "12"] if before == "high: 50" else []
+        assert main(["run", "sweep.yaml", *budget]) == 2
+        said = capsys.readouterr().err
+        assert [message for message in messages if message not in said] == []
+
+
+def test_a_column_of_a_file_has_one_kind_of_value(folder, capsys):
+    kinds = ["plain", "a=1", 1, -2.5, True]
+    values = f"{{type: choice, values: {json.dumps(kinds)}}}"
+    sweep = BASH_SWEEP.replace("{type: int, low: 1, high: 50}", values)
+    Path("sweep.yaml").write_text(sweep.replace("24", "5\ncandidates: all"))
+    Path("train.sh").write_text(BASH.replace("1000 * $1 * epoch", "epoch"))
     assert main(["run", "sweep.yaml"]) == 0
-    Path("sweep.yaml").write_text(BASH_SWEEP.replace("high: 50", "high: 60"))
-    assert main(["run", "sweep.yaml"]) == 2
-    said = capsys.readouterr().err
-    assert "parameters.top.high is 60 in the sweep, and runs/sweep was begun" in said
-    assert "with 50: put it back to continue, or begin another search with --r" in said
+    assert {row["param_top"] for row in exported("runs/sweep", capsys)} <= {*kinds}
+    out = ["--format", "parquet", "--out", "epochs.parquet"]
+    assert main(["export", "runs/sweep", *out]) == 0
+    assert set(pd.read_parquet("epochs.parquet")["param_top"]) <= {*map(str, kinds)}
 
 
 def test_a_budget_grows_with_a_sweep_that_was_begun(folder, capsys):
@@ -461,10 +424,9 @@ def test_a_budget_grows_with_a_sweep_that_was_begun(folder, capsys):
         main(["plan", "sweep.yaml", "--budget", "+6"])
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
-def test_how_the_scripts_run_may_change(folder, capsys, before, after):
+def test_how_the_scripts_run_may_change(folder, capsys):
     """They move, with their sweep; a resumed run continues as it last ran."""
-    Path("sweep.yaml").write_text(f"{BASH_SWEEP}workers: {before}\n")
+    Path("sweep.yaml").write_text(f"{BASH_SWEEP}workers: 1\n")
     with started("run", "sweep.yaml") as process:
         wait_for(process, "runs/sweep", 4)
         process.kill()
@@ -473,17 +435,16 @@ def test_how_the_scripts_run_may_change(folder, capsys, before, after):
     for name in ("train.sh", "sweep.yaml", "runs"):
         Path(name).rename(moved / name)
     sweep = BASH_SWEEP.replace("train.sh", f"{moved}/train.sh")
-    sweep += f"workers: {after}\ntimeout: 60\n"
+    sweep += "workers: 3\ntimeout: 60\n"
     (moved / "sweep.yaml").write_text(sweep)
     run_dir = str(moved / "runs" / "sweep")
     with chdir(moved), pytest.warns(RuntimeWarning, match="continues with") as warned:
         assert main(["run", "sweep.yaml", "--json"]) == 0
     assert len([one for one in warned if "moved" in str(one.message)]) == 2
     assert told(capsys)["epochs"] == 24
-    assert main(["resume", run_dir, "--budget", "+6", "--json"]) == 0
-    assert told(capsys)["epochs"] == 30
+    assert json_of(capsys, "resume", run_dir, "--budget", "+6")["epochs"] == 30
     events = read(Path(run_dir, "journal.jsonl")).events
-    assert [e["n_jobs"] for e in events if e["event"] == "resized"] == [after]
+    assert [e["n_jobs"] for e in events if e["event"] == "resized"] == [3]
 
 
 def test_a_folder_that_is_gone_is_named(folder, capsys):
@@ -522,18 +483,15 @@ def test_scripts_that_all_fail_end_the_search_early(folder, capsys):
     assert "exit code 7; its last line: 'no GPU here'" in said
     assert "run sweep.yaml --run-dir runs/sweep continues with others" in said
     assert "with --retry-failed tries those again first that have failed" in said
-    assert main(["status", "runs/sweep", "--json"]) == 0
-    found = told(capsys)
+    found = json_of(capsys, "status", "runs/sweep")
     assert (found["epochs"], found["failures"]) == (10, 10)
     assert found["stop_reason"].startswith("none: it has stopped; continue with")
     Path("train.sh").write_text(BASH)
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    assert told(capsys)["epochs"] == 40
+    assert json_of(capsys, "run", "sweep.yaml")["epochs"] == 40
     Path("train.sh").rename("moved.sh")
     assert main(["resume", "runs/sweep", "--budget", "+40"]) == 3
     assert "train.sh: No such file" in capsys.readouterr().err
-    assert main(["status", "runs/sweep", "--json"]) == 0
-    assert told(capsys)["epochs"] < 60
+    assert json_of(capsys, "status", "runs/sweep")["epochs"] < 60
 
 
 def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys):
@@ -545,12 +503,10 @@ def test_a_broken_script_is_mended_before_it_has_cost_the_budget(folder, capsys)
     said = capsys.readouterr().err
     assert "there is no line of JSON with an epoch and 'score'" in said
     assert "the keys seen were epoch, accuracy" in said
-    assert main(["status", "runs/sweep", "--json"]) == 0
-    failed = told(capsys)["arms"]["failed"]
+    failed = json_of(capsys, "status", "runs/sweep")["arms"]["failed"]
     assert 10 <= failed <= 11
     Path("train.sh").write_text(BASH)
-    assert main(["run", "sweep.yaml", "--json"]) == 0
-    assert told(capsys)["failures"] == failed
+    assert json_of(capsys, "run", "sweep.yaml")["failures"] == failed
     assert main(["status", "runs/sweep"]) == 0
     assert "first failure  arm" in capsys.readouterr().out
     again = ["resume", "runs/sweep", "--retry-failed", "--json"]
@@ -580,10 +536,8 @@ def test_a_misspelt_metric_is_mended_in_the_file(folder, capsys):
     assert codes == [3, 0, 2]
     said = capsys.readouterr().err
     assert "metric is 'epochs' in the sweep, and runs/sweep was begun with 's" in said
-    assert main(["status", "runs/sweep", "--json"]) == 0
-    assert told(capsys)["metric"] == "score"
-    assert main(["resume", "runs/sweep", "--budget", "+6", "--json"]) == 0
-    assert told(capsys)["epochs"] == 30
+    assert json_of(capsys, "status", "runs/sweep")["metric"] == "score"
+    assert json_of(capsys, "resume", "runs/sweep", "--budget", "+6")["epochs"] == 30
 
 
 def test_what_has_used_all_its_epochs_is_not_tried_again(folder, capsys):
@@ -611,13 +565,6 @@ def test_what_is_not_there(folder, capsys, arguments, message):
     assert not Path("runs").exists()
 
 
-def test_checkpoints_that_die_with_the_process_are_refused(folder, capsys):
-    Path("sweep.yaml").write_text(BASH_SWEEP + "checkpoints: memory://first\n")
-    assert main(["run", "sweep.yaml"]) == 2
-    assert "memory://first are lost with this process" in capsys.readouterr().err
-    assert not Path("runs").exists()
-
-
 def test_a_file_that_cannot_be_written(folder, capsys):
     assert main(["run", "sweep.yaml"]) == 0
     for kind in ("csv", "json", "parquet"):
@@ -629,7 +576,7 @@ def test_a_file_that_cannot_be_written(folder, capsys):
         assert f"{place} cannot be written (it is a folder)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", ["+many", "5", "-5", "+0", "+inf"])
+@pytest.mark.parametrize("given", ["+many", "5", "+0"])
 def test_more_budget_is_a_number_with_a_plus(folder, capsys, given):
     with pytest.raises(SystemExit):
         main(["resume", "runs/sweep", f"--budget={given}"])
@@ -656,38 +603,6 @@ def test_a_sweep_unpickles_nothing(folder, monkeypatch):
         assert main(again) == 0
 
 
-def test_a_table_has_no_formulas_and_one_kind_of_value_in_a_column(folder, capsys):
-    formulas = ["=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1"]
-    kinds = [*formulas, "plain", "a=1", 1, -2.5, True]
-    sweep = {
-        "command": ["bash", "train.sh", "1"],
-        "parameters": {"kind": {"type": "choice", "values": kinds}},
-        "direction": "minimize",
-        "budget": 11,
-        "candidates": "all",
-        "max_epochs": 1,
-    }
-    Path("sweep.yaml").write_text(json.dumps(sweep))
-    named = BASH.replace('\\"score\\"', '\\"=metric\\": \\"=1+1\\", \\"score\\"')
-    Path("train.sh").write_text(named)
-    assert main(["run", "sweep.yaml"]) == 0
-    rows = exported("runs/sweep", capsys)
-    assert [row["direction"] for row in rows] == ["minimize"] * 11
-    assert {row["param_kind"] for row in rows} == set(kinds)
-    assert main(["export", "runs/sweep", "--out", "epochs.csv"]) == 0
-    with Path("epochs.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    for row, line in zip(rows, lines, strict=True):
-        kind = row["param_kind"]
-        assert line["param_kind"] == (f"'{kind}" if kind in formulas else str(kind))
-        assert line["'=metric"] == "'=1+1"
-    out = ["--format", "parquet", "--out", "epochs.parquet"]
-    assert main(["export", "runs/sweep", *out]) == 0
-    frame = pd.read_parquet("epochs.parquet")
-    assert set(frame["param_kind"]) == set(map(str, kinds))
-    assert set(frame["=metric"]) == {"=1+1"}
-
-
 FORGETFUL = BASH.replace("[[ -e $state ]]", "false")
 
 
@@ -702,8 +617,7 @@ def test_scripts_that_never_resume_end_the_search(folder, capsys, spent, n_faile
     assert "no script has resumed from its checkpoint, of" in said
     assert "script reports epoch 1 where 2 is due: it has started anew" in said
     assert "resume: false in the sweep keeps its process alive" in said
-    assert main(["status", "runs/sweep", "--json"]) == 0
-    found = told(capsys)
+    found = json_of(capsys, "status", "runs/sweep")
     assert found["failures"] == n_failed
     assert "it has started anew" in found["first_failure"]
 
@@ -754,8 +668,7 @@ def still_alive():
 
 
 def test_an_unmodified_script_is_tuned(plain, capsys):
-    assert main(["run", "plain.yaml", "--json"]) == 0
-    found = told(capsys)
+    found = json_of(capsys, "run", "plain.yaml")
     assert (found["epochs"], found["failures"]) == (24, 0)
     assert found["metric"] == "validation ([0-9.]+)"
     assert main(["report", "runs/plain"]) == 0
@@ -767,6 +680,17 @@ def test_an_unmodified_script_is_tuned(plain, capsys):
     n_started = len(Path("pids").read_text().split())
     assert n_started == len({row["arm"] for row in rows})
     assert still_alive() == []
+
+
+def test_what_was_ended_to_make_room_is_called_so(plain, capsys):
+    sweep = Path("plain.yaml").read_text()
+    Path("plain.yaml").write_text(f"{sweep}max_alive: 1\n")
+    arms = json_of(capsys, "run", "plain.yaml")["arms"]
+    assert "paused" not in arms
+    assert json_of(capsys, "status", "runs/plain")["arms"] == arms
+    assert main(["report", "runs/plain"]) == 0
+    page = Path("runs/plain/report.html").read_text()
+    assert "ended to make room for others" in page
 
 
 WAITS = "    while epoch > 2 and not os.path.exists('go'): time.sleep(0.01)\n"
@@ -782,8 +706,7 @@ def test_what_lived_when_a_sweep_ended_is_lost(plain, capsys, number):
         assert still_alive() == []
     Path("go").touch()
     with pytest.warns(RuntimeWarning, match="is lost"):
-        assert main(["resume", "runs/plain", "--json"]) == 0
-    found = told(capsys)
+        found = json_of(capsys, "resume", "runs/plain")
     assert still_alive() == []
     assert found["epochs"] <= 24
     assert found["failures"] == 0

@@ -49,11 +49,10 @@ def run_dir(tmp_path):
     return tmp_path / "run"
 
 
-def frame(run_dir, width=100, height=40, encoding="utf-8"):
+def frame(run_dir, width=100, height=40):
     """Return the lines that a terminal of a size shows."""
     console = Console(width=width, height=height, force_terminal=True, no_color=True)
     options = console.options.update(width=width, height=height)
-    options.encoding = encoding
     lines = console.render_lines(Screen(RunView(run_dir)), options, pad=False)
     return ["".join(segment.text for segment in line) for line in lines]
 
@@ -116,10 +115,6 @@ class TestFrame:
         lines = frame(tmp_path, height=18)
         assert row_of(lines, best)
         assert any(line.endswith("more") for line in map(str.strip, lines))
-
-    def test_a_terminal_that_knows_ascii_only_gets_ascii(self, run_dir):
-        table = frame(run_dir, encoding="ascii")[-4:]
-        assert all(line.isascii() for line in table)
 
     def test_what_a_user_wrote_neither_marks_up_nor_moves_the_cursor(self, run_dir):
         text = "\n".join(frame(run_dir, width=200))
