@@ -75,7 +75,7 @@ class _Suggested(NamedTuple):
 
 @dataclass
 class _Here:
-    """What this process knows of the study that it searches."""
+    """State of one process in the study that it searches."""
 
     lock: Any = field(default_factory=threading.RLock)
     replica: StudyReplica | None = None

@@ -253,7 +253,7 @@ class Experiment:
         return len(self.scheduler.in_flight) < room
 
     def _ask_next(self) -> bool:
-        """Ask for what is due; return whether there may be more."""
+        """Ask for the job that is due; return whether there may be more."""
         job = self.scheduler.peek()
         if not (job or self._retries) or not self._has_room:
             return False
@@ -312,7 +312,7 @@ class Experiment:
                 self._stop(self.trials[trial_id])
 
     def _finish(self) -> None:
-        """Let the experiment end: what is paused would keep it up for ever."""
+        """Let the experiment end: what is paused would keep it running."""
         self._teller.follow(done=True)
         self.controller.search_alg.set_finished()
         for trial in self.trials.values():
