@@ -48,7 +48,7 @@ def here(tmp_path, monkeypatch):
 
 def sweep(**changes):
     described = {
-        "command": [sys.executable, "train.py"],
+        "command": [sys.executable, "-SE", "train.py"],
         "parameters": {"a": {"type": "int", "low": 1, "high": 99}},
         "budget": 10,
         "candidates": 4,

@@ -36,7 +36,7 @@ def training(tmp_path):
     def make(program, max_alive=2, max_epochs=6, **options):
         script = tmp_path / "train.py"
         script.write_text(textwrap.dedent(program))
-        command = [sys.executable, str(script)]
+        command = [sys.executable, "-S", str(script)]
         own = LivingTrainable(
             command,
             tmp_path / "arms",
