@@ -283,7 +283,7 @@ class _CheckpointCleaner:
         self._changed: set[int] = set()  # arms whose directories may have to go
 
     def after_job(self, report: Report) -> None:
-        """Drop what is no longer needed after a job."""
+        """Drop directories that are not needed after a job."""
         self._changed.add(report.job.arm)
         self.clean()
 

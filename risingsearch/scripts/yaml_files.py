@@ -1,4 +1,4 @@
-"""YAML 1.2 (and so JSON) files of plain values, and what is wrong in them."""
+"""YAML 1.2 (and so JSON) files of plain values, and the mistakes in them."""
 
 from __future__ import annotations
 
