@@ -42,8 +42,8 @@ class ArchivedTrainable(CommandTrainable):
             _pack(Path(path), run, folder)
         except tarfile.FilterError as error:
             msg = (
-                "with checkpoints in an object store a checkpoint directory is gone "
-                f"on with on other machines, and this one cannot be: {error}"
+                "checkpoints in an object store are continued on other machines, and "
+                f"this one cannot be: {error}"
             )
             raise ScriptError(msg) from error
         except OSError as error:
