@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from risingsearch.scripts.settings import Strict
+from risingsearch.scripts.settings import Name, Strict
 
 OWN = re.compile(
     "--(array|chdir|error|help|job-name|(no-)?requeue|open-mode|output|parsable|test-only|"
@@ -24,7 +24,6 @@ def _as_text(value: Any) -> Any:
     raise ValueError(msg)
 
 
-Name = Annotated[str, Field(min_length=1)]
 Text = Annotated[Name, BeforeValidator(_as_text)]
 
 
