@@ -75,6 +75,7 @@ LONG = (
 )
 
 
+TRIES = 9  # to start Ray, which gives up after 30 s, on a machine that is busy
 SESSION = pytest.StashKey[pytest.Session]()
 
 
@@ -211,13 +212,20 @@ def ray_address():
     paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        for _ in range(TRIES):
+            try:
+                ray.init(
+                    address="local",
+                    num_cpus=2,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+                break
+            except Exception as error:  # it has no kind of its own
+                if "timed out during startup" not in str(error):
+                    raise
+                ray.shutdown()
     yield ray.get_runtime_context().gcs_address
     ray.shutdown()
 

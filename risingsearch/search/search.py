@@ -460,8 +460,7 @@ class RisingSearch:
         Parameters
         ----------
         patience : int, optional
-            Epochs of the whole search without a better score, at least 1. By default
-            any number.
+            Epochs in a row without a better score, at least 1. By default any number.
         target_score : float, optional
             Score at which it ends. By default none.
         """
@@ -481,9 +480,8 @@ class RisingSearch:
         """Have ``run`` first try every arm again that has failed; return how many.
 
         Each resumes from its last checkpoint in the ``run_dir``; without one it trains
-        again from its first epoch, which is not charged. One more failure retires such
-        an arm again. What its failures have cost stays charged, to the budget and to
-        its ``max_epochs``.
+        again from its first epoch, which is not charged. One more failure retires it
+        again. What its failures have cost stays charged, also to its ``max_epochs``.
 
         Returns
         -------
@@ -578,10 +576,7 @@ class Replayed(NamedTuple):
         )
 
     def grown(self) -> Replayed:
-        """Return the search with its new events; this one must not be used any more.
-
-        Raises as ``saved_result`` does, and a RunDirError if the journal was replaced.
-        """
+        """Return the search with its new events; this one must not be used any more."""
         n_known = len(self.run.saved.events)
         run = self.run.grown()
         with no_collection(), understood(run.path):
