@@ -29,7 +29,6 @@ from risingsearch.policies.base import (
     started,
     state_dict,
 )
-from risingsearch.testing.require import require
 
 _HORIZON = 48
 _MAX_PULLS = 14
@@ -114,6 +113,12 @@ def check_policy(
             except AssertionError as error:
                 msg = f'{name} with n_arms={size} breaks the rule "{rule}": {error}'
                 raise AssertionError(msg) from error
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise an AssertionError with the message, unless the condition holds."""
+    if not condition:
+        raise AssertionError(message)
 
 
 class _Subject(NamedTuple):

@@ -18,7 +18,7 @@ from risingsearch.search.trainable import (
     dump,
     restore,
 )
-from risingsearch.testing.require import require
+from risingsearch.testing.policies import require
 
 
 def check_trainable(

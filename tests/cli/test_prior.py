@@ -157,10 +157,7 @@ def test_paths_are_from_the_folder_of_the_file_and_urls_stay(folder):
     [
         ("none.csv", "there is no earlier search at"),
         ("two.csv", "a table needs score and direction: name its score"),
-        (5, "prior.0 must be a mapping"),
         ({"path": "a", "of": "b"}, "prior.0.of is no key of a sweep"),
-        ({"path": "a", "direction": "down"}, "prior.0.direction must be"),
-        ({"path": ""}, "prior.0.path"),
         ([], "prior is an empty list: leave it out, or give at least one"),
         ({**LOSS, "score": "accuracy"}, "score must be one of 'top', 'val_loss'; got"),
     ],
