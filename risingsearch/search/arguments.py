@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any
 
 from risingsearch.budget import Budget
-from risingsearch.checks import check_nesting, shown
+from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.priors import PriorProposer
@@ -90,7 +90,7 @@ def checked_candidates(
 ) -> list[dict[str, Any]]:
     """Return copies of the candidates; raise if one is invalid."""
     checked = []
-    for arm, params in enumerate(candidates):
+    for params in candidates:
         if not isinstance(params, Mapping) or not all(
             isinstance(name, str) for name in params
         ):
@@ -100,7 +100,6 @@ def checked_candidates(
             )
             raise InvalidParameterError(msg)
         checked.append(dict(params))
-        check_nesting(f"candidate {arm}", checked[-1])
     if not checked:
         msg = "there are no candidates: give the parameters of at least one arm"
         raise InvalidParameterError(msg)
@@ -128,7 +127,8 @@ def with_enqueued(
             first.append(int(one))
             continue
         _check_parameters(one, candidates)
-        arm = _number(one, everyone)
+        same = (arm for arm, each in enumerate(everyone) if _is_same(one, each))
+        arm = next(same, len(everyone))
         if arm in first:
             msg = f"enqueue has {shown(one)} twice: name each configuration once"
             raise InvalidParameterError(msg)
@@ -149,9 +149,6 @@ def checked_enqueue(enqueue: Any) -> list[Any]:
             f"{shown(enqueue)}"
         )
         raise InvalidParameterError(msg)
-    for one in given:
-        if isinstance(one, Mapping):
-            check_nesting("enqueue", dict(one))
     return given
 
 
@@ -166,12 +163,6 @@ def _check_parameters(
             f"among {', '.join(known)}"
         )
         raise InvalidParameterError(msg)
-
-
-def _number(one: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]) -> int:
-    """Return which candidate it is; one more than there are for none."""
-    same = (arm for arm, each in enumerate(candidates) if _is_same(one, each))
-    return next(same, len(candidates))
 
 
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

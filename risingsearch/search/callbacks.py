@@ -91,26 +91,9 @@ def checked_callbacks(callbacks: Iterable[Any]) -> tuple[Callback, ...]:
 class CallbackList:
     """The callbacks of a search, called with the epochs that its scheduler records.
 
-    Parameters
-    ----------
-    callbacks : sequence of Callback
-        As ``checked_callbacks`` returned them.
-    scheduler : callable
-        Returns the scheduler; another one has recorded the same, perhaps in another
-        order, and continues with it.
-    search : str
-        Which search it is.
-    metric : str
-        What the score is called.
-    params : callable
-        Returns the parameters of an arm.
-    reports : mapping
-        The reports of jobs by their numbers; of those that are not in it, seconds are
-        the cost.
-    stop : callable
-        Ends the search.
-    name : callable, optional
-        Returns what callbacks know an arm of the scheduler by.
+    ``scheduler`` returns the scheduler: another one has recorded the same, perhaps in
+    another order, and continues with it. Seconds of jobs without a report are their
+    cost. ``name`` returns what callbacks know an arm of the scheduler by.
     """
 
     def __init__(

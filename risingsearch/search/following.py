@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from risingsearch.arms import Job
 from risingsearch.budget import SECONDS, WALL_CLOCK
 from risingsearch.errors import InvalidParameterError, RisingSearchError
-from risingsearch.scheduling.replay import RESULTS
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.results import SearchResult
 from risingsearch.search.run import Run
 from risingsearch.search.search import Replayed
-from risingsearch.storage.journal import Event
 from risingsearch.storage.run_directory import (
     JOURNAL,
     LOCK,
@@ -27,9 +22,6 @@ from risingsearch.storage.run_directory import (
     holds_search,
     is_held,
 )
-
-RECENT = 50
-"""Jobs that the time left is estimated from."""
 
 
 class Training(NamedTuple):
@@ -51,7 +43,7 @@ class RunStatus(NamedTuple):
     spent: float  # in the unit of the budget
     budget: float
     unit: str
-    seconds_left: float  # at the recent pace; NaN if unknown
+    seconds_left: float  # at the pace so far; NaN if unknown
 
 
 class RunVersion(NamedTuple):
@@ -117,9 +109,7 @@ class RunReader:
         RisingSearchError
             As ``RisingSearch.saved_result``, if the directory is damaged or gone.
         """
-        is_running = (
-            self.version().is_running
-        )  # before the journal: its end is then known
+        is_running = is_held(self.path)  # before the journal: its end is then known
         if self._replayed is None and _has_just_begun(self.path):
             return None
         self._replayed = replayed = self._read()
@@ -134,7 +124,7 @@ class RunReader:
             spent=scheduler.spent,
             budget=scheduler.budget,
             unit=scheduler.unit,
-            seconds_left=self._seconds_left(replayed),
+            seconds_left=self._seconds_left(scheduler, result.wall_seconds),
         )
 
     def _read(self) -> Replayed:
@@ -147,14 +137,13 @@ class RunReader:
                 return known.grown()
         return Replayed.of(Run.open(self.path))
 
-    def _seconds_left(self, replayed: Replayed) -> float:
-        """Return how long the rest of the budget takes at the recent pace."""
-        scheduler = replayed.search.scheduler
+    def _seconds_left(self, scheduler: Scheduler, wall_seconds: float) -> float:
+        """Return how long the rest of the budget takes at the pace so far."""
         rest = scheduler.budget - scheduler.spent
         if scheduler.unit in WALL_CLOCK:
             rest *= SECONDS[scheduler.unit]
         else:
-            rest *= _seconds_per(scheduler, replayed.run.saved.events)
+            rest *= wall_seconds / scheduler.spent if scheduler.spent else math.nan
         written = os.stat(self.path / JOURNAL).st_mtime
         left = rest - max(0.0, time.time() - written)
         return max(left, 0.0)  # which keeps NaN
@@ -167,37 +156,6 @@ def _has_just_begun(path: Path) -> bool:
     except OSError:  # not there, no folder, or not for this user
         return False
     return not names or (LOCK in names and names.isdisjoint({JOURNAL, STATE}))
-
-
-def _seconds_per(scheduler: Scheduler, events: Sequence[Event]) -> float:
-    """Return the recent wall-clock seconds per unit of the budget.
-
-    NaN if they were not measured.
-    """
-    told = (event for event in reversed(events) if event["event"] in RESULTS)
-    last = list(islice(told, RECENT + 1))
-    clocks = [_clock(event) for event in last]
-    if len(last) <= RECENT:  # all of them, and the search began at 0
-        clocks.append(0.0)
-    spent = math.fsum(_spent(scheduler, event) for event in last[:RECENT])
-    return (clocks[0] - clocks[-1]) / spent if spent > 0.0 else math.nan
-
-
-def _spent(scheduler: Scheduler, event: Event) -> float:
-    """Return the part of the budget that a job was charged."""
-    if scheduler.unit != "epochs":
-        return float(event.get("cost", event["elapsed"]) or 0.0)
-    n_epochs, costs = len(event["scores"]), scheduler.epoch_costs
-    if costs is None:
-        return n_epochs
-    first = Job(*event["job"]).from_epoch
-    return math.fsum(costs[first : first + n_epochs])
-
-
-def _clock(event: Event) -> float:
-    """Return when a job came back, NaN if that was not measured."""
-    clock = event.get("clock", event.get("now"))
-    return math.nan if clock is None else float(clock)
 
 
 def _training(scheduler: Scheduler) -> list[Training]:

@@ -28,7 +28,7 @@ MOST_WORKERS = 1000
 """Workers of one search on one machine."""
 PARTITION = "MIG-"
 """How the names of NVIDIA's partitions of a GPU begin."""
-_GPU = re.compile(r"GPU (\d+): .*\(UUID: (\S+)\)")
+_GPU = re.compile(r"^GPU (\d+): .*\(UUID: (\S+)\)", re.MULTILINE)
 _PARTITION = re.compile(rf"\s+MIG .*\(UUID: ({PARTITION}\S+)\)")
 _DEVICE = re.compile(r"\d+|(GPU|MIG)-\S+", re.ASCII)
 ROUNDING = 1e-9
@@ -130,38 +130,23 @@ def gpus_text(gpus: Sequence[Sequence[str]]) -> str:
 def visible_devices() -> Devices:
     """Return the devices that this process may see.
 
-    Those that a variable names, if there is one, else those that NVIDIA's driver lists.
+    Those that a variable names, up to the first name that is none, as the runtimes
+    read it; without a variable, those that NVIDIA's driver lists.
 
     Raises
     ------
     InvalidParameterError
-        If variables contradict each other, or one names a device twice.
+        If variables contradict each other.
     """
     masks = {mask: os.environ[mask] for mask in MASKS if mask in os.environ}
+    if not masks:
+        return _listed()
     given = " and ".join(f"{mask}={value}" for mask, value in masks.items())
     if len(set(masks.values())) > 1:
         msg = f"{given} name different GPUs: set one of them alone, or both alike"
         raise InvalidParameterError(msg)
-    if not masks:
-        return _listed()
-    names = _named(next(iter(masks.values())))
-    if len(set(names)) < len(names):
-        msg = (
-            f"{given} names a GPU twice: name each once; where gpus is 0.5, two "
-            "workers share one"
-        )
-        raise InvalidParameterError(msg)
-    return Devices(names, list(masks), given, {})
-
-
-def _named(mask: str) -> list[str]:
-    """Return the devices up to the first that is none, as the runtimes read it.
-
-    >>> _named("2, GPU-8f3c"), _named("0,-1,1"), _named("none")
-    (['2', 'GPU-8f3c'], ['0'], [])
-    """
-    names = (name.strip() for name in mask.split(","))
-    return list(takewhile(_DEVICE.fullmatch, names))
+    names = (name.strip() for name in next(iter(masks.values())).split(","))
+    return Devices(list(takewhile(_DEVICE.fullmatch, names)), list(masks), given, {})
 
 
 def _listed() -> Devices:
@@ -170,7 +155,7 @@ def _listed() -> Devices:
     They go by their numbers, which most programs expect, unless one is partitioned:
     then numbers do not name the partitions.
     """
-    masks, listing = MASKS[:1], " ".join(LISTING)
+    masks = MASKS[:1]
     try:
         listed = subprocess.run(
             LISTING,
@@ -184,20 +169,16 @@ def _listed() -> Devices:
         missing = f"{masks[0]} is not set, and there is no nvidia-smi"
         return Devices([], masks, missing, {})
     except (OSError, subprocess.SubprocessError) as error:
-        output = getattr(error, "stdout", None) or error
-        return Devices([], masks, f"{listing} fails: {shown(str(output).strip())}", {})
-    numbers, names, is_partitioned = [], [], False
-    for line in listed.splitlines():
-        if gpu := _GPU.match(line):
-            numbers.append(gpu[1])
-            names.append([gpu[2]])
-            whole = True
-        elif (part := _PARTITION.match(line)) and names:
-            names[-1] = [part[1]] if whole else [*names[-1], part[1]]
-            whole, is_partitioned = False, True
-    if is_partitioned:
-        return Devices([name for each in names for name in each], masks, listing, {})
-    return Devices(numbers, masks, listing, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+        said = shown(str(getattr(error, "stdout", None) or error).strip())
+        return Devices([], masks, f"{' '.join(LISTING)} fails: {said}", {})
+    gpus = _GPU.split(listed)[1:]  # number, name and lines of each
+    parts = [_PARTITION.findall(lines) for lines in gpus[2::3]]
+    if not any(parts):
+        order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        return Devices(gpus[::3], masks, " ".join(LISTING), order)
+    each = zip(gpus[1::3], parts, strict=True)
+    names = [name for gpu, own in each for name in own or [gpu]]
+    return Devices(names, masks, " ".join(LISTING), {})
 
 
 def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterError:
@@ -206,15 +187,10 @@ def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterEr
             f"gpus is {gpus:g}, and no GPU is seen here ({devices.origin}): search "
             "without gpus, or where there are some"
         )
-    seen = f"{len(devices.names)} can be seen here ({devices.origin})"
-    if workers == 1:
-        msg = f"1 worker has no room where gpus is {gpus:g}: {seen}; lower gpus"
-    else:
-        msg = (
-            f"{workers} workers have no room where gpus is {gpus:g}: {seen}; lower "
-            "gpus, or have as many workers as there is room for"
-        )
-    return InvalidParameterError(msg)
+    return InvalidParameterError(
+        f"{workers} workers have no room where gpus is {gpus:g}: {len(devices.names)} "
+        f"can be seen here ({devices.origin}); lower gpus or the number of workers"
+    )
 
 
 class Slots:

@@ -64,9 +64,7 @@ def interrupted_by_termination() -> Iterator[None]:
 
     After either, requests change nothing; another Ctrl-C interrupts what is left.
     """
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if hasattr(signal, "SIGHUP"):
-        numbers.append(signal.SIGHUP)
+    numbers = [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)]
     usual = {
         number: handler
         for number in numbers

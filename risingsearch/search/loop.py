@@ -66,14 +66,15 @@ class FirstFailures:
 
     def are_enough(self) -> bool:
         """Return whether nothing more should be tried."""
+        if not self._had_score:
+            rows = self._scheduler.with_all_results().history[self._n_before :]
+            self._had_score = any(math.isfinite(row["score"]) for row in rows)
         if self._had_score:
             return False
-        scheduler = self._scheduler.with_all_results()
-        rows = scheduler.history[self._n_before :]
-        self._had_score = any(math.isfinite(row["score"]) for row in rows)
         n_arms = len({row["arm"] for row in rows})
-        enough = ENOUGH * (1 + scheduler.max_failures)
-        return not self._had_score and n_arms >= ENOUGH and len(rows) >= enough
+        return n_arms >= ENOUGH and len(rows) >= ENOUGH * (
+            1 + self._scheduler.max_failures
+        )
 
 
 class WallClock:

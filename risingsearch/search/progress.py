@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from statistics import median
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from risingsearch.errors import missing
@@ -149,14 +150,10 @@ class ProgressLine:
     def _draw(self) -> None:
         line = self._line
         line.n = self._spent_shown()
-        shown = ""
-        for part in self._parts():  # the last ones may find no room
-            line.set_postfix_str(", ".join(filter(None, (shown, part))), refresh=False)
-            if len(str(line)) >= (line.format_dict["ncols"] or 80):
-                break
-            shown = line.postfix
-        line.set_postfix_str(shown, refresh=False)
-        line.refresh()
+        line.set_postfix_str("", refresh=False)
+        room = (line.format_dict["ncols"] or WIDTH) - len(str(line)) - 3
+        parts = ", ".join(self._parts())
+        line.set_postfix_str(shorten(parts, max(room, 9), placeholder="..."))
 
 
 def _has_size() -> bool:

@@ -55,48 +55,26 @@ class History(list[dict[str, Any]]):
         return pd.DataFrame(list(self))
 
 
-class RowsTold:
-    """The scheduler's history with the seconds and metrics of the reports.
-
-    It grows with the search: each row is made once.
-    """
-
-    def __init__(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
-        self._rows = History()
-        self._last: Mapping[str, Any] | None = None  # of the scheduler's rows
-
-    def history(
-        self, told: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
-    ) -> History:
-        """Return the rows of all that the scheduler has been told."""
-        known = told[: len(self._rows)]
-        if known and known[-1] is not self._last:  # a saved state was loaded
-            self._forget()
-        for i in range(len(self._rows), len(told)):
-            row = told[i]
-            self._rows.append(_full(row, reports[row["job"]], _place(told, i)))
-            self._last = row
-        return History(self._rows)
-
-
-def _place(told: Sequence[Mapping[str, Any]], i: int) -> int:
-    """Return how many rows of the same job stand before a row: they stand together."""
-    first = i
-    while first > 0 and told[first - 1]["job"] == told[i]["job"]:
-        first -= 1
-    return i - first
+def history_of(
+    told: Sequence[Mapping[str, Any]], reports: Mapping[int, Report]
+) -> History:
+    """Return the scheduler's history with the seconds and metrics of the reports."""
+    rows = History()
+    job, k = -1, 0
+    for row in told:
+        k = k + 1 if row["job"] == job else 0  # rows of a job stand together
+        job = row["job"]
+        rows.append(_full(row, reports[job], k))
+    return rows
 
 
 def _full(row: Mapping[str, Any], report: Report, k: int) -> dict[str, Any]:
+    """Return the ``k``-th row of a job, the same order of columns in each."""
     trained = k < len(report.scores)
     facts = {name: fact for name, fact in row.items() if name != "cost"}
     first = {name: facts.pop(name) for name in ("arm", "epoch", "score")}
     seconds = {"seconds": report.seconds[k] if trained else math.nan}
-    metrics = report.metrics[k] if trained else {}
-    return first | seconds | facts | metrics
+    return first | seconds | facts | (report.metrics[k] if trained else {})
 
 
 @dataclass(frozen=True)

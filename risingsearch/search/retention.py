@@ -21,7 +21,7 @@ class RetainedCheckpoints:
     """Live states by arm, and checkpoints in a store.
 
     An arm that may train on retains its last checkpoints; of all arms, the state with
-    the best score is retained. Where room is short, one checkpoint per arm has to do.
+    the best score is retained. If room is short, one checkpoint per arm has to do.
     ``restore`` makes a state of a checkpoint; ``sign`` is the scheduler's. ``at_hand``
     returns a checkpoint that need not be loaded, by arm, parameters, seed and epoch.
     """

@@ -32,13 +32,14 @@ from risingsearch.scheduling.replay import (
 )
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import first_difference
-from risingsearch.search.results import UNFINISHED, RowsTold, SearchResult
+from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import EarlierError, Run
 from risingsearch.search.trainable import Outcome, Trainable, restore
 from risingsearch.storage.checkpoints import Key, MemoryStore
 from risingsearch.storage.run_directory import (
     RunDirectory,
+    holds_search,
     no_collection,
     understood,
 )
@@ -97,7 +98,6 @@ class RunLog:
         self._elapsed: dict[int, float] = {}  # by job, seconds of training
         self._returned_at: dict[int, float] = {}  # by job, wall-clock seconds
         self.reports: dict[int, Report] = {}  # by job
-        self._rows = RowsTold()
         self._n_calls: dict[int, int] = {}  # by job
         self._is_writing = False  # an event
         self._decided: set[int] = set()  # jobs whose decision is on disk
@@ -111,8 +111,13 @@ class RunLog:
         if run is not None:
             _check_same(directory.path, run.header["settings"], header["settings"])
         with directory.held(), no_collection():
+            if run is None and holds_search(directory.path):
+                msg = (
+                    f"another process has just begun a search in {directory.path}: "
+                    "make this one again, and it continues there"
+                )
+                raise RunDirError(msg)
             saved = directory.open(header, run and run.saved)
-            _check_begun_alike(directory, saved.header, header)
             self.retained.store = directory.checkpoints
             with understood(directory.path):
                 self.replay(saved.events, saved.n_known, saved.state)
@@ -351,7 +356,7 @@ class RunLog:
             best_score=scheduler.best_score,
             best_epoch=scheduler.best_epoch,
             best_arm=arm,
-            history=self._rows.history(scheduler.history, self.reports),
+            history=history_of(scheduler.history, self.reports),
             candidates=self.candidates,
             arms=scheduler.explain(),
             n_epochs=scheduler.n_epochs,
@@ -393,20 +398,16 @@ class RunLog:
         """
         first = 0 if self.scheduler.with_all_results().best_arm is None else since
         reports = [self.reports[job] for job in sorted(self.reports) if job >= first]
-        failures = [r.failure for r in reports if r.failure is not None]
         opened = len({report.job.arm for report in reports})
         which = "trained by this run" if first else "opened"
         msg = f"no arm of the {opened} {which} has had a finite score"
         if early:
             msg += ", so no more are tried before the next run"
-        if not failures:
+        cause = next((r.failure for r in reports if r.failure is not None), None)
+        if cause is None:
             return SearchFailedError(f"{msg}, though none has raised an error")
-        cause = failures[0]
-        kind = type(cause).__name__
-        if isinstance(cause, EarlierError):
-            kind = cause.type_name
-        shown = f"{kind}: {cause}" if kind else str(cause)
-        error = SearchFailedError(f"{msg}; the first failure: {shown}")
+        kind = getattr(cause, "type_name", type(cause).__name__)
+        error = SearchFailedError(f"{msg}; the first failure: {kind}: {cause}")
         error.__cause__ = cause
         return error
 
@@ -484,24 +485,5 @@ def _check_same(
             f"{name}={given}: give the same arguments to continue, or another run_dir"
         )
         if name in ("budget.wall_seconds", "budget.wall_hours"):
-            msg += (
-                "; that is the timeout if there is no other budget, and once the "
-                "search is opened with the same, extend(Budget(wall_seconds=...)) adds "
-                "time, or continue_search of a fitted RisingSearchCV"
-            )
-        raise RunDirError(msg)
-
-
-def _check_begun_alike(directory: RunDirectory, saved: Event, header: Event) -> None:
-    """Raise where another process began the search after this one had looked for it.
-
-    Earlier searches and a seed that was not given are taken from what a directory
-    holds: this process found it empty.
-    """
-    if any(saved.get(name) != header.get(name) for name in ("entropy", "prior")):
-        msg = (
-            f"another process began a search in {directory.path} at the same moment, "
-            "with another seed or other earlier searches: make this one again, and it "
-            "continues with those"
-        )
+            msg += " (without a budget it is the timeout); extend adds time"
         raise RunDirError(msg)

@@ -24,7 +24,7 @@ from risingsearch.search.trainable import (
 )
 
 POLL_SECONDS = 1.0
-"""Seconds between two looks of a worker process whether that of the search lives."""
+"""Seconds between two looks of a worker whether the process of the search lives."""
 
 
 class Pool(Workers):

@@ -25,11 +25,6 @@ class Recorded(NamedTuple):
     n_bytes: int
 
 
-class _End(NamedTuple):
-    n_events: int
-    n_bytes: int
-
-
 class Journal:
     """Events on disk, one line of JSON each, safe once ``append`` returns.
 
@@ -52,22 +47,11 @@ class Journal:
 
     def __init__(self, path: Path, recorded: Recorded) -> None:
         self.path = path
-        # One attribute, so that Ctrl-C finds both numbers changed or neither.
-        self._end = _End(len(recorded.events), recorded.n_bytes)
+        self.n_events, self.n_bytes = len(recorded.events), recorded.n_bytes
         try:
             os.truncate(path, recorded.n_bytes)
         except OSError as error:
             raise _unwritable(path, error) from error
-
-    @property
-    def n_events(self) -> int:
-        """Number of events."""
-        return self._end.n_events
-
-    @property
-    def n_bytes(self) -> int:
-        """Where the last event ends."""
-        return self._end.n_bytes
 
     def append(self, event: Mapping[str, Any]) -> None:
         """Write one event and wait until it is on disk.
@@ -84,7 +68,7 @@ class Journal:
                     while n_written < len(line):
                         n_written += file.write(line[n_written:])
                     os.fsync(file.fileno())
-                    self._end = _End(number, self.n_bytes + len(line))
+                    self.n_events, self.n_bytes = number, self.n_bytes + len(line)
                 except BaseException:  # Ctrl-C as well
                     file.truncate(self.n_bytes)
                     raise

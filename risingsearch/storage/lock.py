@@ -1,32 +1,26 @@
-"""Exclusive lock on a run directory that readers can inspect without taking it.
+"""Exclusive lock on a run directory that readers can inspect.
 
 The lock is that of ``filelock``: the kernel releases it with the process, and forked
-workers do not inherit it. To look at such a lock is to take it for a moment, which
-would keep a search out. So on Linux its holder puts a second lock of another kind (an
-open file description lock) on the same file, and readers query that one, also across
-containers. Elsewhere a look takes the lock briefly, and a search waits for a second.
+workers do not inherit it. A reader tries to share it for a moment, so a search waits
+a little for readers.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import struct
-import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from risingsearch.errors import RunDirError
-from risingsearch.storage.files import PRIVATE, check_regular_file, open_regular_file
+from risingsearch.storage.files import PRIVATE, open_regular_file
 
-VISIBLE = sys.platform == "linux"
-"""Whether a lock can be inspected without taking it."""
-TIMEOUT = 0.2 if VISIBLE else 1.0
-"""Seconds to wait for readers, if they take the lock, or for a worker that a killed
-process was about to fork, which has the lock for some milliseconds."""
+TIMEOUT = 1.0
+"""Seconds to wait for readers, and for a worker that a killed process was about to
+fork, which has the lock for some milliseconds."""
 
 
-@contextlib.contextmanager
+@contextmanager
 def held(path: Path) -> Iterator[None]:
     """Hold the lock in a file, which is made if it is missing.
 
@@ -34,21 +28,13 @@ def held(path: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
-    except FileExistsError:
-        check_regular_file(path)
-    descriptors: list[int] = []
-    lock = FileLock(path, on_acquired=descriptors.append)
+    with open_regular_file(path, "ab"):
+        lock = FileLock(path, mode=PRIVATE)
     try:
         try:
-            lock.acquire(timeout=TIMEOUT)
-            for descriptor in descriptors:
-                _show(descriptor, held=True)
+            lock.acquire(timeout=TIMEOUT, poll_interval=0.01)
             yield
         finally:
-            for descriptor in descriptors:
-                _show(descriptor, held=False)
             lock.release()
     except Timeout:
         msg = (
@@ -63,41 +49,19 @@ def held(path: Path) -> Iterator[None]:
 
 def is_held(path: Path) -> bool:
     """Whether a process holds the lock in a file; an unusable file is an OSError."""
-    try:
-        check_regular_file(path)
-    except FileNotFoundError:
+    if not path.exists():
         return False
-    if VISIBLE:
+    if os.name == "posix":
+        import fcntl
+
         with open_regular_file(path) as file:
-            return _is_shown(file.fileno())
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
     try:
         with held(path):
             return False
     except RunDirError:
         return True
-
-
-_FLOCK = "hhqqi"  # of fcntl.h: kind, whence, start, length (0: all), process
-
-
-def _show(descriptor: int, *, held: bool) -> None:
-    """Let readers see that this open file is locked, or is not any more."""
-    if sys.platform == "linux":
-        import fcntl
-
-        kind = fcntl.F_WRLCK if held else fcntl.F_UNLCK
-        asked = struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
-        # A file system without such locks shows nothing; the lock itself holds.
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, asked)
-
-
-def _is_shown(descriptor: int) -> bool:
-    if sys.platform == "linux":
-        import fcntl
-
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        with contextlib.suppress(OSError):
-            found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
-            return bool(struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK)
-    return False
