@@ -209,20 +209,21 @@ class ArmTable:
     def add_epoch(
         self,
         job: Job,
+        k: int,
         round_: int,
         score: float,
         facts: dict[str, Any],
         *,
         trained: bool,
     ) -> float:
-        """Add a charged epoch to the history, with these facts; return its reward.
+        """Add the ``k``-th charged epoch of a job, with these facts; return its reward.
 
         ``trained`` is False for an epoch that was lost to a failure.
         """
         arm = job.arm
         self.charged[arm] += 1
         self.epochs[arm] += trained
-        epoch = int(self.epochs[arm]) + (not trained)
+        epoch = job.from_epoch + k + 1
         self.history.append(
             {"arm": arm, "epoch": epoch, "score": score, "round": round_, "job": job.id}
             | facts

@@ -363,7 +363,7 @@ class Decider:
             provisional = arms.has_provisional_rewards
             n_before, round_ = len(arms.history), decision.round + k
             score = scores[k] if k < n_scores else math.nan
-            reward = arms.add_epoch(job, round_, score, facts, trained=k < n_scores)
+            reward = arms.add_epoch(job, k, round_, score, facts, trained=k < n_scores)
             try:
                 if provisional and not arms.has_provisional_rewards:
                     self._replan()

@@ -1,8 +1,6 @@
 """Arguments go to disk and come back, or can at least be told apart."""
 
 import json
-import random
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,8 +15,6 @@ from risingsearch.search.arguments import (
     settings_of,
 )
 from risingsearch.search.run import Run
-from risingsearch.search.search import RisingSearch
-from risingsearch.search.trainable import Functions
 from risingsearch.storage.journal import Recorded
 from risingsearch.storage.run_directory import Saved
 
@@ -65,43 +61,6 @@ def test_arguments_come_back_as_they_were(arguments):
     assert back == {"candidates": PLAIN, **arguments}
     back = {"candidates": back["candidates"], **back}
     assert repr(back) == repr({"candidates": PLAIN, **arguments})
-
-
-def calls_to_start(n_candidates, run_dir):
-    """Return how many Python functions a search calls before its first job."""
-    rng = random.Random(0)
-    candidates = [
-        {
-            "rate": rng.random(),
-            "depth": rng.randint(1, 9),
-            "kind": str(rng.randrange(n_candidates // 3)),
-            "on": rng.random() < 0.5,
-            "size": np.int64(rng.randint(1, 99)),
-        }
-        for _ in range(n_candidates)
-    ]
-    n_calls = 0
-
-    def count(frame, event, argument):
-        nonlocal n_calls
-        n_calls += event == "call"
-
-    trainable = Functions(lambda params, seed: {}, lambda state: 0.0)
-    sys.setprofile(count)
-    try:
-        search = RisingSearch(
-            trainable, candidates, budget=200, max_epochs=20, run_dir=run_dir, seed=0
-        )
-        assert search.scheduler.ask() is not None
-    finally:
-        sys.setprofile(None)
-    return n_calls
-
-
-def test_every_candidate_costs_a_start_the_same(tmp_path):
-    few, many = (calls_to_start(n, tmp_path / str(n)) for n in (1000, 4000))
-    assert many < 4.1 * few
-    assert many < 50 * 4000
 
 
 def test_candidates_of_plain_values_are_not_pickled():

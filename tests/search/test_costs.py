@@ -126,14 +126,3 @@ def test_time_that_a_trainable_has_waited_is_no_training_time(still):
     result = search(Budget(seconds=6.0), Functions(start, waits)).run()
     assert (result.n_epochs, result.spent) == (4, 6.0)
     assert result.history["seconds"] == [1.5] * 4
-
-
-def test_a_failed_epoch_costs_what_was_counted(still):
-    def fails(state):
-        count_seconds(2.0)
-        raise MemoryError
-
-    failing = search(10, Functions(start, fails))
-    with pytest.raises(SearchFailedError):
-        failing.run()
-    assert failing.result().training_seconds == 2.0 * len(failing.reports)

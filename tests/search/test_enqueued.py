@@ -2,12 +2,10 @@
 
 import re
 
-import numpy as np
 import pytest
 from kept_search import CANDIDATES, Rising, a_search, crashed, facts, whole
 
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.search.arguments import with_enqueued
 from risingsearch.search.search import RisingSearch
 
 NEW = {"arm": 8, "top": 0.99, "speed": 1}
@@ -42,16 +40,6 @@ def test_a_known_good_one_is_opened_whatever_the_seed(seed, shuffle):
     assert opened(result)[0] == 8
 
 
-def test_the_other_arms_keep_their_seeds():
-    plain, given = (
-        RisingSearch(Rising(), CANDIDATES, budget=9, seed=0, enqueue=enqueue)
-        for enqueue in ([], [NEW])
-    )
-    assert [plain.seed_of(arm) for arm in range(8)] == [
-        given.seed_of(arm) for arm in range(8)
-    ]
-
-
 def test_an_earlier_search_comes_after_what_is_enqueued():
     earlier = RisingSearch(Rising(), CANDIDATES, budget=24, seed=1).run()
     result = RisingSearch(
@@ -78,13 +66,6 @@ def test_a_search_goes_on_with_what_was_enqueued(tmp_path, at):
     assert RisingSearch.saved_result(tmp_path / "run").candidates[8] == NEW
     resumed = RisingSearch.resume(tmp_path / "run", Rising())
     assert facts(resumed.run()) == facts(expected)
-
-
-def test_arrays_are_compared_one_by_one():
-    candidates = [{"x": np.ones(2)}, {"x": np.zeros(2)}]
-    everybody, first = with_enqueued(candidates, [candidates[1], {"x": np.ones(2)}])
-    assert first == [1, 2]
-    assert len(everybody) == 3
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,8 @@ class TestFailures:
         assert result.n_calls == 2 + 4
         assert result.arms[0].epochs == 1
         assert result.arms[0].charged == 4
+        lost = [row for row in result.history if "failure" in row]
+        assert [row["epoch"] for row in lost] == [2, 3, 4]
 
     def test_start_may_fail(self):
         def start(params, seed):

@@ -44,14 +44,6 @@ def test_the_search_stops_with_the_first_cause(threads, deterministic):
     assert not search.scheduler.in_flight
 
 
-def test_scores_that_are_not_finite_count_as_well():
-    nan = [float("nan")] * 6
-    search = a_search(*[nan] * 40, budget=100)
-    with pytest.raises(SearchFailedError, match="none has raised an error"):
-        search.run()
-    assert search.result().n_epochs == ENOUGH
-
-
 def test_one_arm_that_trains_lets_the_search_go_on():
     curves = [*failing(ENOUGH - 1), FLAT, *failing(20)]
     result = a_search(*curves, shuffle=False, budget=60).run()

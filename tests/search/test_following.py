@@ -145,20 +145,6 @@ def test_looking_changes_nothing(tmp_path):
     }
 
 
-def test_a_torn_last_line_is_no_epoch_yet(tmp_path):
-    a_search(tmp_path / "whole", epochs_per_job=1).run()
-    content = (tmp_path / "whole" / JOURNAL).read_bytes()
-    journal = tmp_path / "torn" / JOURNAL
-    journal.parent.mkdir()
-    last = content.rindex(b"\n", 0, -1) + 1
-    reader = RunReader(journal.parent)
-    for end in (*range(last - 1, len(content), 40), len(content)):
-        journal.write_bytes(content[:end])
-        n_results = content[:end].count(b'"result"')
-        n_results -= b'"result"' in content[:end].rpartition(b"\n")[2]
-        assert len(reader.read().result.history) == n_results
-
-
 def test_a_damaged_journal_is_named_and_one_that_is_mended_goes_on(tmp_path):
     a_search(tmp_path).run()
     reader = RunReader(tmp_path)
@@ -212,9 +198,3 @@ def test_the_time_left_is_in_seconds_whatever_the_budget_is_in(tmp_path, unit):
     pace = result.wall_seconds / result.training_seconds if unit == "hours" else 1.0
     expected = pace * 3600 * (1.0 - status.spent)
     assert status.seconds_left == pytest.approx(expected, rel=0.1)
-
-
-def test_failures_are_seen(tmp_path):
-    trainable = Rising(arm_0_epoch_1=ValueError("too hot"))
-    _, _, seen = seen_while_it_runs(tmp_path, trainable)
-    assert "too hot" in str(seen[-1].result.failures[0].failure)

@@ -50,7 +50,9 @@ def test_the_recorded_run_opens_and_continues(tmp_path):
         assert result.history["score"][0] == 0.25
         assert [arm.status for arm in result.arms][1] == "failed"
         assert result.budget.wall_seconds == 3660
-    assert Store(Folder(folder / "checkpoints")).load(Key(0, 1))[:1] == b"\x80"  # pickle
+    assert (
+        Store(Folder(folder / "checkpoints")).load(Key(0, 1))[:1] == b"\x80"
+    )  # pickle
     done = RisingSearch.resume(folder, TRAINABLE).run()
     assert done.curves[2] == [0.45, 0.675]
     assert done.best_state()["epochs"] == done.best_epoch == 2

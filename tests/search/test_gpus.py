@@ -102,12 +102,6 @@ def test_what_names_no_gpu_gives_none(monkeypatch, mask):
         given(1, 1)
 
 
-def test_a_gpu_that_is_named_twice(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,0")
-    with pytest.raises(InvalidParameterError, match=r"gpus is 0\.5, two workers share"):
-        given(2, 1)
-
-
 def test_more_workers_than_there_is_room_for(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,-1,2")
     said = r"5 workers have no room where gpus is 0\.5: 2 can be seen here \(CUDA_"

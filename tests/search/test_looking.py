@@ -90,10 +90,6 @@ class TestCandidatesThatJsonCannotHold:
         n_texts = sum(text is not None for text in shown)
         assert f"the values of {n_texts} of 6 candidates" in result.left_out
 
-    def test_without_them_nothing_is_left_out(self, folder):
-        crashed(folder)
-        assert RisingSearch.saved_result(folder).left_out is None
-
     @pytest.mark.parametrize("with_state", [True, False])
     @pytest.mark.parametrize("at", [3, 110])
     def test_are_shown_with_what_was_decided(self, folder, at, with_state):
@@ -102,10 +98,6 @@ class TestCandidatesThatJsonCannotHold:
             (folder / STATE).unlink()
         shown = RisingSearch.saved_result(folder)
         assert decisions(shown) == decisions(search.result())
-
-    def test_and_what_is_proposed_depends_on_them(self, folder, tmp_path):
-        given = decisions(proposed(folder).run())
-        assert given != decisions(proposed(tmp_path / "in turn", proposer=None).run())
 
 
 class TestAnObject:
@@ -250,26 +242,6 @@ def test_all_that_is_left_out_is_said_wherever_it_is_shown(forged, capsys):
     assert capsys.readouterr().err == f"risingsearch: left out: {left_out}\n"
     assert main(["report", str(forged)]) == 0
     assert left_out in (forged / "report.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("settings", 3),
-        ("settings", {"$int8": 300}),
-        ("entropy", []),
-        ("candidates", {"$dict": 4}),
-    ],
-)
-def test_a_header_that_no_release_has_written_is_one_error(folder, part, value):
-    crashed(folder)
-    forge(folder, lambda header: header.update({part: value}))
-    if part != "candidates":  # looking does not read them
-        with pytest.raises(RunDirError):
-            RisingSearch.saved_result(folder)
-    if part != "entropy":  # the seed is among the settings
-        with pytest.raises(RunDirError):
-            RisingSearch.resume(folder, Rising())
 
 
 @pytest.mark.parametrize("name", ["job", "calls", "elapsed", "metrics"])

@@ -3,13 +3,10 @@
 import contextlib
 import math
 import signal
-from concurrent.futures import (
-    Future,
-)
 
 import numpy as np
 import pytest
-from curve_search import FLAT, PEAKED, RISING, AtOnce, Recorded, a_search, facts
+from curve_search import FLAT, PEAKED, RISING, Recorded, a_search, facts
 
 from risingsearch.errors import (
     SearchFailedError,
@@ -19,18 +16,6 @@ from risingsearch.search.trainable import Functions
 
 
 class TestCallbacks:
-    def test_are_called_for_every_epoch(self, executor):
-        seen = []
-
-        def note(epoch):
-            seen.append((epoch.arm, epoch.epoch, epoch.score))
-
-        result = a_search(
-            RISING, FLAT, epochs_per_job=2, executor=executor, callbacks=[note, note]
-        ).run()
-        told = [(row["arm"], row["epoch"], row["score"]) for row in result.history]
-        assert seen == [one for one in told for _ in range(2)]
-
     def test_may_stop_the_search(self, executor):
         def enough(epoch):
             if epoch.best_score >= 0.6:
@@ -95,28 +80,6 @@ class TestInterruptions:
         trained = [row for row in result.history if "failure" not in row]
         assert all(row["own_epoch"] == row["epoch"] for row in trained)
         assert not result.failures
-
-    def test_jobs_that_have_not_begun_never_do(self):
-        class OnlyTheFirst(AtOnce):
-            waiting = ()
-
-            def submit(self, fn, /, *args, **kwargs):
-                if not self.waiting:
-                    self.waiting = [Future(), Future()]
-                    return super().submit(fn, *args, **kwargs)
-                return self.waiting[args[1].job.id - 1]
-
-        def interrupt(epoch):
-            raise KeyboardInterrupt
-
-        executor = OnlyTheFirst()
-        search = a_search(
-            *[FLAT] * 3, executor=executor, n_jobs=3, callbacks=[interrupt]
-        )
-        with pytest.raises(KeyboardInterrupt):
-            search.run()
-        assert [future.cancelled() for future in executor.waiting] == [True, True]
-        assert search.result().n_epochs == 3
 
     def test_an_arm_with_retries_left_goes_on_from_where_it_was(self):
         interrupted = []

@@ -16,7 +16,6 @@ from s3_server import S3Server
 
 from risingsearch.errors import (
     InvalidParameterError,
-    RunDirError,
     SearchFailedError,
     SetupError,
 )
@@ -79,21 +78,6 @@ class TestKeeping:
         assert not (folder / "checkpoints").exists()
         assert objects()
         assert result.best_state()["epochs"] == result.best_epoch
-
-    def test_with_an_executor_every_job_starts_from_there(
-        self, s3, folder, tmp_path, threads
-    ):
-        result = object_search(folder, URL, executor=threads).run()
-        alone = object_search(tmp_path / "whole", None, executor=threads).run()
-        assert facts(result) == facts(alone)
-
-    def test_two_searches_under_one_url_do_not_disturb_each_other(self, s3, tmp_path):
-        crashed(tmp_path / "one")
-        crashed(tmp_path / "two")
-        for name in ("one", "two"):
-            trained = Large()
-            object_search(tmp_path / name, URL, trained).run()
-            assert len(trained.trained) == 16 - 9
 
     def test_a_store_that_cannot_be_read_has_nothing_trained_again(
         self, s3, folder, tmp_path, threads, monkeypatch
@@ -204,23 +188,8 @@ class TestDamage:
         assert facts(result)[0] == facts(whole(tmp_path))[0]
         assert not Path("forged").exists()
 
-    def test_the_best_state_says_what_is_wrong_with_it(self, s3, folder):
-        result = object_search(folder, URL).run()
-        files = fsspec.filesystem("s3")
-        path = self.last_of(folder, result.best_arm)
-        files.pipe_file(path, b"not the state")
-        again = object_search(folder, URL).run()
-        with pytest.raises(RunDirError, match="digest does not fit"):
-            again.best_state()
-        assert facts(again) == facts(result)
-
 
 class TestRefused:
-    def test_a_search_that_has_its_checkpoints_on_disk(self, s3, folder):
-        object_search(folder, None).run()
-        with pytest.raises(RunDirError, match="leave that out to resume it"):
-            object_search(folder, URL)
-
     def test_a_url_without_a_directory(self):
         with pytest.raises(InvalidParameterError, match="give both, or neither"):
             RisingSearch(Rising(), CANDIDATES, budget=3, checkpoints=URL)

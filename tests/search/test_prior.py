@@ -13,7 +13,6 @@ from risingsearch.errors import (
 )
 from risingsearch.priors import EarlierSearch, PriorProposer
 from risingsearch.search.trainable import Functions
-from risingsearch.storage.journal import create, read
 
 RATES = [10.0 ** (-6 * k / 59) for k in range(60)]
 CANDIDATES = [{"rate": rate, "kind": kind} for rate in RATES for kind in "ab"]
@@ -165,54 +164,6 @@ def test_a_state_made_with_other_earlier_searches_is_refused():
         scheduler = made(other)
         with pytest.raises(RunDirError, match="saved with earlier_searches="):
             scheduler.load_state_dict(state)
-
-
-def test_explain_says_which_arms_were_opened_and_how_far_each_search_is_trusted():
-    both = [earlier(), earlier("June", sign=-1.0)]
-    running = search(prior=both)
-    result = running.run()
-    by_prior = [arm for arm in result.arms if arm.opened_by_prior]
-    assert {arm.arm for arm in by_prior} == set(result.opened_by_prior) != set()
-    for arm in by_prior:
-        assert arm.trust_in_prior == result.trust_in_prior
-    plain = search().run()
-    assert not any(arm.opened_by_prior for arm in plain.arms)
-    proposer = PriorProposer.between(CANDIDATES, [earlier()])
-    scheduler = Scheduler(n_arms=120, budget=50, max_epochs=20, proposer=proposer)
-    scheduler.ask()
-    arm = scheduler.ask().arm  # in training
-    assert [one.arm for one in scheduler.explain() if one.opened_by_prior] == [arm]
-
-
-SAVED = earlier().to_json()
-
-
-@pytest.mark.parametrize(
-    "prior",
-    [
-        5,
-        {"name": "May"},
-        [1],
-        [SAVED | {"params": ["rate"] * 30}],
-        [SAVED | {"params": [{"depth": k} for k in range(30)]}],
-        [SAVED | {"curves": [[1.0]]}],
-        [{name: SAVED[name] for name in SAVED if name != "curves"}],
-    ],
-)
-def test_a_forged_prior_is_an_error_that_names_the_directory(tmp_path, prior):
-    search(run_dir=tmp_path, prior=earlier())
-    journal = tmp_path / "journal.jsonl"
-    header = read(journal).header
-    create(journal, header | {"prior": prior})
-    for opened in (
-        lambda: search(run_dir=tmp_path),
-        lambda: RisingSearch.resume(tmp_path, Functions(start, train)),
-        lambda: RisingSearch.saved_result(tmp_path),
-    ):
-        with pytest.raises(RunDirError) as caught:
-            opened()
-        assert str(tmp_path) in str(caught.value)
-        assert "\n" not in str(caught.value)
 
 
 def test_other_candidates_than_the_prior_was_for_are_a_state_error(tmp_path):

@@ -8,15 +8,13 @@ import re
 import struct
 import termios
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 from tqdm import notebook
 
 from risingsearch import Budget, RisingSearch
-from risingsearch.search import loop, progress, trainable
+from risingsearch.search import trainable
 from risingsearch.search.trainable import Functions
 
 
@@ -161,35 +159,6 @@ def test_only_a_failure_is_shown_as_one(shown):
     assert styles == ["success", "danger"]
 
 
-def test_a_log_file_gets_a_line_every_minute(monkeypatch, capfd):
-    monkeypatch.setattr(progress, "MINUTE", 0.0)
-    a_search().run()
-    lines = capfd.readouterr().err.splitlines()
-    assert len(lines) >= 12
-    assert re.match(r"0/12 epochs \[00:00<\?\], 1 running", lines[0])
-    assert re.search(r"epochs \[00:00<00:00\], best 0\.\d+ \(arm 1\)", lines[-1])
-
-
-def test_the_line_is_alive_while_an_epoch_lasts(terminal, monkeypatch):
-    """It is drawn again although nothing comes back meanwhile."""
-    monkeypatch.setattr(loop, "SIGNAL_DELAY", 0.01)
-
-    def wait(state):
-        while len(terminal.lines()) < 3:
-            time.sleep(0.01)
-        return len(terminal.lines())
-
-    with ThreadPoolExecutor(1) as threads:
-        search = RisingSearch(
-            Functions(start, wait),
-            [{"top": 1}],
-            budget=1,
-            executor=threads,
-            progress=True,
-        )
-        assert terminal.watch(search).best_score >= 3
-
-
 def test_a_terminal_that_does_not_say_how_large_it_is(terminal):
     terminal.columns = 0
     terminal.watch(a_search())
@@ -209,11 +178,6 @@ def test_the_line_says_all_that_matters(terminal):
     assert re.match(r"12/12 epochs \[00:00<00:00\], ", last)
     assert f"best {result.best_score:.4g} (arm 1)" in last
     assert last.endswith("0 running, 2 paused, 1 finished")
-
-
-def test_failed_arms_are_counted(terminal):
-    terminal.watch(a_search(tops=(0.6, -1.0, 0.8)))
-    assert "1 failed" in terminal.lines()[-1]
 
 
 def test_the_line_ends_when_the_search_breaks_off(terminal):

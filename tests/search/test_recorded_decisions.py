@@ -1,13 +1,11 @@
 """Recorded decisions win: a policy may change between two processes of a search."""
 
 import json
-import shutil
 
 import pytest
 from kept_search import facts
 
 from risingsearch.cli.main import main
-from risingsearch.errors import RunDirError
 from risingsearch.policies.tuning import trusted_damped_slope
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions
@@ -141,15 +139,3 @@ def test_a_decision_is_on_disk_before_its_job_runs(folder):
     assert {event["event"] for event in seen} == {"started"}
     assert [event["reason"] for event in seen] == result.history["reason"]
     assert [event["job"][0] for event in seen] == result.history["arm"]
-
-
-def test_a_cache_that_knows_more_events_than_the_journal_is_an_error(tmp_path, folder):
-    interrupted(folder, with_state=True, epochs=20)
-    journal = (folder / "journal.jsonl").read_bytes()
-    a_search(folder).run()
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
-    (copy / "journal.jsonl").write_bytes(journal)
-    for opened in (RisingSearch.saved_result, lambda path: a_search(path)):
-        with pytest.raises(RunDirError, match=r"lacks .* state.json"):
-            opened(copy)

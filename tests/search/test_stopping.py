@@ -55,16 +55,3 @@ def test_the_target_can_be_moved_between_runs():
     second = search.run()
     assert second.n_epochs > first.n_epochs
     assert second.best_score >= 0.7
-
-
-def test_the_last_line_of_progress_says_why(capsys):
-    search = RisingSearch(
-        Rising(),
-        [{"arm": 0, "top": 0.8, "speed": 1}],
-        budget=50,
-        target_score=0.5,
-        progress=True,
-        seed=0,
-    )
-    search.run()
-    assert "the target_score of 0.5 is reached" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """What a trainable is, how its states are kept, and how one job of it runs."""
 
 import math
-import pickle
 import time
 
 import pytest
@@ -18,7 +17,6 @@ from risingsearch.search.trainable import (
     dump,
     restore,
     run_task,
-    without_frames,
 )
 
 
@@ -89,11 +87,6 @@ class TestChecked:
         with pytest.raises(NotTrainableError, match=message):
             checked_trainable(trainable)
 
-    def test_functions_are_frozen_and_travel(self):
-        assert pickle.loads(pickle.dumps(NUMBERS)) == NUMBERS
-        with pytest.raises(AttributeError):
-            NUMBERS.train = start
-
 
 class TestStates:
     def test_are_pickled(self):
@@ -120,14 +113,6 @@ class TestScores:
 
 
 class TestJobs:
-    def test_the_first_one_starts_the_arm(self):
-        outcome = run_task(COUNTING, a_task(2))
-        assert outcome.report.scores == (0.5, 1 - 1 / 3)
-        assert outcome.report.failure is None
-        expected = {"params": {"rate": 0.1}, "seed": 5, "epochs": 2}
-        assert outcome.resume_from == expected
-        assert outcome.n_calls == 2
-
     @pytest.mark.parametrize(
         ("sign", "best_reward", "epoch"),
         [(1, -math.inf, 3), (1, 0.8, 3), (1, 0.9, None), (-1, -math.inf, 4)],
@@ -228,33 +213,3 @@ class TestTheClock:
         outcome = run_task(Slow(), a_task(4))
         assert outcome.elapsed == 12.0
         assert outcome.startup == pytest.approx(startup, nan_ok=True)
-
-    @pytest.mark.parametrize("ending", [ValueError("x"), StopIteration()])
-    def test_counts_what_a_failed_epoch_has_taken(self, clock, ending):
-        def train(state):
-            clock[0] += 1
-            state.append(1)
-            if len(state) == 3:
-                raise ending
-            return 0.5
-
-        outcome = run_task(Functions(lambda params, seed: [], train), a_task(5))
-        assert outcome.report.seconds == (1.0, 1.0)
-        assert outcome.elapsed == 3.0
-
-
-class TestErrors:
-    def caught(self, cause=None):
-        try:
-            big = [0] * 10
-            raise ValueError(len(big)) from cause
-        except ValueError as error:
-            return error
-
-    def test_frames_become_text(self):
-        error = self.caught(cause=self.caught())
-        without_frames(error)
-        assert error.__traceback__ is None
-        assert error.__cause__.__traceback__ is None
-        assert "raise ValueError(len(big))" in error.__notes__[0]
-        assert "direct cause" in error.__notes__[0]

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from risingsearch.errors import InvalidParameterError, SearchFailedError
+from risingsearch.errors import InvalidParameterError
 from risingsearch.search.search import RisingSearch
 from risingsearch.search.trainable import Functions, Workers, run_task
 
@@ -73,15 +73,6 @@ def test_workers_that_join_are_used_while_all_others_are_busy():
     assert workers.most == 4
     assert result.n_epochs == 24
     assert workers.n_rests == 1
-
-
-def test_an_executor_without_futures_is_refused():
-    class Jobs:
-        def submit(self, function, *arguments):
-            return "job 17"
-
-    with pytest.raises(SearchFailedError, match=r"returns a str, and executor must"):
-        a_search(Jobs(), n_jobs=2).run()
 
 
 def test_an_order_that_is_fixed_needs_a_fixed_number():
