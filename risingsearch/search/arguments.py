@@ -114,11 +114,6 @@ def with_enqueued(
     Those enqueued that are not among the candidates come after them. A number is that
     of a candidate. Values are not compared with any space: as in Optuna, what is
     enqueued may lie outside it.
-
-    Examples
-    --------
-    >>> with_enqueued([{"x": 1}, {"x": 2}], [{"x": 5}, {"x": 1}])
-    ([{'x': 1}, {'x': 2}, {'x': 5}], [2, 0])
     """
     everyone = [dict(params) for params in candidates]
     first: list[int] = []
@@ -219,11 +214,7 @@ def pickled_candidates(
 def first_difference(
     saved: Mapping[str, Any], given: Mapping[str, Any]
 ) -> tuple[str, str, str] | None:
-    """Return where saved and given settings first differ, and both values as text.
-
-    >>> first_difference({"budget": 9, "sizes": [1, 2]}, {"budget": 9, "sizes": [1, 3]})
-    ('sizes[1]', '2', '3')
-    """
+    """Return where saved and given settings first differ, and both values as text."""
     for name in sorted(dict.fromkeys([*given, *saved]), key=_causes_first):
         was, now = saved.get(name), given.get(name)
         if isinstance(was, dict) and OBJECT in was:
@@ -273,9 +264,5 @@ def _shown(params: Mapping[str, Any]) -> Any:
 
 
 def without_addresses(text: str) -> str:
-    """Return the repr of an object without its address in memory.
-
-    >>> without_addresses("<function loss at 0x7f3a>")
-    '<function loss>'
-    """
+    """Return the repr of an object without its address in memory."""
     return _ADDRESS.sub("", text)

@@ -58,30 +58,6 @@ class RunReader:
 
     Each ``read`` takes in what was added to the journal since the last one. Nothing is
     unpickled or run.
-
-    Parameters
-    ----------
-    run_dir : path
-        The ``run_dir`` of a search, also one that has just been made.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there is no such directory, or one of something else.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from risingsearch import Functions, RisingSearch
-    >>> trainable = Functions(lambda params, seed: params, lambda state: state["top"])
-    >>> candidates = [{"top": 0.4}, {"top": 0.7}]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     reader = RunReader(folder)
-    ...     print(reader.read())
-    ...     result = RisingSearch(trainable, candidates, budget=6, run_dir=folder).run()
-    ...     reader.read().result.best_score
-    None
-    0.7
     """
 
     def __init__(self, run_dir: str | Path) -> None:
@@ -102,13 +78,7 @@ class RunReader:
         return RunVersion(written, is_held(self.path))
 
     def read(self) -> RunStatus | None:
-        """Return the status of the search, None before anything is written.
-
-        Raises
-        ------
-        RisingSearchError
-            As ``RisingSearch.saved_result``, if the directory is damaged or gone.
-        """
+        """Return the status of the search, None before anything is written."""
         is_running = is_held(self.path)  # before the journal: its end is then known
         if self._replayed is None and _has_just_begun(self.path):
             return None

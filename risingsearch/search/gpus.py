@@ -66,11 +66,6 @@ def placed(
 
     With less than a whole GPU each, workers are spread over all GPUs before they share
     them; with "auto" there are as many as have room.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there are more workers than the GPUs have room for.
     """
     if gpus is None:
         assert workers != "auto"
@@ -118,11 +113,7 @@ def variables_of_workers(
 
 
 def gpus_text(gpus: Sequence[Sequence[str]]) -> str:
-    """Return the GPUs of each worker as text.
-
-    >>> gpus_text([["0"], ["1"]])
-    'worker 1: 0, worker 2: 1'
-    """
+    """Return the GPUs of each worker as text."""
     each = (f"worker {k}: {' and '.join(names)}" for k, names in enumerate(gpus, 1))
     return ", ".join(each)
 
@@ -132,11 +123,6 @@ def visible_devices() -> Devices:
 
     Those that a variable names, up to the first name that is none, as the runtimes
     read it; without a variable, those that NVIDIA's driver lists.
-
-    Raises
-    ------
-    InvalidParameterError
-        If variables contradict each other.
     """
     masks = {mask: os.environ[mask] for mask in MASKS if mask in os.environ}
     if not masks:
@@ -194,13 +180,7 @@ def _too_many(workers: int, gpus: float, devices: Devices) -> InvalidParameterEr
 
 
 class Slots:
-    """Sets of variables, each for one running process at a time.
-
-    >>> slots = Slots([{"GPU": "0"}, {"GPU": "1"}])
-    >>> with slots.taken() as first, slots.taken() as second:
-    ...     slots.variables[first], slots.variables[second]
-    ({'GPU': '0'}, {'GPU': '1'})
-    """
+    """Sets of variables, each for one running process at a time."""
 
     def __init__(self, variables: Sequence[Mapping[str, str]]) -> None:
         self.variables = [dict(each) for each in variables]

@@ -169,15 +169,6 @@ class Starts:
 
     Half as many epochs as a start takes as long as are enough for a job; if a start
     takes as long as half of an arm, pausing the arm saves too little.
-
-    Examples
-    --------
-    >>> starts = Starts(max_epochs=81)
-    >>> for _ in range(5):
-    ...     starts.add(n_epochs=2, seconds=32.0, startup=30.0)
-    >>> print(starts.advice(epochs_per_job=None))
-    jobs take 94 % of their time to start (30 s a start, 1 s an epoch): to train more \
-in the same time, set epochs_per_job to 15
     """
 
     def __init__(self, max_epochs: int) -> None:

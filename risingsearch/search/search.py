@@ -216,22 +216,23 @@ class RisingSearch:
         """Put the parts together; ``run`` is the search that continues, if any."""
         self.trainable = checked_trainable(given["trainable"])
         workers = completed(given, run)
+        callbacks = checked_callbacks(given["callbacks"])
         self.candidates: list[dict[str, Any]] = given["candidates"]
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
-        self._raises_failures = given["error_score"] == "raise"
+        raises_failures = given["error_score"] == "raise"
         options = SearchOptions.among(
             {name: given[name] for name in given if name not in _NOT_SCHEDULED},
-            error_score=None if self._raises_failures else given["error_score"],
+            error_score=None if raises_failures else given["error_score"],
         )
         entropy = options.seed
         if entropy is None and run is not None:
             entropy = run.entropy
         self._seeds = Seeds(entropy)
-        n_arms = len(self.candidates)
+        order = self._seeds.order(len(self.candidates)) if given["shuffle"] else None
         self.scheduler = Scheduler(
-            n_arms=n_arms,
+            n_arms=len(self.candidates),
             direction=given["direction"],
-            opening_order=self._seeds.order(n_arms) if given["shuffle"] else None,
+            opening_order=order,
             proposer=proposer_of(given, self.candidates),
             epoch_costs=given["epoch_costs"],
             **options.given() | {"seed": self._seeds.of_policy},
@@ -240,7 +241,7 @@ class RisingSearch:
         header = {"metric": given["metric"], "begun": given["begun"]}
         self._log = RunLog(self.trainable, self.candidates, self.scheduler, **header)
         self.save_best: Callable[[Path], object] | None = self._log.save_best
-        self._key = secrets.token_hex(8)
+        key = secrets.token_hex(8)
         if given["run_dir"] is not None:
             saved = {name: given[name] for name in (*_saved_names(), "prior")}
             header |= header_of(saved, self.candidates, self._seeds.entropy)
@@ -250,11 +251,11 @@ class RisingSearch:
             )
             check_owner(directory.path)
             self._log.open(directory, header, run)
-            self._key = key_of(directory.path, self._seeds.entropy)
+            key = key_of(directory.path, self._seeds.entropy)
         self._callbacks = CallbackList(
-            checked_callbacks(given["callbacks"]),
+            callbacks,
             lambda: self.scheduler,
-            search=self._key,
+            search=key,
             metric=given["metric"],
             params=self.candidates.__getitem__,
             reports=self._log.reports,
@@ -267,7 +268,7 @@ class RisingSearch:
             in_process=given["executor"] is None and isinstance(workers, InProcess),
             seed_of=self._seeds.of_arm,
             progress=given["progress"],
-            raises_failures=self._raises_failures,
+            raises_failures=raises_failures,
             timeout=given["timeout_of_run"],
             seconds_besides=lambda: self.seconds_besides(),
         )
@@ -420,16 +421,7 @@ class RisingSearch:
         """Tell callbacks that the search ends when a ``with`` block does.
 
         ``run`` does so itself; this is for steps after it, such as a refit.
-
-        Parameters
-        ----------
-        save_best : callable or None
-            Writes the best model into the folder that it is called with.
-
-        Returns
-        -------
-        context manager
-            For the ``with`` statement.
+        ``save_best`` writes the best model into the folder that it is called with.
         """
         return self._callbacks.telling(save_best)
 

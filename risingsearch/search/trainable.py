@@ -225,11 +225,6 @@ class Workers(ABC):
 
     The adapter of a cluster subclasses this, to send data once and to leave states
     where they are.
-
-    Parameters
-    ----------
-    is_elastic : bool, default False
-        Whether the number of workers may change while a search runs.
     """
 
     gpus: float | None = None
@@ -275,16 +270,7 @@ class InProcess(Workers):
 
 
 class StartedEpochs(list[Any]):
-    """Results of ``train_epochs`` with the seconds that the start took.
-
-    Parameters
-    ----------
-    epochs : iterable
-        What ``train`` would return of each.
-    startup : float
-        Seconds of the call that were none of an epoch's: until a machine was there, the
-        data were read, and so on. NaN where that cannot be told.
-    """
+    """Results of ``train_epochs`` with the seconds that the start took."""
 
     def __init__(self, epochs: Iterable[Any], startup: float) -> None:
         super().__init__(epochs)

@@ -106,11 +106,6 @@ def workers_of(
 
     With ``is_elastic`` this process counts as workers whose number may change, for a
     search that began on such workers.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(3) as threads:
-    ...     workers_of(threads).n_workers
-    3
     """
     if executor is None and n_jobs not in (None, 1):
         return Pool(OwnProcesses(checked_int("n_jobs", n_jobs, 1)))

@@ -37,15 +37,7 @@ _NAME = re.compile(r"arm-(\d{6,})-epoch-(\d{6,})\.ckpt")
 
 
 class MemoryStore:
-    """Checkpoints in memory, for as long as the search lives.
-
-    Examples
-    --------
-    >>> store = MemoryStore()
-    >>> store.save(Key(arm=3, epoch=1), b"weights")
-    >>> store.load(Key(3, 1))
-    b'weights'
-    """
+    """Checkpoints in memory, for as long as the search lives."""
 
     def __init__(self) -> None:
         self._states: dict[Key, bytes] = {}
@@ -75,17 +67,7 @@ class MemoryStore:
 
 
 class Store:
-    """Checkpoints as files with a digest, whole or absent.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Store(Folder(Path(folder))).save(Key(arm=3, epoch=1), b"weights")
-    ...     again = Store(Folder(Path(folder)))
-    ...     list(again.keys()), again.load(Key(3, 1))
-    ([Key(arm=3, epoch=1)], b'weights')
-    """
+    """Checkpoints as files with a digest, whole or absent."""
 
     def __init__(
         self, files: Folder | ObjectStore, max_bytes: int | None = None

@@ -32,17 +32,6 @@ class Journal:
     checksum, so that one that is changed, missing, doubled or elsewhere is an error. A
     crash in the middle of a write leaves a torn last line, which the next ``Journal``
     removes. ``create`` makes the file, and ``read`` returns its content.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "journal.jsonl")
-    ...     create(path, {"budget": 9})
-    ...     Journal(path, read(path)).append({"event": "told", "score": 0.5})
-    ...     recorded = read(path)
-    >>> recorded.header, recorded.events
-    ({'budget': 9}, [{'event': 'told', 'score': 0.5}])
     """
 
     def __init__(self, path: Path, recorded: Recorded) -> None:

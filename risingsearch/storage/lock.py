@@ -28,8 +28,7 @@ def held(path: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    with open_regular_file(path, "ab"):
-        lock = FileLock(path, mode=PRIVATE)
+    lock = FileLock(path, mode=PRIVATE)
     try:
         try:
             lock.acquire(timeout=TIMEOUT, poll_interval=0.01)

@@ -26,16 +26,7 @@ _LONGEST = 300  # characters of another package's message
 
 
 class ObjectStore:
-    """The objects whose names begin with a URL.
-
-    Examples
-    --------
-    >>> objects = ObjectStore("memory://runs/first")
-    >>> objects.put("weights", b"0.5")
-    >>> objects.get("weights"), objects.sizes()
-    (b'0.5', {'weights': 3})
-    >>> objects.remove(["weights"])
-    """
+    """The objects whose names begin with a URL."""
 
     def __init__(self, url: str) -> None:
         self.url = checked_url(url)
@@ -103,13 +94,7 @@ class ObjectStore:
 
 
 def checked_url(url: Any) -> str:
-    """URL of an object store without a slash at its end; else an error.
-
-    Examples
-    --------
-    >>> checked_url("s3://bucket/runs/first/")
-    's3://bucket/runs/first'
-    """
+    """URL of an object store without a slash at its end; else an error."""
     problem = _problem(url)
     if problem is not None:
         shown = redacted(repr(url))
@@ -143,13 +128,7 @@ _QUERY = re.compile(r"(?<=\S)([?#])[^\s'\"<>)]+")
 
 
 def redacted(text: str) -> str:
-    """Text without the passwords and queries of the URLs in it.
-
-    Examples
-    --------
-    >>> redacted("GET https://me:secret@host/one?signature=abc failed")
-    'GET https://***@host/one?*** failed'
-    """
+    """Text without the passwords and queries of the URLs in it."""
     shown = _QUERY.sub(r"\1***", _SECRETS.sub("***@", text))
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 

@@ -101,7 +101,7 @@ class TestThisProcess:
             ({"gpus": 0}, "gpus must be a finite number above 0 and at most 1000"),
             ({"gpus": 1.5}, "gpus must be a whole number, or less than 1 where"),
             ({"gpus": 0.5, "max_workers": 5}, "5 workers have no room where gpus is"),
-            ({"gpus": 4}, "1 worker has no room where gpus is 4: 2 can be seen here"),
+            ({"gpus": 4}, "1 workers have no room where gpus is 4: 2 can be seen here"),
             ({"max_workers": 0}, "max_workers must be a whole number"),
         ],
     )
