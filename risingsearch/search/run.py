@@ -17,7 +17,6 @@ from risingsearch.errors import (
     RunDirError,
 )
 from risingsearch.json_values import from_json
-from risingsearch.policies import make_policy
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.search.arguments import (
@@ -134,8 +133,7 @@ class Run(NamedTuple):
 
         Candidates that JSON cannot hold are unpickled, which can run any code, or else
         shown as text, with ``AS_TEXT`` as their name. Without ``unpickle`` the search
-        is only shown, and objects that are not given are replaced: recorded decisions
-        need no policy and no proposer.
+        is only shown: recorded decisions need neither the policy nor the proposer.
         """
         settings = self.header["settings"]
         if unknown := sorted(settings.keys() - set(known)):
@@ -153,11 +151,13 @@ class Run(NamedTuple):
                         f"{value[OBJECT]}: give {name} to RisingSearch.resume"
                     )
                     raise InvalidParameterError(msg)
-                arguments[name] = given.get(name) or stand_in(name, value[OBJECT])
+                arguments[name] = given.get(name)
             elif name == "budget":
                 arguments[name] = Budget.from_json(value)
             elif name != "candidates":
                 arguments[name] = from_json(value)
+        if not unpickle and arguments["policy"] is None:  # it explains no index
+            arguments |= {"policy": "round-robin", "policy_params": None}
         if unpickle and self.header["candidates"] is not None:
             pickled = base64.b64decode(self.header["candidates"])
             return arguments | {"candidates": pickle.loads(pickled)}
@@ -179,23 +179,6 @@ class Run(NamedTuple):
             "hold them, so they are shown as text; only RisingSearch.resume unpickles "
             "them"
         )
-
-
-def stand_in(argument: str, path: str) -> Any:
-    """Return an object for a policy or a proposer of a search that is only shown.
-
-    A policy is called like the one in ``path``, and explains no index.
-    """
-    if argument == "proposer":
-        return None
-
-    def make(n_arms: int, horizon: int, max_pulls: int | None, **params: Any) -> Any:
-        policy: Any = make_policy("round-robin", n_arms, horizon, max_pulls)
-        name = path.removesuffix(".create").rpartition(".")[2]
-        named = type(name, (type(policy),), {"__slots__": ()})
-        return named(*policy)
-
-    return make
 
 
 def completed(given: dict[str, Any], run: Run | None) -> Workers:

@@ -86,3 +86,17 @@ def test_another_process_begins_with_what_was_told_before(tmp_path):
 def test_what_is_no_callback():
     with pytest.raises(InvalidParameterError, match=r"a risingsearch\.Callback or"):
         rising.RisingSampler(40, 9, callbacks=["print"])
+
+
+def test_a_function_hears_of_epochs_and_stops_the_study():
+    seen = []
+
+    def stop(epoch):
+        seen.append(epoch)
+        if epoch.number >= 3:
+            epoch.stop()
+
+    study = a_study(stop)
+    study.optimize(objective)
+    assert 3 <= len(seen) < 40
+    assert curves(seen) == expected(study)

@@ -263,3 +263,13 @@ def test_the_guide_tells_the_truth(tmp_path, monkeypatch):
     exec(second, vars(guide))
     assert guide.scheduler.n_epochs == 30
     cloudpickle.unregister_pickle_by_value(guide)
+
+
+def test_a_function_among_the_callbacks_ends_the_experiment(fit):
+    def stop(epoch):
+        if epoch.number == 4:
+            epoch.stop()
+
+    scheduler = RisingScheduler(40, 8, n_jobs=1, seed=0, callbacks=[stop])
+    fit(Trainable, {"odd": tune.grid_search(["", ""])}, scheduler)
+    assert 4 <= scheduler.n_epochs < 14
