@@ -289,12 +289,3 @@ def _check(curves: LoadedCurves) -> None:
             gap = int(np.argmin(own)) + 1
             msg = f"arm {name!r} has no score at its {gap}. epoch, but later ones"
             raise InvalidParameterError(msg)
-
-
-def checked_path(name: str, value: Any) -> Path:
-    """Return a path, or raise what is wrong."""
-    try:
-        return Path(value)
-    except TypeError as error:
-        msg = f"{name} must be a path; got {shown(value)}"
-        raise InvalidParameterError(msg) from error
