@@ -4,11 +4,9 @@
 """
 
 import shutil
-from functools import partial
 from pathlib import Path
 
 from risingsearch import Budget, Functions, RisingSearch
-from risingsearch.scheduling.replay import ended
 
 RUN = Path(__file__).with_name("example_run")
 CANDIDATES = [{"top": 0.5}, {"top": -1.0}, {"top": 0.9, "size": (2, 3)}, {"top": 0.1}]
@@ -50,7 +48,7 @@ def write(folder):
         log.died([job.id])
         log.begin(job, here=True)
         log.release()
-        log._change(partial(scheduler.end, 0), ended([0]))
+        log._change({"event": "ended", "arms": [0]})
         search.resize(2)
         log.use_up()
         search.extend(Budget(wall_seconds=60))
