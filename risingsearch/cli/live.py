@@ -108,7 +108,7 @@ class LiveRun:
         return self._page
 
     def _important(self, result: SearchResult) -> Importances:
-        """Return what matters, computed anew only when results have come."""
+        """Return the importances, computed anew only when results have come."""
         n_told = len(result.history)
         if self._importances is None or self._importances[0] != n_told:
             self._importances = n_told, parameter_importance(result)

@@ -108,10 +108,7 @@ def parameter_importance(result: Any) -> Importances:
 def _worth(
     result: Any, curves: Sequence[Sequence[float]], arms: Sequence[int]
 ) -> Floats:
-    """Return the share of the others that each arm beats, equal ones counted as half.
-
-    An arm that has failed loses against all that have not.
-    """
+    """Return the share of the others that each arm beats; equal ones count half."""
     sign = sign_of(result.direction)
     lengths = np.array([len(curve) for curve in curves])
     best = np.full((len(arms), lengths.max()), -np.inf)
@@ -127,11 +124,8 @@ def _worth(
 
 
 def _kernel(params: Sequence[Mapping[str, Any]], name: str) -> Floats | None:
-    """Return how alike a parameter is in every two arms; None if that says nothing.
-
-    Numbers are alike if their ranks are near, everything else if it is equal, and so
-    are arms that do not have the parameter.
-    """
+    """Return how alike a parameter is in every two arms; None if that says nothing."""
+    # Numbers are alike if their ranks are near, everything else if it is equal.
     values = [plain(one[name]) if name in one else None for one in params]
     numbers = [value for value in values if isinstance(value, (int, float))]
     texts = [value for value in values if isinstance(value, str)]
@@ -182,11 +176,7 @@ def _importances(
 
 
 def _together(total: Floats, squares: Floats, n_params: int) -> Floats | None:
-    """Return the kernel of effects of one parameter and of two; None without any.
-
-    The sum over all pairs is half of what the square of the sum has more than the sum
-    of the squares.
-    """
+    """Return the kernel of effects of one parameter and of two; None without any."""
     if n_params == 0:
         return None
     if n_params == 1:

@@ -14,7 +14,9 @@ from risingsearch.errors import InvalidParameterError
 
 @pytest.fixture(scope="module")
 def problem():
-    return demo.load()
+    """Return the problem with fewer rows in each part."""
+    whole = demo.load()
+    return Problem(whole.X, whole.y, *(rows[:512] for rows in whole[2:]))
 
 
 @pytest.fixture
@@ -59,8 +61,7 @@ class TestModels:
 @pytest.fixture
 def small(problem, monkeypatch):
     """Search with fewer epochs and rows."""
-    few = Problem(problem.X, problem.y, *(rows[:128] for rows in problem[2:]))
-    monkeypatch.setattr(demo, "load", lambda: few)
+    monkeypatch.setattr(demo, "load", lambda: problem)
     monkeypatch.setattr(demo, "BUDGET", 54)
 
 
