@@ -44,14 +44,6 @@ def test_the_best_allocation_is_found(kind, seed):
         np.testing.assert_allclose(best_arm(means, rounds), expected)
 
 
-def test_beyond_the_last_pull_nothing_is_gained():
-    means = np.array([[0.5, 0.4], [0.3, np.nan]])
-    rounds = np.array([3, 100])
-    np.testing.assert_allclose(allocation(means, rounds), [1.2, 1.2])
-    np.testing.assert_allclose(greedy(means, rounds), [1.2, 1.2])
-    np.testing.assert_allclose(best_arm(means, rounds), [0.9, 0.9])
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_highest_line_is_followed_round_by_round(seed):
     rng = np.random.default_rng(seed)

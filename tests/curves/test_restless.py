@@ -63,10 +63,6 @@ class TestRewards:
         assert drawn.mean() == pytest.approx(mean, abs=0.01)
         assert drawn.std() == pytest.approx(deviation, rel=0.03)
 
-    def test_held_variances_stay_and_the_noise_multiplies_them(self):
-        arms = DriftingMeans.create([[0.5, 0.5]], [1, 21], deviations=0.2, noise=0.5)
-        assert self.drawn(arms, 11).std() == pytest.approx(0.1, rel=0.03)
-
     def test_a_mixture_comes_from_either_side(self):
         arms = DriftingMeans.create(
             [[0.0, 10.0]], [1, 11], deviations=[[0.1, 0.2]], between="mixture"

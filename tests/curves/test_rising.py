@@ -46,12 +46,6 @@ class TestLTF:
 
 
 class TestConcave:
-    def test_curves_rise_and_bend_down(self):
-        for rng in generators(10):
-            steps = np.diff(concave(rng, 20_000).means, axis=1)
-            assert steps.min() > 0.0
-            assert np.diff(steps, axis=1).max() < 1e-12
-
     def test_two_arms_are_the_late_bloomer_and_the_early_peaker(self):
         for rng in generators(10):
             arms = concave(rng, T0)

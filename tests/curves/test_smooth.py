@@ -135,10 +135,6 @@ class TestFitted:
         span = pytest.approx(0.01 * (minutes[-1] - minutes[0]))
         assert lowess == [(len(minutes), 0.2, span)] * 3
 
-    def test_a_short_horizon_takes_some_of_the_minutes(self, lowess):
-        arms = click_fitted(RNG, 10, log=self.log, window=600.0)
-        assert arms.rounds.tolist() == list(range(1, 11))
-
     def test_it_says_what_is_wrong(self, lowess):
         with pytest.raises(
             InvalidParameterError, match="the log must be longer than the"

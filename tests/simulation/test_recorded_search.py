@@ -5,7 +5,6 @@ from risingsearch import Scheduler
 from risingsearch.errors import InvalidParameterError
 from risingsearch.policies import list_policies, recommended_arms
 from risingsearch.simulation.recorded_search import (
-    EPOCH_SCHEDULERS,
     RecordedSearch,
     search_recorded,
 )
@@ -53,13 +52,6 @@ def test_budgets_are_multiples_of_the_longest_curve(curves):
     assert search(curves, ["random"], [30, 10, 30]).budgets == [10, 30]
 
 
-def test_the_default_policies_are_those_for_epochs(curves):
-    found = search(curves, EPOCH_SCHEDULERS, [40], n_runs=1)
-    assert found.policies == ["trusted-damped-slope", *EPOCH_SCHEDULERS[1:]]
-    assert found.score.shape == (1, 8, 1)
-    assert np.all(found.score <= found.best)
-
-
 @pytest.mark.parametrize("info", list_policies(), ids=lambda info: info.name)
 def test_every_policy_can_be_asked(curves, info):
     found = search(100.0 * curves[:6], [info.name], [25], n_runs=1)
@@ -85,12 +77,6 @@ def test_losses_are_told_in_their_own_sign(curves):
     np.testing.assert_allclose(lower.distance, higher.distance)
     assert lower.best == pytest.approx(3.0 - higher.best)
     assert lower.typical == pytest.approx(3.0 - higher.typical)
-
-
-def test_best_and_typical_score(curves):
-    found = search(curves, ["random"], [10])
-    assert found.best == curves.max()
-    assert found.typical == np.median(curves.max(axis=1))
 
 
 def test_parameters_and_names_of_ones_own(curves):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from risingsearch.simulation.statistics import average_ranks, half_width, paired_p_value
+from risingsearch.simulation.statistics import half_width, paired_p_value
 
 
 @pytest.mark.parametrize("n_runs", [2, 10])
@@ -16,12 +16,6 @@ def test_half_width_is_that_of_students_t(n_runs):
 
 def test_half_width_of_a_single_run_is_unknown():
     assert np.isnan(half_width(np.ones((3, 1)))).all()
-
-
-def test_average_ranks_share_ties():
-    values = np.random.default_rng(0).integers(4, size=(5, 30)).astype(float)
-    expected = stats.rankdata(values, axis=0).mean(axis=-1)
-    np.testing.assert_allclose(average_ranks(values), expected)
 
 
 def test_a_difference_that_never_varies_is_beyond_chance():
