@@ -11,22 +11,22 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("environment", "horizon", "expected"),
+    ("environment", "horizon", "n_runs", "expected"),
     [
-        ("ltf", 10_000, {"cure-ucb": 598, "r-ed-ucb": 823, "sw-ucb": 1555}),
-        ("ltf", 50_000, {"cure-ucb": 3335, "r-ed-ucb": 10_074, "sw-ucb": 6537}),
-        ("concave", 10_000, {"cure-ucb": 921, "r-ed-ucb": 2003, "sw-ucb": 2085}),
-        ("concave", 50_000, {"cure-ucb": 4206, "r-ed-ucb": 5300, "sw-ucb": 6842}),
+        ("ltf", 10_000, 250, {"cure-ucb": 598, "r-ed-ucb": 823, "sw-ucb": 1555}),
+        ("ltf", 50_000, 1000, {"cure-ucb": 3335, "r-ed-ucb": 10_074, "sw-ucb": 6537}),
+        ("concave", 10_000, 250, {"cure-ucb": 921, "r-ed-ucb": 2003, "sw-ucb": 2085}),
+        ("concave", 50_000, 250, {"cure-ucb": 4206, "r-ed-ucb": 5300, "sw-ucb": 6842}),
     ],
 )
-def test_regret_of_rising_policies(environment, horizon, expected):
+def test_regret_of_rising_policies(environment, horizon, n_runs, expected):
     policies = {
         "cure-ucb": ("cure-ucb", SIGMA),
         "r-ed-ucb": ("r-ed-ucb", SIGMA),
         "sw-ucb": "sw-ucb",
     }
     noisy = {environment: (environment, {"noise": 0.01})}
-    result = compare(policies, noisy, [horizon], n_runs=250)
+    result = compare(policies, noisy, [horizon], n_runs=n_runs)
     regret = dict(zip(result.policies, result.regret[0, 0].mean(axis=-1), strict=True))
     assert regret == pytest.approx(expected, rel=0.15)
 
@@ -91,7 +91,7 @@ def test_rotting_bandits_table_1(environment):
         policies["cto-sim"] = "cto-sim"
     if environment == "rotting-anv":
         policies["d-cto-sim-ucb"] = ("d-cto-sim-ucb", sigma)
-    result = compare(policies, [environment], [30_000], n_runs=150)
+    result = compare(policies, [environment], [30_000], n_runs=300)
     regret = dict(zip(result.policies, result.regret[0, 0].mean(axis=-1), strict=True))
     for policy, mean in ROTTING[environment]["means"].items():
         assert regret[policy] == pytest.approx(mean, rel=0.15), policy
