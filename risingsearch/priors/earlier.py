@@ -50,8 +50,6 @@ class EarlierSearch:
         the final score is known, none if the run has failed. NaN counts as the worst.
     max_epochs : int, optional
         Epochs that a run could have had at most; by default those of the longest.
-    seconds : sequence of float, optional
-        Mean seconds per epoch of every run; NaN if that is not known.
     direction : {"maximize", "minimize"}, optional
         Which scores were better where they come from; here it is the higher ones,
         whose signs were changed if it was the lower.
@@ -81,7 +79,6 @@ class EarlierSearch:
     params: Sequence[Mapping[str, Any]]
     curves: Sequence[NDArray[np.float64]]
     max_epochs: int = 0
-    seconds: Sequence[float] | None = None
     direction: str | None = None
     metric: str | None = None
 
@@ -89,24 +86,21 @@ class EarlierSearch:
         try:
             params = [dict(run) for run in self.params]
             curves = [np.asarray(curve, dtype=float) for curve in self.curves]
-            seconds = [float(one) for one in self.seconds or ()]
             most = checked_int("max_epochs", self.max_epochs, 0)
             as_json(params)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             msg = (
                 f"{self.name}: params is a list of dicts that JSON can hold, curves a "
-                f"list of arrays, and seconds and max_epochs are numbers ({error})"
+                f"list of arrays, and max_epochs a number ({error})"
             )
             raise InvalidParameterError(msg) from error
-        if not np.isfinite(seconds).any():
-            seconds = []
         if any(curve.ndim != 1 for curve in curves):
             msg = f"{self.name}: the curve of a run has one score per epoch"
             raise InvalidParameterError(msg)
-        if len(curves) != len(params) or len(seconds or params) != len(params):
+        if len(curves) != len(params):
             msg = (
-                f"{self.name}: every run needs its parameters, its curve and, if any, "
-                f"its seconds; got {len(params)} runs and {len(curves)} curves"
+                f"{self.name}: every run needs its parameters and its curve; got "
+                f"{len(params)} runs and {len(curves)} curves"
             )
             raise InvalidParameterError(msg)
         if not any(np.isfinite(curve).any() for curve in curves):
@@ -117,7 +111,7 @@ class EarlierSearch:
             raise InvalidParameterError(msg)
         most = max(most, *map(len, curves))
         given = {"params": params, "curves": curves, "max_epochs": most}
-        for name, value in (given | {"seconds": seconds or None}).items():
+        for name, value in given.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -158,7 +152,6 @@ class EarlierSearch:
             self,
             params=[self.params[run] for run in runs],
             curves=[self.curves[run] for run in runs],
-            seconds=self.seconds and [self.seconds[run] for run in runs],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -168,7 +161,6 @@ class EarlierSearch:
             "params": as_json([dict(params) for params in self.params]),
             "curves": as_json([curve.tolist() for curve in self.curves]),
             "max_epochs": self.max_epochs,
-            "seconds": as_json(self.seconds and list(self.seconds)),
         }
 
     def digest(self) -> str:
@@ -180,8 +172,8 @@ class EarlierSearch:
     def from_json(cls, saved: Mapping[str, Any]) -> EarlierSearch:
         """Inverse of ``to_json``."""
         curves = [np.array(curve, dtype=float) for curve in from_json(saved["curves"])]
-        params, seconds = from_json(saved["params"]), from_json(saved["seconds"])
-        return cls(saved["name"], params, curves, saved["max_epochs"], seconds)
+        params = from_json(saved["params"])
+        return cls(saved["name"], params, curves, saved["max_epochs"])
 
 
 def told_apart(searches: Iterable[EarlierSearch]) -> list[EarlierSearch]:
@@ -203,7 +195,6 @@ class EarlierRun(NamedTuple):
 
     params: Mapping[str, Any]
     scores: Sequence[float]  # one per epoch, in their order; NaN if one was lost
-    seconds: float = math.nan  # of an epoch
 
 
 @dataclass(frozen=True)
@@ -268,7 +259,6 @@ class Source:
             [params for _, params in known],
             [_curve(one.scores, sign_of(direction)) for one, _ in known],
             max_epochs,
-            [one.seconds for one, _ in known],
             direction,
             metric,
         )
@@ -288,12 +278,6 @@ def as_number(value: Any) -> float:
     """Return a score as a float, NaN if it is not a number."""
     number = as_float(value)
     return math.nan if number is None else number
-
-
-def mean(numbers: Iterable[float]) -> float:
-    """Return the mean of the finite numbers, NaN if there are none."""
-    finite = [number for number in numbers if abs(number) <= LARGEST_SCORE]
-    return math.fsum(finite) / len(finite) if finite else math.nan
 
 
 def _curve(scores: Sequence[float], sign: float) -> NDArray[np.float64]:

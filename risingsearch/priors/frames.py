@@ -16,7 +16,6 @@ from risingsearch.priors.earlier import (
     Source,
     as_number,
     checked_score,
-    mean,
 )
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
@@ -73,14 +72,13 @@ def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> Earlier
 
 
 def _parameters_of_export(frame: Any) -> Any:
-    """Return the columns with parameters, and the seconds of each epoch."""
+    """Return the columns with parameters."""
     columns = {
         name: _unquoted(name.removeprefix(PARAMETER))
         for name in frame.columns
         if name.startswith(PARAMETER) and name != f"{PARAMETER}as_text"
     }
-    parameters = frame[list(columns)].rename(columns=columns).map(_unquoted)
-    return parameters.assign(**{SECONDS: frame[SECONDS]})
+    return frame[list(columns)].rename(columns=columns).map(_unquoted)
 
 
 def _unquoted(cell: Any) -> Any:
@@ -113,7 +111,6 @@ def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
         yield EarlierRun(
             {column: cell for column, cell in own if not _is_missing(cell)},
             [as_number(cell) for cell in rows[score]],
-            mean(map(as_number, rows[SECONDS])) if SECONDS in rows else math.nan,
         )
 
 

@@ -20,7 +20,6 @@ from risingsearch.priors.earlier import (
     Source,
     as_number,
     checked_score,
-    mean,
     told_apart,
 )
 from risingsearch.priors.frames import SUFFIXES, of_file, of_frame
@@ -284,12 +283,11 @@ def _rows(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the epochs of a job as rows of a history."""
     job, scores = Job.from_json(event["job"]), from_json(event["scores"])
     for k, score in enumerate(scores):
-        told = {name: from_json(event[name])[k] for name in ("seconds", "metrics")}
         row = {"arm": job.arm, "epoch": job.from_epoch + k + 1, SCORE: score}
-        yield row | {"seconds": as_number(told["seconds"])} | told["metrics"]
+        yield row | from_json(event["metrics"])[k]
     if "failure" in event and len(scores) < job.n_epochs:
         epoch = job.from_epoch + len(scores) + 1
-        lost = {SCORE: math.nan, "seconds": math.nan, "failure": event["failure"]}
+        lost = {SCORE: math.nan, "failure": event["failure"]}
         yield {"arm": job.arm, "epoch": epoch, **lost}
 
 
@@ -327,13 +325,11 @@ def _runs(
 ) -> Iterator[EarlierRun]:
     """Yield the arms of a history that have been opened."""
     scores: dict[int, list[float]] = {}
-    seconds: dict[int, list[float]] = {}
     for row in history:
         arm, before = row["arm"], row["epoch"] - 1
         scores.setdefault(arm, [])[before:] = [_score(row, score, name)]
-        seconds.setdefault(arm, [])[before:] = [row["seconds"]]
     for arm, curve in sorted(scores.items()):
-        yield EarlierRun(candidates[arm], curve, mean(seconds[arm]))
+        yield EarlierRun(candidates[arm], curve)
 
 
 def _score(row: Mapping[str, Any], score: str, name: str) -> float:

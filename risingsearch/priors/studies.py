@@ -6,7 +6,6 @@ one run together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -61,20 +60,12 @@ def _runs(trials: Iterable[Any], objective: int) -> Iterator[EarlierRun]:
         if last.state.name == "FAIL":
             yield EarlierRun(last.params, [])
             continue
-        trained = [trial for trial in slices if trial.state.name != "FAIL"]
         curve: dict[int, float] = {}
-        for trial in trained:
-            curve |= trial.intermediate_values
+        for trial in slices:
+            if trial.state.name != "FAIL":
+                curve |= trial.intermediate_values
         scores = [score for _, score in sorted(curve.items())]
         if not scores and last.values is not None:
             yield EarlierRun(last.params, [as_number(last.values[objective])])
         elif scores:
-            yield EarlierRun(last.params, scores, _seconds(trained) / len(scores))
-
-
-def _seconds(trials: Iterable[Any]) -> float:
-    """Return the total duration of trials; NaN if one has not ended."""
-    durations = [trial.duration for trial in trials]
-    if any(duration is None for duration in durations):
-        return math.nan
-    return math.fsum(duration.total_seconds() for duration in durations)
+            yield EarlierRun(last.params, scores)

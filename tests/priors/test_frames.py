@@ -42,7 +42,6 @@ def test_rows_with_the_epochs_of_a_run_are_its_curve(csv):
     earlier = read(csv(text), "accuracy")
     assert earlier.params == [{"rate": 0.1}] * 2  # the loss varies within a run
     assert [curve.tolist() for curve in earlier.curves] == [[0.5, 0.6], [0.4]]
-    assert earlier.seconds == [2.0, 2.0]
 
 
 def test_losses_are_turned_so_that_higher_is_better(csv):
@@ -77,13 +76,10 @@ def test_an_export_needs_neither_score_nor_direction(make_search, tmp_path, kind
     [earlier] = earlier_searches(out)
     assert earlier.direction == "minimize"
     tops = [params["top"] for params in earlier.params]
-    for params, curve, seconds in zip(
-        expected.params, expected.curves, expected.seconds, strict=True
-    ):
+    for params, curve in zip(expected.params, expected.curves, strict=True):
         run = tops.index(params["top"])
         assert earlier.params[run] == params
         np.testing.assert_allclose(earlier.curves[run], curve)
-        np.testing.assert_allclose(earlier.seconds[run], seconds)
     assert read(out, "loss").metric == "loss"
 
 

@@ -126,7 +126,7 @@ class TestJobs:
     def test_a_worker_that_dies(self, log):
         model = logging_classifier()(log=str(log))
         space = [{"alpha": 0.01}, {"alpha": 0.1, "fault": "dies"}]
-        options = {"policy": "round-robin", "refit": "best"}  # trains nothing here
+        options = {"policy": "round-robin", "refit": "best", "budget": 6}
         search = rising(model, space, n_jobs=2, **options)
         with pytest.warns(FitFailedWarning, match="killed its process"):
             search.fit(X, Y)
