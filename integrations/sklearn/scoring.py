@@ -1,10 +1,71 @@
-"""The metric that schedules, by its name."""
+"""The metric that schedules: its name, and its lowest and highest score."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.pipeline import Pipeline
+
 from risingsearch.errors import InvalidParameterError
+from risingsearch.policies import policy_info
+from risingsearch.scheduling.policy_choice import registered_name
+
+Range = tuple[float, float]
+RANGE = "reward_range"
+"""The parameter of a policy that says between which ends the rewards lie."""
+SHARES = (
+    *("accuracy_score", "average_precision_score", "balanced_accuracy_score"),
+    *("completeness_score", "f1_score", "fowlkes_mallows_score", "homogeneity_score"),
+    *("jaccard_score", "normalized_mutual_info_score", "precision_score"),
+    *("rand_score", "recall_score", "roc_auc_score", "top_k_accuracy_score"),
+    "v_measure_score",
+)
+AT_MOST_ONE = (
+    *("adjusted_mutual_info_score", "d2_absolute_error_score", "d2_brier_score"),
+    *("d2_log_loss_score", "explained_variance_score", "r2_score"),
+)
+RANGES: dict[str, Range] = {
+    **dict.fromkeys(SHARES, (0.0, 1.0)),
+    **dict.fromkeys(AT_MOST_ONE, (-math.inf, 1.0)),
+    "adjusted_rand_score": (-0.5, 1.0),
+    "matthews_corrcoef": (-1.0, 1.0),
+}
+"""By the name of the function in ``sklearn.metrics``; an error is never below 0."""
+
+
+def range_of(scorer: Any, metric: str | None, estimator: Any) -> Range | None:
+    """Return between which ends the score that schedules lies; None if unknown.
+
+    Known are scikit-learn's own metrics, and the ``score`` of classifiers and
+    regressors that take it from scikit-learn.
+    """
+    if metric is not None:
+        scorer = getattr(scorer, "_scorers", {}).get(metric)
+    if hasattr(scorer, "_estimator"):  # what check_scoring makes of scoring=None
+        while isinstance(estimator, Pipeline):
+            estimator = estimator.steps[-1][1]
+        score = getattr(type(estimator), "score", None)
+        if score is ClassifierMixin.score:
+            return RANGES["accuracy_score"]
+        return RANGES["r2_score"] if score is RegressorMixin.score else None
+    function: Any = getattr(scorer, "_score_func", None)
+    if not getattr(function, "__module__", "").startswith("sklearn.metrics"):
+        return None
+    known = RANGES.get(function.__name__)
+    if scorer._sign < 0:  # an error
+        return None if known else (-math.inf, 0.0)
+    return None if "normalize" in scorer._kwargs else known
+
+
+def suits(policy: Any, score_range: Range) -> bool:
+    """Return whether a policy takes a range: many take none without both ends."""
+    name = registered_name(policy)
+    if name is None or RANGE not in (known := policy_info(name).parameters):
+        return False
+    return bool(np.isfinite(score_range).all() or not np.isfinite(known[RANGE]).all())
 
 
 def scheduling_metric(scorer: Any, scoring: Any, refit: Any) -> str | None:

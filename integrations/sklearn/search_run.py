@@ -13,7 +13,7 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
 from risingsearch.integrations.sklearn.processes import SentOnce, WorkerProcesses
-from risingsearch.integrations.sklearn.score_ranges import RANGE, range_of, suits
+from risingsearch.integrations.sklearn.scoring import RANGE, range_of, suits
 from risingsearch.search.results import SearchResult
 from risingsearch.search.search import RisingSearch
 
