@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from risingsearch import RisingSearchCV
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.scoring import range_of
+from risingsearch.integrations.sklearn.search_run import _with_range
 
 X, Y = make_classification(60, 6, flip_y=0.3, random_state=0)
 X_REAL, Y_REAL = make_regression(60, 6, noise=20, random_state=0)
@@ -32,7 +33,9 @@ def rising(estimator, **options):
 
 
 def declared(search):
-    return (search.scheduler_.policy_params or {}).get("reward_range")
+    run = search._run
+    params = _with_range(run.folds, search.policy, search.policy_params)
+    return (params or {}).get("reward_range")
 
 
 class Lazy(SGDClassifier):
