@@ -96,6 +96,7 @@ def _runs(frame: Any, score: str, name: str) -> Iterator[EarlierRun]:
         )
         raise InvalidParameterError(msg)
     frame = frame.reset_index(drop=True).astype(object).map(_value)
+    frame = frame.astype(object)  # a row of whole numbers and others keeps each kind
     if EPOCH in frame:
         frame[EPOCH] = frame[EPOCH].map(as_number)
         if frame[EPOCH].isna().any():
