@@ -24,12 +24,7 @@ LARGEST_INT = 2**53
 LARGEST_SEED = 2**128 - 1
 """As many bits as numpy draws where no seed is given."""
 
-DEEPEST = 100
-"""Levels of nested containers that can be pickled, saved and shown."""
-
-_DIGITS = 4_300  # of a whole number that Python turns into text
 _SHOWN = 200  # characters of a value in a message
-_CONTAINERS = (dict, list, tuple, set, frozenset)
 
 
 def shown(value: object) -> str:
@@ -156,29 +151,6 @@ def checked_magnitude(name: str, value: float) -> float:
     msg = (
         f"{name} must be at most {LARGEST_SCORE:g} in magnitude, so that policies can "
         f"add up squares of it; got {shown(value)}"
-    )
-    raise InvalidParameterError(msg)
-
-
-def check_nesting(name: str, value: Any) -> None:
-    """Raise where a value is nested too deep, or holds a number of too many digits."""
-    level = [value]
-    for _ in range(DEEPEST):
-        items: dict[int, Any] = {}  # by their ids: each is looked into once
-        for outer in level:
-            inner = outer.values() if isinstance(outer, dict) else outer
-            for item in inner:
-                if isinstance(item, _CONTAINERS):
-                    items[id(item)] = item
-                elif isinstance(item, int) and item.bit_length() > 3 * _DIGITS:
-                    msg = f"{name} must have numbers of at most {_DIGITS} digits"
-                    raise InvalidParameterError(msg)
-        if not items:
-            return
-        level = list(items.values())
-    msg = (
-        f"{name} must be nested at most {DEEPEST} levels deep; got more, or what "
-        "holds itself"
     )
     raise InvalidParameterError(msg)
 

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from risingsearch.checks import (
-    DEEPEST,
     LARGEST_INT,
-    check_nesting,
     checked_choice,
     checked_finite_range,
     checked_float,
@@ -70,37 +68,6 @@ def test_magnitudes_that_cannot_be_squared_are_refused():
     for value in [1.1e150, -1e308, 10**400, -(10**5000)]:
         with pytest.raises(InvalidParameterError, match="score must be at most 1e"):
             checked_magnitude("score", value)
-
-
-def nested(n_levels, container):
-    value = container()
-    for _ in range(n_levels - 1):
-        value = {"inner": value} if container is dict else container([value])
-    return value
-
-
-@pytest.mark.parametrize("container", [dict, list, tuple])
-def test_nesting_has_a_limit(container):
-    check_nesting("it", nested(DEEPEST, container))
-    for n_levels in (DEEPEST + 1, 5_000):
-        with pytest.raises(InvalidParameterError, match="it must be nested at most"):
-            check_nesting("it", nested(n_levels, container))
-
-
-def test_what_holds_itself_is_refused_and_what_is_shared_is_not():
-    pair = [1, 2]
-    for _ in range(50):
-        pair = [pair, pair]  # 2**50 leaves
-    check_nesting("it", pair)
-    pair[0] = pair
-    with pytest.raises(InvalidParameterError, match="or what holds itself"):
-        check_nesting("it", {"key": pair})
-
-
-def test_numbers_that_cannot_be_text_are_refused():
-    check_nesting("it", {"key": [10**3000, {"set"}, object(), np.ones(3)]})
-    with pytest.raises(InvalidParameterError, match="numbers of at most 4300 digits"):
-        check_nesting("it", {"key": [1, (10**5000,)]})
 
 
 @pytest.mark.parametrize("value", [0.0, 1, 0.5, np.float32(0.5)])

@@ -18,7 +18,6 @@ from risingsearch.arms import sign_of
 from risingsearch.checks import (
     LARGEST_SCORE,
     as_float,
-    check_nesting,
     checked_choice,
     checked_int,
     cut,
@@ -301,11 +300,10 @@ def _known(params: Mapping[str, Any]) -> dict[str, Any] | None:
         for name, value in params.items()
     }
     try:
-        check_nesting("params", plain)
-        as_json(plain)
+        json.dumps(as_json(plain))
         for value in plain.values():
             if type(value) is int:
                 float(value)
-    except (InvalidParameterError, OverflowError, RecursionError, TypeError):
+    except (OverflowError, RecursionError, TypeError, ValueError):
         return None
     return plain
