@@ -110,7 +110,7 @@ class Scheduler:
 
     def __init__(
         self,
-        policy: str | Callable[..., Policy] | type = "auto",
+        policy: str | Callable[..., Policy] = "auto",
         n_arms: int | None = None,
         budget: int | str | Budget | None = None,
         max_epochs: int | None = None,

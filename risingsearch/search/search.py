@@ -170,7 +170,7 @@ class RisingSearch:
         trainable: Trainable,
         candidates: Iterable[Mapping[str, Any]],
         *,
-        policy: str | Callable[..., Policy] | Policy = "auto",
+        policy: str | Callable[..., Policy] = "auto",
         proposer: Proposer | str | None = "auto",
         budget: int | str | Budget | None = None,
         max_epochs: int | None = None,
@@ -280,7 +280,7 @@ class RisingSearch:
         trainable: Trainable,
         *,
         executor: concurrent.futures.Executor | None = None,
-        policy: Callable[..., Policy] | Policy | None = None,
+        policy: Callable[..., Policy] | None = None,
         proposer: Proposer | None = None,
         callbacks: Sequence[Callback | Callable[[EpochFacts], object]] = (),
         timeout: float | None = None,
@@ -307,12 +307,10 @@ class RisingSearch:
             such, else in this process, one after the other.
         policy, proposer : optional
             Needed if they were objects; a name is saved.
-        callbacks, timeout, progress, max_checkpoint_bytes
+        callbacks, timeout, progress, max_checkpoint_bytes, patience, target_score
             As for a new search.
         checkpoints : str, optional
             Where the checkpoints are now, if the object store has been moved.
-        patience, target_score : optional
-            As for a new search.
 
         Returns
         -------
