@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SEEDS = 15
+SEEDS = 8
 
 
 def killed_sweeps(folder):

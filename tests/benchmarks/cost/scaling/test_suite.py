@@ -6,13 +6,9 @@ import pytest
 
 from benchmarks.cost.scaling import suite
 from benchmarks.cost.scaling.cluster import (
-    REPAIR_SECONDS,
-    Cluster,
-    Curves,
     free,
     search,
 )
-from risingsearch import Scheduler
 
 
 @pytest.mark.parametrize("policy", ["auto", "asha"])
@@ -21,19 +17,6 @@ def test_the_budget_is_spent_exactly(policy):
     assert run.finished
     assert run.n_epochs == 200
     assert 0 <= run.regret < 0.5
-
-
-def test_failures_are_charged_and_their_arms_tried_again():
-    scheduler = Scheduler("asha", 6, 120, max_epochs=81, max_failures=3, seed=0)
-    curves = Curves.draw(6, 0)
-    run = Cluster(scheduler, curves, 2, 0, charge=free, failure_rate=0.05).run()
-    assert run.n_failures >= 1
-    assert run.n_epochs == scheduler.spent == 120
-    assert 0 < run.down <= run.n_failures * REPAIR_SECONDS
-    arms = scheduler.explain()
-    assert sum(arm.failures for arm in arms) == run.n_failures
-    assert sum(arm.epochs for arm in arms) < 120
-    assert any(arm.failures and arm.status != "failed" for arm in arms)
 
 
 def test_suite_leaves_results_figure_and_summary(tmp_path, monkeypatch, capsys):
