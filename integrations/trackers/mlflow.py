@@ -40,13 +40,10 @@ class _MLflowRuns(SearchLog):
         runs = client.search_runs([self._experiment], of_search, max_results=MOST)
         self._ids = {r.data.tags.get(RUN, SEARCH_RUN): r.info.run_id for r in runs}
         self._winners = [run.info.run_id for run in runs if WINNER in run.data.tags]
-        self._ended: dict[str, str] = {}  # status at the end, by arm that has trained
         self.params[SEARCH_RUN] = shown(self.settings())
         self.open_run(SEARCH_RUN)
 
     def open_run(self, run: str) -> int:
-        if run != SEARCH_RUN:
-            self._ended[run] = "FINISHED"
         if run in self._ids:
             self._client.update_run(self._ids[run], status="RUNNING")
             score = f"best_{self.metric}" if run == SEARCH_RUN else self.metric
@@ -76,10 +73,10 @@ class _MLflowRuns(SearchLog):
 
     def fail(self, run: str, failure: str) -> None:
         self._client.set_tag(self._ids[run], FAILURE, failure[:LONGEST])
-        self._ended[run] = "FAILED"
 
     def close(self, search: SearchFacts) -> None:
-        for run, status in self._ended.items():
+        for run in self.params.keys() - {SEARCH_RUN}:  # of arms that have trained
+            status = "FAILED" if run in self.failed else "FINISHED"
             self._client.set_terminated(self._ids[run], status)
         if search.best_arm is not None:
             winner = self._ids[f"arm-{search.best_arm}"]

@@ -28,7 +28,8 @@ class SearchLog:
     def __init__(self, search: SearchFacts, tracker: Any) -> None:
         self.search, self.tracker = search, tracker
         self.metric = search.metric
-        self.params: dict[str, dict[str, Any]] = {}  # by run
+        self.params: dict[str, dict[str, Any]] = {}  # by run that was opened
+        self.failed: set[str] = set()  # runs of arms
         self._last: dict[str, int] = {}  # logged step, by run
         self._pending: list[EpochFacts] = []
         self._is_connected = False
@@ -90,9 +91,11 @@ class SearchLog:
 
     def _add(self, epoch: EpochFacts) -> None:
         run = f"arm-{epoch.arm}"
-        lost = {} if epoch.is_lost else {self.metric: epoch.score, **numbers(epoch)}
-        self._step(run, epoch.params, epoch.epoch, lost)
+        values = {} if epoch.is_lost else {self.metric: epoch.score, **numbers(epoch)}
+        self._step(run, epoch.params, epoch.epoch, values)
+        self.failed.discard(run)  # it may have been tried again
         if epoch.failure:
+            self.failed.add(run)
             self.fail(run, epoch.failure)
         if epoch.is_best:
             best = {f"best_{self.metric}": epoch.best_score, "best_arm": epoch.arm}
