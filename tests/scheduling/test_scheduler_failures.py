@@ -242,7 +242,7 @@ def test_a_failure_charges_what_was_reserved() -> None:
     assert (arm.status, arm.reason) == ("failed", "retired: no room")
     assert (arm.best_score, arm.best_epoch, arm.failures) == (0.6, 2, 1)
     rows = scheduler.history
-    assert [row["epoch"] for row in rows] == [1, 2, 3, 3, 3]
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5]
     assert ["failure" in row for row in rows] == [False, False, True, True, True]
 
 
