@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
-from risingsearch.budget import budget_within
+from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import (
@@ -30,7 +30,6 @@ from risingsearch.integrations.sklearn.resources import Resource, resource_of
 from risingsearch.integrations.sklearn.search_run import SearchRun
 from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import (
-    budgeted_epochs,
     recommended_candidates,
 )
 from risingsearch.search.arguments import (
@@ -128,7 +127,7 @@ def _candidates(
     enqueue = checked_enqueue(cv.enqueue)
     min_epochs = checked_int("min_epochs", cv.min_epochs, 1)
     budget = budget_within(cv.budget, cv.timeout)
-    max_epochs, most = cv.max_epochs, budgeted_epochs(budget)
+    max_epochs, most = cv.max_epochs, Budget.of(budget).epochs
     if resource is not None:  # the first epoch of a candidate costs less than one
         max_epochs, most = resource.max_epochs, None
     recommended = recommended_candidates(
@@ -160,7 +159,7 @@ def _max_epochs(cv: Any, params: dict[str, Any], resource: Resource | None) -> A
             raise InvalidParameterError(msg)
     if resource is not None:
         return resource.max_epochs
-    if cv.max_epochs is not None or budgeted_epochs(budget) is not None:
+    if cv.max_epochs is not None or Budget.of(budget).epochs is not None:
         return cv.max_epochs
     return epochs_in_full(configured(cv.estimator, params), cv.steps_per_epoch)
 

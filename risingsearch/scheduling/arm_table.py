@@ -13,6 +13,7 @@ from risingsearch.arms import Job, Status, sign_of
 from risingsearch.checks import checked_magnitude, is_number, shown
 from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
+from risingsearch.scheduling.options import SchedulerOptions
 
 ENQUEUED = "opened as enqueued"
 """Reason of an arm that was to be opened before all others."""
@@ -91,27 +92,16 @@ class ArmTable:
     of the decisions; else it is applied at once.
     """
 
-    def __init__(
-        self,
-        n_arms: int,
-        max_epochs: int,
-        direction: str = "maximize",
-        error_score: float | None = None,
-        max_failures: int = 0,
-        *,
-        min_epochs: int = 1,
-        enqueued: Iterable[int] = (),
-        n_jobs: int | None = None,
-        deterministic: bool = False,
-    ) -> None:
+    def __init__(self, given: SchedulerOptions, max_epochs: int) -> None:
+        n_arms = given.n_arms
         self.max_epochs = max_epochs
-        self.sign = sign_of(direction)
-        self.error_score = error_score
-        self.max_failures = max_failures
-        self.min_epochs = min_epochs
-        self.enqueued = tuple(enqueued)
-        self.n_jobs = n_jobs  # in flight at most
-        self.deterministic = deterministic
+        self.sign = sign_of(given.direction)
+        self.error_score = given.error_score
+        self.max_failures = given.max_failures
+        self.min_epochs = given.min_epochs
+        self.enqueued = given.enqueue
+        self.n_jobs = given.n_jobs  # in flight at most
+        self.deterministic = given.deterministic
         self.charged = np.zeros(n_arms, dtype=np.int64)  # epochs charged
         self.epochs = np.zeros(n_arms, dtype=np.int64)  # epochs trained
         self.failures = np.zeros(n_arms, dtype=np.int64)
@@ -271,10 +261,7 @@ class ArmTable:
         return unknown and bool(self.history)
 
     def rewards(self) -> list[tuple[int, int, float]]:
-        """Return (round, arm, reward) of every charged epoch, in the order applied.
-
-        A failed epoch counts as the worst score known today.
-        """
+        """Return (round, arm, reward) of all epochs, by the worst score of today."""
         return [
             (row["round"], row["arm"], self._reward(row["score"]))
             for row in self.history
@@ -356,9 +343,8 @@ class ArmTable:
 
 def checked_scores(job: Job, scores: float | Iterable[float]) -> tuple[float, ...]:
     """Return the scores of a job, one per epoch; raise an error if they are invalid."""
-    given: tuple[Any, ...]
     try:
-        given = tuple(scores)  # type: ignore[arg-type]
+        given: tuple[Any, ...] = tuple(scores)  # type: ignore[arg-type]
     except TypeError:
         given = (scores,)
     for score in given:

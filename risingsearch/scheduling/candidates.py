@@ -30,17 +30,6 @@ def encode(
     configurations do not have (a conditional one) gets a column more for that, and one
     half as its number. A category with more than 100 values, or with hardly any value
     twice, is left out. None comes back if nothing tells the configurations apart.
-
-    Examples
-    --------
-    >>> rates, kinds = [0.001, 0.1, 0.01, 1.0], "aabb"
-    >>> encode([{"rate": r, "kind": k} for r, k in zip(rates, kinds)])
-    array([[0.   , 0.707, 0.   ],
-           [0.667, 0.707, 0.   ],
-           [0.333, 0.   , 0.707],
-           [1.   , 0.   , 0.707]])
-    >>> encode([{"depth": 3}, {"depth": 3}]) is None
-    True
     """
     names = dict.fromkeys(name for params in candidates for name in params)
     columns = [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from risingsearch.arms import Job
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
-from risingsearch.policies import WAIT
+from risingsearch.policies import WAIT, policy_info
 from risingsearch.scheduling.arm_table import (
     ENQUEUED,
     OPENED_BEFOREHAND,
@@ -77,28 +77,11 @@ class Decider:
             )
             raise InvalidParameterError(msg)
         _, limit = horizon_and_limit(given.budget, given.max_epochs, given.n_arms)
-        self.arms = ArmTable(
-            given.n_arms,
-            limit,
-            given.direction,
-            given.error_score,
-            given.max_failures,
-            min_epochs=given.min_epochs,
-            enqueued=given.enqueue,
-            n_jobs=given.n_jobs,
-            deterministic=given.deterministic,
-        )
+        self.arms = ArmTable(given, limit)
         self.ledger = Ledger(
             given.budget, given.n_arms, given.n_jobs, given.epoch_costs
         )
-        self.policy = PolicyAdapter(
-            policy,
-            params,
-            given.max_epochs,
-            given.opening_order,
-            self.arms,
-            self.ledger,
-        )
+        self.policy = PolicyAdapter(policy, params, given, self.arms, self.ledger)
         self.proposer = proposer
         self._draws = Draws(given.seed)
         self._given = given
@@ -137,15 +120,10 @@ class Decider:
             return None
         return self._select()
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether the policy wants another result before it selects an arm."""
-        return self.select() is None and self.waits
-
     def _select(self) -> int | None:
         if not self._is_selected:
             self.policy.refresh()
-            if self.policy.can_choose():
+            if self.policy.policy.available.any():
                 selected = self.promised()
                 if selected is None:
                     rng = self._draws.of(SELECT, self.arms.n_asked)
@@ -171,14 +149,16 @@ class Decider:
         """Return why nothing will start any more, as a sentence."""
         rule, total, unit = self.stop_rule, self.ledger.total, self.ledger.unit
         left = total - self.ledger.spent
+        can_train, affordable = self.arms.can_train(), self.ledger.affordable()
+        too_late = can_train & self.arms.too_late(affordable) & (affordable > 0)
         if rule is not None:
             why = rule
         elif self.waits:
             why = f"{self.policy.name} stopped by its own rule"
-        elif self.opens_too_late:
+        elif too_late.any():
             least = self.arms.min_epochs
             why = f"what is left trains no new arm for min_epochs={least}"
-        elif self.arms.can_train().any() or left <= 0:
+        elif can_train.any() or left <= 0:
             return f"the budget of {total:g} {unit} is spent"
         else:
             why = "no arm can train any more"
@@ -187,13 +167,6 @@ class Decider:
     def promised(self) -> int | None:
         """Return the arm that trains before the policy is asked; None for no such."""
         return self.arms.promised(self.ledger.affordable())
-
-    @property
-    def opens_too_late(self) -> bool:
-        """Whether the budget could train a new arm, but not for its ``min_epochs``."""
-        affordable = self.ledger.affordable()
-        late = self.arms.can_train() & self.arms.too_late(affordable)
-        return bool((late & (affordable > 0)).any())
 
     def given(self, arm: int, n_epochs: int | None) -> Decision:
         """Return the decision of a caller; raise if the arm cannot train so long."""
@@ -236,26 +209,22 @@ class Decider:
         proposer = self.proposer
         if proposer is None or self.arms.charged[arm] or arm in self.arms.enqueued:
             return arm, False
-        unopened = self.arms.unopened()
+        unopened, proposed = self.arms.unopened(), None
         if isinstance(proposer, InformedProposer):
             proposed = proposer.propose_beforehand(self.opened(), unopened)
-            if proposed is not None:
-                return self._unopened(proposed, unopened), True
-        if not self.policy.proposing():
+        beforehand = proposed is not None
+        if not beforehand and self.policy.proposing():
+            rng = self._draws.of(PROPOSE, self.arms.n_asked)
+            proposed = proposer.propose(self.opened(), unopened, rng)
+        if proposed is None:
             return arm, False
-        rng = self._draws.of(PROPOSE, self.arms.n_asked)
-        proposed = proposer.propose(self.opened(), unopened, rng)
-        return arm if proposed is None else self._unopened(proposed, unopened), False
-
-    def _unopened(self, proposed: int, unopened: NDArray[np.int64]) -> int:
-        """Return a proposed arm, or raise that it cannot be opened."""
         if proposed not in unopened:
             msg = (
-                f"{type(self.proposer).__name__} proposed arm {proposed!r}, which is "
+                f"{type(proposer).__name__} proposed arm {proposed!r}, which is "
                 "not among the unopened arms"
             )
             raise PolicyError(msg)
-        return int(proposed)
+        return int(proposed), beforehand
 
     def trust_in_prior(self) -> dict[str, float]:
         """Return how far each earlier search is trusted; empty without any."""
@@ -419,11 +388,10 @@ class Decider:
         try:
             self._check(state)
             self._load(state)
-        except RunDirError:
-            self._load(before)
-            raise
         except Exception as error:
             self._load(before)
+            if isinstance(error, RunDirError):
+                raise
             msg = f"the state is damaged ({error!r}): nothing was loaded"
             raise RunDirError(msg) from error
 
@@ -477,7 +445,7 @@ def _chosen(
         proposals=proposer is not None,
     )
     if isinstance(proposer, InformedProposer):
-        chosen = chosen.informed(proposer.policy_params())
-    elif chosen.opens_all:
-        proposer = None
-    return chosen.name, chosen.parameters, proposer
+        known, learnt = policy_info(chosen.name).parameters, proposer.policy_params()
+        taken = {name: learnt[name] for name in learnt if name in known}
+        return chosen.name, taken | chosen.parameters, proposer
+    return chosen.name, chosen.parameters, None if chosen.opens_all else proposer

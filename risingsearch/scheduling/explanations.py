@@ -18,7 +18,9 @@ def explain(
     policy.refresh()
     opened = np.flatnonzero(arms.charged).tolist()
     indices = dict(zip(opened, policy.explain(opened), strict=True))
-    by_prior = _opened_by_prior(arms) if trust else set()
+    reasons = [(row["arm"], row["reason"]) for row in arms.history]
+    reasons += [(why.job.arm, why.reason) for why in arms.decisions.values()]
+    by_prior = {arm for arm, reason in reasons if reason == OPENED_BEFOREHAND}
     failures = {row["arm"]: row["failure"] for row in arms.history if "failure" in row}
     return [
         Arm(
@@ -36,15 +38,6 @@ def explain(
         )
         for arm in range(len(arms.charged))
     ]
-
-
-def _opened_by_prior(arms: ArmTable) -> set[int]:
-    opened = {row["arm"] for row in arms.history if row["reason"] == OPENED_BEFOREHAND}
-    return opened | {
-        decision.job.arm
-        for decision in arms.decisions.values()
-        if decision.reason == OPENED_BEFOREHAND
-    }
 
 
 def _reason(

@@ -181,9 +181,8 @@ class Ledger:
         """Add more of the same kind."""
         added = Budget.of(budget).in_unit(self.unit)
         if added is None:
-            by = f"Budget({self.unit}=...)"
-            if self.unit == "epochs":
-                by = "a whole number"
+            in_epochs = self.unit == "epochs"
+            by = "a whole number" if in_epochs else f"Budget({self.unit}=...)"
             msg = (
                 f"the budget is in {self.unit}: extend it by {by}, not {shown(budget)}"
             )
@@ -220,9 +219,7 @@ def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...]
     if costs is None:
         return None
     numbers = tuple(float(cost) for cost in costs)
-    if len(numbers) != max_epochs or not all(
-        math.isfinite(cost) and cost > 0.0 for cost in numbers
-    ):
+    if len(numbers) != max_epochs or not all(0.0 < one < math.inf for one in numbers):
         msg = (
             "epoch_costs are the costs of an arm's epochs, one above 0 for each of "
             f"max_epochs={max_epochs}; got {shown(costs)}"

@@ -41,16 +41,6 @@ class SearchOptions:
     """Common options of a search, checked; each face documents those that it takes.
 
     ``tests/test_faces.py`` compares the faces with it, and says why one differs.
-
-    Raises
-    ------
-    InvalidParameterError
-        If an option is outside its range.
-
-    Examples
-    --------
-    >>> SearchOptions.among({"budget": 9, "seed": 3, "mode": "min"}).given()
-    {'budget': Budget(epochs=9), 'seed': 3}
     """
 
     budget: int | str | Budget | None = None
@@ -140,14 +130,11 @@ class SchedulerOptions(SearchOptions):
             "opening_order", range(n_arms) if given is None else given, n_arms
         )
         first = checked_arms("enqueue", self.enqueue, n_arms)
-        enqueued = set(first)
         self._set(
             n_arms=n_arms,
             epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
             enqueue=first,
-            opening_order=np.array(
-                [*first, *(arm for arm in order if arm not in enqueued)]
-            ),
+            opening_order=np.array(list(dict.fromkeys([*first, *order]))),
         )
         self._check_promised_epochs()
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from risingsearch.arms import COLUMNS
 from risingsearch.checks import shown
@@ -26,6 +25,7 @@ from risingsearch.policies import (
 from risingsearch.policies.tuning.vectorized import vectorized
 from risingsearch.scheduling.arm_table import ArmTable
 from risingsearch.scheduling.ledger import Ledger
+from risingsearch.scheduling.options import SchedulerOptions
 from risingsearch.scheduling.policy_choice import registered_name
 
 
@@ -36,15 +36,14 @@ class PolicyAdapter:
         self,
         given: str | Callable[..., Policy],
         params: dict[str, Any],
-        max_pulls: int | None,
-        opening_order: NDArray[np.int64],
+        options: SchedulerOptions,
         arms: ArmTable,
         ledger: Ledger,
     ) -> None:
         self._params = params
-        self._max_pulls = max_pulls
-        self._arm_at = opening_order.copy()  # by the policy's numbers
-        self._place_of = np.argsort(opening_order)
+        self._max_pulls = options.max_epochs
+        self._arm_at = options.opening_order.copy()  # by the policy's numbers
+        self._place_of = np.argsort(self._arm_at)
         self._arms = arms
         self._ledger = ledger
         if not isinstance(given, str | type) and hasattr(given, "select"):
@@ -68,9 +67,8 @@ class PolicyAdapter:
     def build(self) -> None:
         """Make the policy anew, before its first round."""
         ledger, arms, n_arms = self._ledger, self._arms, len(self._arm_at)
-        horizon = n_arms * arms.max_epochs
-        if ledger.unit == "epochs":
-            horizon = int(ledger.total)
+        in_epochs = ledger.unit == "epochs"
+        horizon = int(ledger.total) if in_epochs else n_arms * arms.max_epochs
         sizes = n_arms, horizon, self._max_pulls
         if self._registered is None:
             policy = self._create(*sizes, **self._params)
@@ -103,10 +101,6 @@ class PolicyAdapter:
         policy.pulls_left[:] = left[order]
         if hasattr(policy, "horizon"):
             policy.horizon[:] = self._ledger.horizon(arms.rounds)[order]
-
-    def can_choose(self) -> bool:
-        """Return whether any arm is available."""
-        return bool(self.policy.available.any())
 
     def select(self, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull at round ``t``, or ``WAIT``."""

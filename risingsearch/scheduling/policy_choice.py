@@ -28,12 +28,6 @@ class PolicyChoice(NamedTuple):
     n_candidates: int  # arms to choose these from: more where some are proposed
     opens_all: bool = False  # of the arms that there are, so none need be proposed
 
-    def informed(self, learnt: Mapping[str, Any]) -> PolicyChoice:
-        """Return the choice, with learnt values for parameters that are not given."""
-        known = policy_info(self.name).parameters
-        taken = {name: learnt[name] for name in learnt if name in known}
-        return self._replace(parameters=taken | self.parameters)
-
     @property
     def proposes(self) -> bool:
         """Whether some of the arms that are opened are proposed."""
@@ -60,13 +54,6 @@ def choose_policy(
     ``epochs_per_job`` where that is more: no first job is shorter than either.
     Without ``n_arms`` there will be as many as ``n_candidates`` says; ``proposals`` is
     whether it can be proposed which configuration is opened.
-
-    Examples
-    --------
-    >>> choose_policy("auto", budget=270, max_epochs=27)[2:4]
-    (108, 270)
-    >>> choose_policy("auto", budget=270, max_epochs=27, n_arms=60).opens_all
-    True
     """
     given = checked_params(parameters)
     min_epochs = checked_int("min_epochs", min_epochs, 1)
@@ -103,7 +90,7 @@ def horizon_and_limit(
     A budget that is not in epochs pays for as many rounds as all arms can use, until
     costs are known.
     """
-    epochs = budgeted_epochs(budget)
+    epochs = Budget.of(budget).epochs
     if max_epochs is None:
         if epochs is None:
             msg = (
@@ -124,11 +111,6 @@ def checked_params(given: Any) -> dict[str, Any]:
     return dict(given or {})
 
 
-def budgeted_epochs(budget: int | Budget) -> int | None:
-    """Return the epochs of a budget; None if it is in another unit."""
-    return Budget.of(budget).epochs
-
-
 def recommended_candidates(
     policy: Any,
     budget: int | Budget,
@@ -141,7 +123,7 @@ def recommended_candidates(
 
     None where it cannot be known: a policy without a name, a budget not in epochs.
     """
-    if budgeted_epochs(budget) is None or not isinstance(policy, str):
+    if Budget.of(budget).epochs is None or not isinstance(policy, str):
         return None
     chosen = choose_policy(
         policy,

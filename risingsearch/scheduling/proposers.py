@@ -14,8 +14,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from risingsearch.errors import InvalidParameterError
-
 
 class Opened(NamedTuple):
     """The arms opened so far, with their scores; higher ends are better."""
@@ -49,18 +47,11 @@ class InformedProposer(Proposer, Protocol):
     def propose_beforehand(
         self, opened: Opened, unopened: NDArray[np.int64]
     ) -> int | None:
-        """Return the arm to open by earlier knowledge, None if it names no arm.
-
-        Asked for every arm that is opened, and before the policy is asked whether it
-        wants a proposal.
-        """
+        """Return the arm to open by earlier knowledge, before the policy is asked."""
         ...
 
     def policy_params(self) -> dict[str, float]:
-        """Return parameters of policies that follow from it, by name.
-
-        A policy takes those that it has, unless they are given.
-        """
+        """Return values for parameters that a policy has and that are not given."""
         ...
 
     def trusted(self, opened: Opened) -> dict[str, float]:
@@ -78,42 +69,12 @@ class GaussianProcessProposer:
     random climb on the marginal likelihood. Of 100 random unopened arms, the one with
     the highest mean plus half a standard deviation is proposed.
 
-    Parameters
-    ----------
-    features : array-like of shape (n_arms, n_features)
-        A row per arm, about 0 to 1 in each column; ``candidates.encode`` makes them.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the features are not a table of finite numbers.
-
-    Examples
-    --------
-    >>> rate = np.linspace(0, 1, 40)[:, None]
-    >>> opened = Opened(
-    ...     arms=np.arange(0, 40, 4),
-    ...     epochs=np.full(10, 5),
-    ...     ends=1 - (rate[::4, 0] - 0.7) ** 2,
-    ...     finished=np.full(10, True),
-    ...     max_epochs=5,
-    ... )
-    >>> unopened = np.setdiff1d(np.arange(40), opened.arms)
-    >>> proposer = GaussianProcessProposer(rate)
-    >>> arm = proposer.propose(opened, unopened, np.random.default_rng(0))
-    >>> round(float(rate[arm, 0]), 1)
-    0.7
+    ``features`` has a row per arm, about 0 to 1 in each column, as made by
+    ``candidates.encode``.
     """
 
     def __init__(self, features: ArrayLike) -> None:
         self.features = np.asarray(features, dtype=float)
-        shape, table = self.features.shape, self.features
-        if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-            msg = (
-                "features must be a table of finite numbers, one row per arm; got "
-                f"shape {shape}"
-            )
-            raise InvalidParameterError(msg)
 
     def propose(
         self, opened: Opened, unopened: NDArray[np.int64], rng: np.random.Generator

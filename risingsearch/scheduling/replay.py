@@ -68,20 +68,6 @@ def replay(scheduler: Scheduler, events: Iterable[Mapping[str, Any]]) -> None:
 
     It was made with the same arguments, and is as far as the other was before the first
     event. Recorded decisions are applied, not made again.
-
-    Examples
-    --------
-    >>> arguments = {"n_arms": 3, "budget": 8, "max_epochs": 5, "seed": 0}
-    >>> live, again = Scheduler(**arguments), Scheduler(**arguments)
-    >>> events = []
-    >>> for score in (0.1, 0.3, 0.2):
-    ...     job = live.ask()
-    ...     events.append(started(live, job))
-    ...     live.tell(job, [score], ended=False)
-    ...     events.append(told(job, [score]))
-    >>> replay(again, events)
-    >>> again.state_dict() == live.state_dict()
-    True
     """
     for event in events:
         apply(scheduler, event)

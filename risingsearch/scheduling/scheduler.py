@@ -166,52 +166,20 @@ class Scheduler:
         return None if decision is None else decision.job
 
     def why(self, job: Job) -> Decision:
-        """Return the decision to start a job in flight.
-
-        ``history`` will have its ``reason``, and its ``parts`` of the arm's index.
-
-        Raises
-        ------
-        InvalidParameterError
-            If the job is not in flight.
-        """
+        """Return the decision to start a job in flight, with its reason and index."""
         return self._arms.decisions[self._arms.checked(job).id]
 
     def repeat(self, decision: Decision) -> None:
-        """Start a job that was decided before; one in flight is only tried again.
-
-        Raises
-        ------
-        RunDirError
-            If it is not the next job, or its arm cannot have been started.
-        """
+        """Start the next job by a recorded decision; one in flight is tried again."""
         if decision.job not in self.in_flight:
             self._decider.repeat(decision)
             self._decider.follow_up()
 
     def start(self, arm: int, n_epochs: int | None = None) -> Job:
-        """Give an arm epochs that were decided elsewhere, and reserve them.
+        """Reserve epochs for an arm as another scheduler of the same search decided.
 
-        For a search that several schedulers follow: each records the decisions of
-        the others. An arm that a failure has retired comes back, the failure forgiven.
-
-        Parameters
-        ----------
-        arm : int
-            Which arm; not one in training, nor one that has finished.
-        n_epochs : int, optional
-            How many epochs, at least 1. By default as many as ``ask`` would give it.
-
-        Returns
-        -------
-        Job
-            To be told or failed as one from ``ask``.
-
-        Raises
-        ------
-        InvalidParameterError
-            If the arm cannot train so long, or the budget does not pay for it. Nothing
-            changes.
+        By default as many as ``ask`` would give it. An arm that a failure has retired
+        comes back, the failure forgiven.
         """
         arm = checked_int("arm", arm, 0)
         if n_epochs is not None:
@@ -311,18 +279,7 @@ class Scheduler:
         )
 
     def end(self, arm: int) -> None:
-        """Mark an arm as ended by itself, however many epochs it had left.
-
-        Parameters
-        ----------
-        arm : int
-            Which arm; not one in training, whose job tells that.
-
-        Raises
-        ------
-        InvalidParameterError
-            If the arm is in training or there is no such arm.
-        """
+        """Mark an arm that is not in training as ended by itself."""
         arm = checked_int("arm", arm, 0)
         if arm >= self.n_arms or any(job.arm == arm for job in self.in_flight):
             msg = f"end takes an arm below {self.n_arms} that does not train; got {arm}"
@@ -359,20 +316,13 @@ class Scheduler:
     ) -> None:
         """Set the rules that end the search early, in place of those before.
 
-        They do not define a search: a saved one may continue under others.
-
-        Parameters
-        ----------
-        patience : int, optional
-            Epochs of the whole search, failed ones included, without a new best score
-            after which it ends; at least 1. Jobs in flight are still told. The count
-            begins anew with ``extend``.
-        target_score : float, optional
-            The search ends once the best score is as good, in the direction of the
-            scores.
+        They do not define a search: a saved one may continue under others. Patience
+        counts the epochs of the whole search, failed ones included, since the last new
+        best score or ``extend``; jobs in flight are still told.
         """
-        rules = SearchOptions(patience=patience, target_score=target_score)
-        self._decider.rules = rules
+        self._decider.rules = SearchOptions(
+            patience=patience, target_score=target_score
+        )
 
     @property
     def stop_rule(self) -> str | None:
@@ -419,31 +369,13 @@ class Scheduler:
         self._decider.extend(budget)
 
     def resize(self, n_jobs: int) -> None:
-        """Have at most so many jobs in flight from the next decision on.
-
-        Parameters
-        ----------
-        n_jobs : int
-            At least 1. If more are in flight now, they come back first.
-        """
+        """Have at most so many jobs in flight, from the next decision on."""
         n_jobs = checked_int("n_jobs", n_jobs, 1)
         self._arms.n_jobs = self._ledger.n_workers = n_jobs
         self._decider.follow_up()
 
     def advance(self, now: float) -> None:
-        """Put the clock forward, for time that passes without a job.
-
-        Parameters
-        ----------
-        now : float
-            Time since the search began, in the unit of the budget; the clock never
-            goes back.
-
-        Raises
-        ------
-        InvalidParameterError
-            If that is no time, or the budget is not in wall-clock time.
-        """
+        """Put the wall clock forward to the time since the search began."""
         self._ledger.pass_until(self._checked_now(now))
         self._decider.follow_up()
 
@@ -454,16 +386,9 @@ class Scheduler:
         return self._decider.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what ``state_dict`` returned.
+        """Restore the result of ``state_dict`` of a scheduler with the same arguments.
 
-        It is from a scheduler made with the same arguments; its budget may have been
-        extended since.
-
-        Raises
-        ------
-        RunDirError
-            If the state is damaged, of another version or of another search; the
-            message names the argument that differs. Nothing changes.
+        Its budget may have been extended since. A ``RunDirError`` changes nothing.
         """
         self._decider.load_state_dict(state)
 
@@ -556,9 +481,7 @@ class Scheduler:
     def expected_end(self, arm: int) -> float:
         """Return where an arm is expected to end, in the user's direction.
 
-        That is the best score of an arm that has finished; else where the policy
-        projects it, if that is better. The worst score of all if it has none yet; NaN
-        while no arm has one.
+        The worst score of all if it has none yet; NaN while no arm has one.
         """
         if not math.isfinite(self._arms.worst_reward):
             return math.nan
@@ -588,6 +511,7 @@ class Scheduler:
         """
         waits = False
         with suppress(PolicyError):  # ``ask`` raises it
-            waits = bool(self.in_flight) and self._decider.is_waiting
+            waits = bool(self.in_flight) and self._decider.select() is None
+        waits = waits and self._decider.waits
         policy, trust = self._decider.policy, self.trust_in_prior()
         return explanations.explain(self._arms, policy, trust, waits=waits)

@@ -1,7 +1,5 @@
 import numpy as np
-import pytest
 
-from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.proposers import (
     FEWEST,
     GaussianProcessProposer,
@@ -65,9 +63,3 @@ def test_predictions_are_those_of_a_gaussian_process():
     np.testing.assert_allclose(mean, across.T @ np.linalg.solve(K, seen.scores))
     variance = 1 - np.sum(across * np.linalg.solve(K, across), axis=0)
     np.testing.assert_allclose(deviation, np.sqrt(variance))
-
-
-@pytest.mark.parametrize("features", [np.zeros((3, 0)), np.zeros(3), [[np.nan]]])
-def test_features_must_be_a_finite_table(features):
-    with pytest.raises(InvalidParameterError, match="features must be a table"):
-        GaussianProcessProposer(features)
