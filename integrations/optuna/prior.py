@@ -105,12 +105,9 @@ class PriorSuggestions:
 
     def _pool_of(self, space: Space, opened: Sequence[Params]) -> _Pool | None:
         """Return the pool of a space, None where there is nothing to choose."""
-        if self._space != space:
-            self._pool, self._space = self._made(space, opened), space
-        return self._pool
-
-    def _made(self, space: Space, opened: Sequence[Params]) -> _Pool | None:
-        if not space or not self._prior:
+        if self._space == space:
+            return self._pool
+        if not space:
             return None
         configurations = drawn(space, POOL, np.random.default_rng([self._seed, 3]))
         # An earlier search may have what only some arms have: it is no mistake.
@@ -120,7 +117,10 @@ class PriorSuggestions:
             with suppress(InvalidParameterError):
                 check_usable(search, configurations)
                 usable.append(search)
-        return _Pool(configurations, Learnt(configurations, usable)) if usable else None
+        learnt = Learnt(configurations, usable) if usable else None
+        self._pool = None if learnt is None else _Pool(configurations, learnt)
+        self._space = space
+        return self._pool
 
 
 def searched(space: Space) -> dict[str, BaseDistribution]:

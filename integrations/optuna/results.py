@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-import optuna
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch.errors import SearchFailedError
 from risingsearch.integrations.optuna.trials import (
@@ -162,8 +161,7 @@ def finalize(study: Study) -> None:
         if own == result.best_score or not math.isfinite(result.best_score):
             continue
         if (arm, result.epochs) not in known:
-            final = optuna.trial.create_trial(
-                state=TrialState.COMPLETE,
+            final = create_trial(
                 value=result.best_score,
                 params=result.params,
                 distributions=slices[-1].distributions,
@@ -192,6 +190,9 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
     if not found and last.state == TrialState.COMPLETE:
         assert last.value is not None
         found = {0: last.value}
+    state = STATES.get(last.state, "running")
+    if GIVEN_UP in last.user_attrs:
+        state = "paused"
     sign = sign_of(study)
     scores = list(found.values())
     finite = [i for i, score in enumerate(scores) if math.isfinite(score)]
@@ -203,9 +204,7 @@ def _result(study: Study, trials: list[FrozenTrial]) -> ArmResult:
         best_score=math.nan if best is None else scores[best],
         best_epoch=0 if best is None else best + 1,
         last_score=scores[-1] if scores else math.nan,
-        state="paused"
-        if GIVEN_UP in last.user_attrs
-        else STATES.get(last.state, "running"),
+        state=state,
         n_trials=len(trials),
         curve=found,
         opened_by_prior=BY_PRIOR in last.user_attrs,

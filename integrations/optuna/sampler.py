@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.exceptions import UpdateFinishedTrialError
+from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, TPESampler
+from optuna.storages import fail_stale_trials
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -39,7 +40,6 @@ from risingsearch.integrations.optuna.trials import (
     all_trials,
     check_objective,
     complete_curve,
-    fail_stale_trials,
     fix_enqueued,
     n_kept,
     pauses,
@@ -66,13 +66,6 @@ SEARCH = "rising:search"  # attribute of a study: which search it is
 UNCLAIMED = 0.2  # seconds after which the worker that queued a trial will not take it
 
 
-class _Suggested(NamedTuple):
-    """Suggestion of earlier searches for the arm that a trial opens."""
-
-    params: dict[str, Any]
-    space: dict[str, BaseDistribution]
-
-
 @dataclass
 class _Here:
     """State of one process in the study that it searches."""
@@ -82,8 +75,10 @@ class _Here:
     followed: tuple[Any, int] | None = None  # storage and study
     mine: set[int] = field(default_factory=set)  # trials that run in this process
     teller: CallbackList | None = None
-    # By prior, for open trials:
-    suggested: dict[int, _Suggested] = field(default_factory=dict)
+    # By earlier searches, for open trials: the parameters, and what each may be.
+    suggested: dict[int, tuple[dict[str, Any], dict[str, BaseDistribution]]] = field(
+        default_factory=dict
+    )
 
 
 class RisingSampler(BaseSampler):
@@ -286,7 +281,7 @@ class RisingSampler(BaseSampler):
         if not _opens(trial):
             return {}
         if trial.number in self._here.suggested:
-            return self._here.suggested[trial.number].space
+            return self._here.suggested[trial.number][1]
         return self.base.infer_relative_search_space(self._view(study, trial), trial)
 
     def sample_relative(
@@ -301,7 +296,7 @@ class RisingSampler(BaseSampler):
         suggested = self._here.suggested.pop(trial.number, None)
         if suggested is not None:
             study._storage.set_trial_user_attr(trial._trial_id, BY_PRIOR, True)
-            return suggested.params
+            return suggested[0]
         return self.base.sample_relative(self._view(study, trial), trial, search_space)
 
     def sample_independent(
@@ -371,7 +366,9 @@ class RisingSampler(BaseSampler):
         trial.system_attrs = {key: attrs[key] for key in attrs if key != FIXED}
         self._here.mine.discard(trial.number)
         for pause in pauses():
-            fail_stale_trials(study)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ExperimentalWarning)
+                fail_stale_trials(study)  # as Optuna does before each trial
             with self._following(study) as replica:
                 self._give_up(study, replica)
                 if self._prepare_next(study, replica) or replica.queued(UNCLAIMED):
@@ -416,7 +413,7 @@ class RisingSampler(BaseSampler):
                 raise
             if params is not None:
                 space = {name: opened.space[name] for name in params}
-                self._here.suggested[trial.number] = _Suggested(params, space)
+                self._here.suggested[trial.number] = params, space
 
     def take_request(self, trial: optuna.Trial) -> None:
         """Record that the objective has asked for the arm that its trial opens."""
@@ -493,7 +490,7 @@ class RisingSampler(BaseSampler):
             lambda: replica.scheduler,
             search=study.user_attrs[SEARCH],
             metric=names[0] if names else "value",
-            params=lambda index: replica.params_of(replica.arm_of(index)),
+            params=replica.params_of,
             reports={},
             stop=study.stop,
             name=replica.arm_of,
@@ -508,9 +505,7 @@ class RisingSampler(BaseSampler):
         )
 
     def _seen(self, study: Study) -> list[FrozenTrial]:
-        with (
-            self._here.lock
-        ):  # as the study was when the trial was decided, as in Optuna
+        with self._here.lock:  # as the study was when the trial was decided
             replica = self._replica_of(study)
             return replica.others + replica.expected()
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import optuna
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from risingsearch.arms import Job
 from risingsearch.errors import InvalidParameterError
@@ -139,7 +138,10 @@ class StudyReplica:
         if not self._trials[trial.number].state.is_finished():
             self._told.add(trial.number)
         if opened.job is None:
-            self._release_undecided()
+            # What has not begun to train makes room for what is known to have trained.
+            for number, other in self._open.items():
+                if other.is_waiting or other.is_undecided:
+                    self._release(number)
             opened.job = self._start(opened.slice, opened.reserved)
             if opened.job is None:
                 return
@@ -154,7 +156,11 @@ class StudyReplica:
             self.newest[arm] = trial
         scores = list(curve(trial).values())[opened.slice.from_epoch :]
         if is_lost:
-            self._tell_lost(opened, scores)
+            if opened.slice.asked or self.asks:  # it continues from its checkpoint
+                self.scheduler.tell(opened.job, scores, ended=False)
+            else:  # it has none, and ends
+                self.scheduler.fail(opened.job, f"trial {trial.number} is silent")
+                self.scheduler.end(opened.job.arm)
             return
         seconds = None
         if trial.datetime_start is not None:
@@ -174,20 +180,6 @@ class StudyReplica:
             if opened.trial.state == TrialState.RUNNING and number not in mine
             if opened.reserved and opened.heard < since
         ]
-
-    def _tell_lost(self, opened: OpenTrial, scores: list[float]) -> None:
-        """Record that a trial was given up: its arm continues from its checkpoint.
-
-        The rest of its slice returns to the budget. An arm that was not asked for has
-        no checkpoint to continue from, and ends.
-        """
-        job = opened.job
-        assert job is not None
-        if opened.slice.asked or self.asks:
-            self.scheduler.tell(job, scores, ended=False)
-        else:
-            self.scheduler.fail(job, f"trial {opened.trial.number} is silent")
-            self.scheduler.end(job.arm)
 
     def _follow(self, trial: FrozenTrial) -> None:
         slice_ = TrialSlice.of(trial)
@@ -236,12 +228,6 @@ class StudyReplica:
         before = self._open[number].slice
         if before.from_epoch + (before.n_epochs or 0) == slice_.from_epoch:
             self.finish(self._trials[number], TrialState.PRUNED, None)
-
-    def _release_undecided(self) -> None:
-        """Release what has not begun to train, for what is known to have trained."""
-        for number, opened in self._open.items():
-            if opened.is_waiting or opened.is_undecided:
-                self._release(number)
 
     def _start(self, slice_: TrialSlice, n_epochs: int | None) -> Job | None:
         """Start what was decided; None where the arm is busy or cannot be paid."""
@@ -318,18 +304,13 @@ class StudyReplica:
         if self._no_more:
             undecided = {i for i, o in self._open.items() if o.is_undecided}
             return max(1, len(self._index.keys() - undecided))
-        if not self._free and (n_enqueued := self._n_enqueued_unplaced()):
+        n_enqueued = sum(
+            o.is_undecided and FIXED in o.trial.system_attrs and i not in self._index
+            for i, o in self._open.items()
+        )
+        if not self._free and n_enqueued:
             return int(max(n_arms, min(n_arms + n_enqueued, self._most_arms)))
         return int(min(2 * n_arms, self._most_arms)) if self._exhausted() else n_arms
-
-    def _n_enqueued_unplaced(self) -> int:
-        """Return for how many enqueued trials the scheduler has no arm."""
-        return sum(
-            opened.is_undecided
-            and FIXED in opened.trial.system_attrs
-            and number not in self._index
-            for number, opened in self._open.items()
-        )
 
     def _exhausted(self) -> bool:
         """Whether epochs are left, and no arm to train, but some could be opened."""
@@ -373,13 +354,12 @@ class StudyReplica:
         arm = self._arm.get(job.arm)
         if arm is None:
             n_epochs = job.n_epochs if self.asks else self._all_epochs
-            return optuna.trial.create_trial(
-                state=TrialState.WAITING, user_attrs={N_EPOCHS: n_epochs}
-            )
+            attrs = {N_EPOCHS: n_epochs}
+            return create_trial(state=TrialState.WAITING, user_attrs=attrs)
         last = self.newest[arm]
         attrs = {k: v for k, v in last.user_attrs.items() if k != GIVEN_UP}
         given = {ARM: arm, FROM_EPOCH: job.from_epoch, N_EPOCHS: job.n_epochs}
-        return optuna.trial.create_trial(
+        return create_trial(
             state=TrialState.WAITING,
             params=last.params,
             distributions=_Unchanging(last.distributions),
@@ -478,40 +458,33 @@ class StudyReplica:
     def opened(self) -> OpenedArms:
         """Return the arms, as earlier searches are compared with those that trained."""
         known = self.scheduler.opened()
-        trials = [self._newest(self._arm[index]) for index in known.arms.tolist()]
-        spaces = [trial.distributions for trial in trials]
+        trained = known.arms.tolist()
+        spaces = [self._newest(self._arm[index]).distributions for index in trained]
         shared = set(spaces[0]).intersection(*spaces) if spaces else set()
         space = {name: spaces[-1][name] for name in shared}
-        trained = set(known.arms.tolist())
-        waiting: list[Mapping[str, Any]] = [
-            self._newest(arm).params
-            for arm, index in self._index.items()
-            if index not in trained
-        ]
-        return OpenedArms(known, [trial.params for trial in trials], waiting, space)
+        params = [self.params_of(index) for index in trained]
+        others = [i for i in self._index.values() if i not in trained]
+        waiting = [self.params_of(index) for index in others]
+        return OpenedArms(known, params, waiting, space)
 
     def arm_of(self, index: int) -> int:
         """Return the arm of the study that is an arm of the scheduler."""
         return self._arm[index]
 
-    def params_of(self, arm: int) -> Mapping[str, Any]:
-        """Return the parameters of an arm that was opened."""
-        return self._newest(arm).params
+    def params_of(self, index: int) -> Mapping[str, Any]:
+        """Return the parameters of an opened arm of the scheduler."""
+        return self._newest(self._arm[index]).params
 
     def _newest(self, arm: int) -> FrozenTrial:
         return self.newest.get(arm) or self._trials[arm]
-
-    def _is_known(self, arm: int) -> bool:
-        had_another = self.newest[arm].number != arm
-        trusted = had_another or self.scheduler.trusts_first_looks
-        return trusted or arm in self._ended
 
     def _expected(self, arm: int) -> FrozenTrial:
         opening = self._trials[arm]
         last = self.newest.get(arm)
         if last is None:
             return opening
-        known = self._is_known(arm)
+        trusted = last.number != arm or self.scheduler.trusts_first_looks
+        known = trusted or arm in self._ended
         end = self.scheduler.expected_end(self._index[arm])
         if known and not math.isfinite(end):
             return opening

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import optuna
-from optuna.exceptions import ExperimentalWarning
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
@@ -92,13 +89,6 @@ def check_objective(study: Study) -> None:
 def sign_of(study: Study) -> float:
     """Return the factor of scores by which higher is better."""
     return direction_sign(study.direction.name.lower())
-
-
-def fail_stale_trials(study: Study) -> None:
-    """Do what Optuna does before each trial, where the storage has heartbeats."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        optuna.storages.fail_stale_trials(study)
 
 
 def all_trials(study: Study) -> list[FrozenTrial]:

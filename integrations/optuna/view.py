@@ -70,12 +70,6 @@ class ArmView(Study):
         self._trials = trials
         self._no_more = no_more
 
-    def get_trials(
-        self, deepcopy: bool = True, states: Container[TrialState] | None = None
-    ) -> list[FrozenTrial]:
-        """Return the arms as trials."""
-        return self._get_trials(deepcopy, states)
-
     def _get_trials(
         self,
         deepcopy: bool = True,

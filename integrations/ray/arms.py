@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ray.tune.result import TIME_THIS_ITER_S
+from ray.tune.result import TIME_THIS_ITER_S, TIME_TOTAL_S, TRAINING_ITERATION
 
 from risingsearch.arms import Job, Report, Status
 from risingsearch.errors import RunDirError
@@ -18,13 +18,21 @@ from risingsearch.scheduling.scheduler import Scheduler
 Stamp = tuple[Any, Any]  # tells the results of a trial apart, and its checkpoints
 
 
+def stamp_of(metrics: Mapping[str, Any]) -> Stamp:
+    """Return the stamp that tells a result of a trial from its others.
+
+    The count of iterations alone does not: for functions it begins again where an
+    experiment is restored.
+    """
+    return metrics.get(TRAINING_ITERATION), metrics.get(TIME_TOTAL_S)
+
+
 @dataclass
 class TrialJob:
     """A job of a trial, with its results so far."""
 
     job: Job
     scores: list[float] = field(default_factory=list)
-    stamps: list[Stamp] = field(default_factory=list)
     results: list[Event] = field(default_factory=list)  # as they are noted
 
     @property
@@ -36,18 +44,6 @@ class TrialJob:
     def is_lost(self) -> bool:
         """Whether the last score is not finite: training on would not mend that."""
         return bool(self.scores) and not math.isfinite(self.scores[-1])
-
-    def add(self, score: float, stamp: Stamp, result: Event) -> None:
-        """Add an epoch."""
-        self.scores.append(score)
-        self.stamps.append(stamp)
-        self.results.append(result)
-
-    def n_kept(self, checkpoint: Stamp) -> int:
-        """Return how many of its epochs are in a checkpoint."""
-        if checkpoint not in self.stamps:
-            return 0
-        return self.stamps.index(checkpoint) + 1
 
 
 class Arms:
@@ -69,8 +65,8 @@ class Arms:
 
     def open(self, arm: int, trial_id: str, params: Event) -> None:
         """Give an arm its trial."""
-        self._bind(arm, trial_id, params)
         opened = {"event": "opened", "arm": arm, "trial": trial_id, "params": params}
+        self._know(opened)
         self._note(opened)
 
     def begin(self) -> None:
@@ -90,20 +86,21 @@ class Arms:
     def tell(self, trial_id: str) -> None:
         """Tell a slice; with fewer scores than epochs, the arm has ended by itself."""
         slice_ = self.slices.pop(trial_id)
-        self.reports[slice_.job.id] = _report(slice_.job, slice_.scores, slice_.results)
+        event = told(slice_.job, slice_.scores) | {"results": slice_.results}
+        self._know(event)
         self.scheduler.tell(slice_.job, slice_.scores)
-        event = told(slice_.job, slice_.scores)
-        self._note(event | {"results": slice_.results}, trial_id)
+        self._note(event, trial_id)
 
     def fail(self, trial_id: str, reason: str, checkpoint: Stamp) -> None:
         """Tell that a trial failed; epochs that its checkpoint lacks are lost."""
         slice_ = self.slices.pop(trial_id)
-        n_kept = slice_.n_kept(checkpoint)
-        kept, results = slice_.scores[:n_kept], slice_.results[:n_kept]
-        self.reports[slice_.job.id] = _report(slice_.job, kept, results)
+        stamps = [stamp_of(from_json(result)) for result in slice_.results]
+        n_kept = stamps.index(checkpoint) + 1 if checkpoint in stamps else 0
+        kept = slice_.scores[:n_kept]
+        event = told(slice_.job, kept, reason) | {"results": slice_.results[:n_kept]}
+        self._know(event)
         self.scheduler.fail(slice_.job, reason, kept)
-        event = told(slice_.job, kept, reason)
-        self._note(event | {"results": results}, trial_id)
+        self._note(event, trial_id)
 
     def end(self, arms: Iterable[int]) -> None:
         """Tell that arms can train no more; none of them is in training."""
@@ -127,11 +124,7 @@ class Arms:
     def replay(self, events: Sequence[Event]) -> None:
         """Take over the events of an experiment that is restored."""
         for event in events:
-            if event["event"] == "opened":
-                self._bind(event["arm"], event["trial"], event["params"])
-            elif event["event"] in RESULTS:
-                job, scores = Job(*event["job"]), from_json(event["scores"])
-                self.reports[job.id] = _report(job, scores, event["results"])
+            self._know(event)
         # A slice with fewer scores than epochs means that its trial has ended.
         decisive = ({"ended": True} | e for e in events if e["event"] != "opened")
         replay(self.scheduler, decisive)
@@ -141,14 +134,16 @@ class Arms:
                 raise RunDirError(msg)
             self.slices[self.trial[job.arm]] = TrialJob(job)
 
-    def _bind(self, arm: int, trial_id: str, params: Event) -> None:
-        self.arm[trial_id] = arm
-        self.trial[arm] = trial_id
-        self.params[arm] = params
-
-
-def _report(job: Job, scores: Sequence[float], results: Sequence[Event]) -> Report:
-    """Return the report of a job for callbacks."""
-    told = [from_json(result) for result in results]
-    seconds = [float(result.get(TIME_THIS_ITER_S, math.nan)) for result in told]
-    return Report(job, tuple(scores), tuple(seconds), tuple(told))
+    def _know(self, event: Event) -> None:
+        """Keep what the scheduler does not: trials of arms, and reports of jobs."""
+        if event["event"] == "opened":
+            arm, trial_id = event["arm"], event["trial"]
+            self.arm[trial_id], self.trial[arm] = arm, trial_id
+            self.params[arm] = event["params"]
+        elif event["event"] in RESULTS:
+            job, scores = Job(*event["job"]), from_json(event["scores"])
+            told = from_json(event["results"])
+            seconds = [float(result.get(TIME_THIS_ITER_S, math.nan)) for result in told]
+            self.reports[job.id] = Report(
+                job, tuple(scores), tuple(seconds), tuple(told)
+            )

@@ -7,41 +7,24 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
-import numpy as np
 from pyarrow.fs import FileSelector
 from ray.train._internal.session import _TrainingResult
 from ray.tune import Checkpoint
 from ray.tune.experiment import Trial
-from ray.tune.result import TIME_TOTAL_S, TRAINING_ITERATION
 
 from risingsearch.errors import RunDirError
-from risingsearch.integrations.ray.arms import Stamp
+from risingsearch.integrations.ray.arms import Stamp, stamp_of
 from risingsearch.json_values import as_json, from_json
+from risingsearch.json_values import plain as plain_value
 from risingsearch.scheduling.replay import Event
 
 NONE: Stamp = (None, None)
 
 
-def stamp_of(metrics: Mapping[str, Any]) -> Stamp:
-    """Return the stamp that tells a result of a trial from its others.
-
-    The count of iterations alone does not: for functions it begins again where an
-    experiment is restored.
-    """
-    return metrics.get(TRAINING_ITERATION), metrics.get(TIME_TOTAL_S)
-
-
 def plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metrics that a journal can hold: text, numbers and booleans."""
-    values = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in metrics.items()
-    }
-    return {
-        name: value
-        for name, value in values.items()
-        if isinstance(value, str | bool | int | float)
-    }
+    values = {name: plain_value(value) for name, value in metrics.items()}
+    return {k: v for k, v in values.items() if isinstance(v, str | bool | int | float)}
 
 
 def last_stamp(trial: Trial) -> Stamp:
@@ -96,15 +79,6 @@ def _stored(trial: Trial) -> set[int]:
 
 def _number(path: str) -> int:
     return int(path.rpartition("_")[2])
-
-
-def without_checkpoint(trial: Trial) -> RunDirError:
-    """Return the error for a trial that would have to train again."""
-    return RunDirError(
-        f"trial {trial.trial_id} has no checkpoint of its last epoch, so it would "
-        "train it again: give tune.report a checkpoint each time (a class needs "
-        "save_checkpoint and load_checkpoint)"
-    )
 
 
 def check_goes_on(trial: Trial, result: Mapping[str, Any], time_attr: str) -> None:

@@ -16,21 +16,19 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import BasicVariantGenerator, ConcurrencyLimiter
 
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob
+from risingsearch.integrations.ray.arms import Arms, Stamp, TrialJob, stamp_of
 from risingsearch.integrations.ray.checkpoints import (
     NONE,
     bring_up_to_date,
     check_goes_on,
     checkpoint_of,
     last_stamp,
-    stamp_of,
 )
 from risingsearch.integrations.ray.journal import ExperimentJournal
 from risingsearch.integrations.ray.reported import (
     bring_results_up_to_date,
     params_of,
     reported,
-    results_by_trial,
     store_log,
 )
 from risingsearch.json_values import as_json, from_json
@@ -103,7 +101,10 @@ class Experiment:
             for event in events
             if "checkpoint" in event
         }
-        self._results = results_by_trial(events)
+        self._results: dict[str, list[Event]] = {}
+        for report in self.arms.reports.values():
+            told = self._results.setdefault(self.arms.trial[report.job.arm], [])
+            told += report.metrics
         self._teller = CallbackList(
             callbacks,
             lambda: self.scheduler,
@@ -140,8 +141,7 @@ class Experiment:
             self.controller._set_trial_status(trial, Trial.PAUSED)
             return
         self.trials[trial_id] = trial
-        results = self._results.pop(trial_id, None)
-        if results is not None:
+        if results := self._results.pop(trial_id, None):
             bring_results_up_to_date(trial, results)
         if trial.is_finished():
             return
@@ -173,8 +173,8 @@ class Experiment:
 
     def _add(self, trial: Trial, slice_: TrialJob, result: Mapping[str, Any]) -> None:
         self._seen[trial.trial_id] = stamp_of(result)
-        noted = as_json(reported(result))
-        slice_.add(float(result[self.metric]), stamp_of(result), noted)
+        slice_.scores.append(float(result[self.metric]))
+        slice_.results.append(as_json(reported(result)))
 
     def _continue_or_pause(self, trial: Trial, result: Mapping[str, Any]) -> str:
         """Let a trial train on if it is the one that is due; pause it otherwise."""
@@ -258,13 +258,20 @@ class Experiment:
         if not (job or self._retries) or not self._has_room:
             return False
         if self._retries and self.arms.status(self._retries[0]) != "running":
-            self._try_again()
+            again = self._retries.pop(0)
+            try:
+                self.arms.start_again(again)
+            except InvalidParameterError as error:
+                logger.warning("trial %s is not tried again: %s", again, error)
             return True
         if job is None:
             return False
         trial_id = self.arms.trial.get(job.arm) or self._proposed()
         if trial_id is None:
-            return self._none_is_left()
+            if not self.controller.search_alg.is_finished():
+                return False
+            self.arms.end(self.arms.unopened)
+            return True
         if trial_id not in self.arms.arm:
             self.arms.open(job.arm, trial_id, params_of(self.trials[trial_id]))
             self.trials[trial_id].init_local_path()  # its folder, to be found again
@@ -287,20 +294,6 @@ class Experiment:
             if trial is not None:
                 self.controller.add_trial(trial)
         return self._pool.pop(0) if self._pool else None
-
-    def _none_is_left(self) -> bool:
-        if not self.controller.search_alg.is_finished():
-            return False
-        self.arms.end(self.arms.unopened)
-        return True
-
-    def _try_again(self) -> None:
-        """Continue a trial that Ray tries again, whose failure is recorded."""
-        trial_id = self._retries.pop(0)
-        try:
-            self.arms.start_again(trial_id)
-        except InvalidParameterError as error:
-            logger.warning("trial %s is not tried again: %s", trial_id, error)
 
     def _close_finished(self) -> None:
         """Stop the trials of arms that are over; fail those that Ray has ended."""

@@ -9,11 +9,8 @@ from typing import Any
 from pyarrow.fs import LocalFileSystem
 from ray.tune.experiment import Trial
 
-from risingsearch.integrations.ray.checkpoints import (
-    checkpoint_of,
-    last_stamp,
-    without_checkpoint,
-)
+from risingsearch.errors import RunDirError
+from risingsearch.integrations.ray.checkpoints import checkpoint_of, last_stamp
 from risingsearch.integrations.ray.reported import NAME, REMOTE_NAME
 from risingsearch.storage.files import atomic_write
 from risingsearch.storage.journal import Event, Journal, create, read
@@ -100,7 +97,12 @@ class ExperimentJournal:
             elif trial.is_finished():
                 line.trial = None
             elif not trial.is_saving:
-                raise without_checkpoint(trial)
+                msg = (
+                    f"trial {trial.trial_id} has no checkpoint of its last epoch, so "
+                    "it would train it again: give tune.report a checkpoint each time "
+                    "(a class needs save_checkpoint and load_checkpoint)"
+                )
+                raise RunDirError(msg)
         self._write()
 
     def stop_waiting(self, trial: Trial) -> None:

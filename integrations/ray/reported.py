@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,7 +11,8 @@ from ray.tune.result import CONFIG_PREFIX, EXPR_RESULT_FILE, TRIAL_ID
 from ray.tune.utils import flatten_dict
 
 from risingsearch.errors import RunDirError
-from risingsearch.integrations.ray.checkpoints import NONE, plain, stamp_of
+from risingsearch.integrations.ray.arms import stamp_of
+from risingsearch.integrations.ray.checkpoints import NONE, plain
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.replay import RESULTS, Event
 from risingsearch.storage.journal import read
@@ -57,37 +58,29 @@ def results(path: str | Path) -> list[dict[str, Any]]:
     risingsearch.errors.RunDirError: digits has no risingsearch-journal.jsonl and no \
 risingsearch-journal.json: give the folder of an experiment with a RisingScheduler
     """
+    journals = [Path(path, name) for name in (NAME, REMOTE_NAME)]
+    found = next((journal for journal in journals if journal.exists()), None)
+    if found is None:
+        msg = (
+            f"{path} has no {NAME} and no {REMOTE_NAME}: give the folder of an "
+            "experiment with a RisingScheduler"
+        )
+        raise RunDirError(msg)
     opened: dict[int, Event] = {}
     rows: list[dict[str, Any]] = []
-    for event in read(_journal_in(Path(path))).events:
+    for event in read(found).events:
         if event["event"] == "opened":
             opened[event["arm"]] = event
         elif event["event"] in RESULTS:
             arm, from_epoch, *_ = event["job"]
-            trial = {
-                "trial_id": opened[arm]["trial"],
-                "params": from_json(opened[arm]["params"]),
-            }
-            scores = from_json(event["scores"])
-            metrics = from_json(event["results"])
+            trial_id, params = opened[arm]["trial"], from_json(opened[arm]["params"])
+            told = zip(*from_json([event["scores"], event["results"]]), strict=True)
             rows += [
-                {**trial, "epoch": epoch, "score": score, "metrics": reported_then}
-                for epoch, (score, reported_then) in enumerate(
-                    zip(scores, metrics, strict=True), from_epoch + 1
-                )
+                {"trial_id": trial_id, "params": params, "epoch": epoch}
+                | {"score": score, "metrics": metrics}
+                for epoch, (score, metrics) in enumerate(told, from_epoch + 1)
             ]
     return rows
-
-
-def _journal_in(folder: Path) -> Path:
-    for name in (NAME, REMOTE_NAME):
-        if (folder / name).exists():
-            return folder / name
-    msg = (
-        f"{folder} has no {NAME} and no {REMOTE_NAME}: give the folder of an "
-        "experiment with a RisingScheduler"
-    )
-    raise RunDirError(msg)
 
 
 def params_of(trial: Trial) -> Event:
@@ -99,25 +92,8 @@ def params_of(trial: Trial) -> Event:
 
 def reported(result: Mapping[str, Any]) -> Result:
     """Return a result for the journal: all but the config, which is known."""
-    own = {
-        name: value
-        for name, value in result.items()
-        if not name.startswith(f"{CONFIG_PREFIX}/")
-    }
-    return plain(own)
-
-
-def results_by_trial(events: Iterable[Event]) -> dict[str, list[Result]]:
-    """Return the results of all told epochs, by the ids of their trials."""
-    trials: dict[int, str] = {}
-    told: dict[str, list[Result]] = {}
-    for event in events:
-        if event["event"] == "opened":
-            trials[event["arm"]] = event["trial"]
-            told[event["trial"]] = []
-        elif event["event"] in RESULTS:
-            told[trials[event["job"][0]]] += from_json(event["results"])
-    return told
+    config = f"{CONFIG_PREFIX}/"
+    return plain({k: v for k, v in result.items() if not k.startswith(config)})
 
 
 def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
@@ -127,8 +103,6 @@ def bring_results_up_to_date(trial: Trial, results: Sequence[Result]) -> None:
     be ahead of it: what an unfinished trial has reported beyond that is trained
     and reported again.
     """
-    if not results:
-        return
     metadata = trial.run_metadata
     stamps = [stamp_of(result) for result in results]
     known = stamp_of(metadata.last_result)

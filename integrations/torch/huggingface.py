@@ -119,8 +119,11 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
                 raise StopIteration  # the Trainer had no step left
             metrics, advice = callback.metrics, "let compute_metrics return it"
             self._check_monitored(metrics, "the evaluation has returned", advice)
-            last = Path(folder, f"checkpoint-{trainer.state.global_step}")
-            run.checkpoint = _packed(last)
+            last = f"checkpoint-{trainer.state.global_step}"
+            file = io.BytesIO()
+            with tarfile.open(fileobj=file, mode="w") as archive:
+                archive.add(Path(folder, last), last)
+            run.checkpoint = file.getvalue()
         others = {
             name: float(value)
             for name, value in metrics.items()
@@ -141,10 +144,3 @@ def unpacked(run: PausedRun, folder: str) -> str:
         archive.extractall(folder, filter="data")
         [name] = {Path(member).parts[0] for member in archive.getnames()}
     return str(Path(folder, name))
-
-
-def _packed(folder: Path) -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as archive:
-        archive.add(folder, folder.name)
-    return file.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -190,11 +191,9 @@ class LightningTrainable(FrameworkTrainable[LightningRun]):
 
     def best_model(self, run: LightningRun) -> Any:
         """Return the module of a run with its weights, from ``result.best_state()``."""
-        with kept_random_states(), tempfile.TemporaryDirectory() as folder:
+        with kept_random_states():
             seed_all(run.seed)
             model = self.build(dict(run.params))["model"]
-            path = Path(folder, "run.ckpt")
-            path.write_bytes(run.checkpoint or b"")
-            saved = read(path)
+        saved = read(io.BytesIO(run.checkpoint or b""))
         model.load_state_dict(saved["state_dict"])
         return model

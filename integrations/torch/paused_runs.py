@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 import torch
 
@@ -53,10 +52,9 @@ class FrameworkTrainable(Generic[RunT]):
             raise SetupError(msg)
 
 
-def read(path: str | Path) -> dict[str, Any]:
+def read(file: str | IO[bytes]) -> Any:
     """Read a file of ``torch.save``, tensors on the CPU and nothing unpickled."""
-    saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    return saved
+    return torch.load(file, map_location="cpu", weights_only=True)
 
 
 def params_as_text(params: dict[str, Any]) -> str:

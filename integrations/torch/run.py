@@ -120,10 +120,6 @@ class TorchRun:
         self._parked = checkpoint
         self._leave_device()
 
-    def park(self) -> None:
-        """Leave the device and wait in memory."""
-        self.resume_from(self.checkpoint())
-
     def revive(self) -> dict[str, Any]:
         """Return the objects, rebuilt and restored if they have left the device."""
         self._owner.residents.make_room(self)
@@ -193,25 +189,18 @@ class Residents:
 
     def __init__(self, max_resident: int | None) -> None:
         self.max_resident = max_resident
-        # It keeps the order: the least recently used run comes first.
-        self._live: weakref.WeakKeyDictionary[TorchRun, None]
-        self._live = weakref.WeakKeyDictionary()
+        # The least recently used run comes first.
+        self._live = weakref.WeakKeyDictionary[TorchRun, None]()
 
-    def make_room(self, run: TorchRun) -> None:
-        """Park the least recently used run, so that one more may be on the device."""
-        self._live.pop(run, None)
-        self._live[run] = None
-        self._park_beyond(1)
-
-    def settle(self) -> None:
-        """Park the run that has trained last, if none may stay on the device."""
-        self._park_beyond(0)
-
-    def _park_beyond(self, least: int) -> None:
-        if self.max_resident is None:
-            return
-        while len(self._live) > max(least, self.max_resident):
+    def make_room(self, run: TorchRun | None) -> None:
+        """Park the least recently used runs, so that this one may be on the device."""
+        if run is not None:
+            self._live.pop(run, None)
+            self._live[run] = None
+        while self.max_resident is not None:
+            if len(self._live) <= max(self.max_resident, int(run is not None)):
+                break
             oldest = next(iter(self._live))
             if oldest.is_live:
-                oldest.park()
+                oldest.resume_from(oldest.checkpoint())
             self._live.pop(oldest)

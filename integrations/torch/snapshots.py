@@ -153,18 +153,23 @@ def _restored_array(saved: torch.Tensor, held: Any) -> Any:
 
 
 def _fits(held: Any, saved: Any, kind: type[Any]) -> bool:
-    return (
-        isinstance(held, kind)
-        and held.shape == saved.shape
-        and held.dtype == saved.dtype
-    )
+    if not isinstance(held, kind):
+        return False
+    return bool(held.shape == saved.shape and held.dtype == saved.dtype)
 
 
 def _restored_container(
     kind: str, content: Any, held: Any, name: str, device: torch.device
 ) -> Any:
     if type(held).__name__ != kind:
-        held = _new_container(kind, held, name)
+        made = next((each for each in CONTAINERS if each.__name__ == kind), None)
+        if made is None:
+            msg = (
+                f"the state of {name} cannot be given to {held!r:.100}, which build "
+                "returned there: it must build the same objects from the same params"
+            )
+            raise SetupError(msg)
+        held = made()
     if isinstance(held, dict):
         items = {
             key: _restored(node, held.get(key), f"{name}[{key!r}]", device)
@@ -187,17 +192,6 @@ def _restored_container(
     return held
 
 
-def _new_container(kind: str, held: Any, name: str) -> Any:
-    for container in CONTAINERS:
-        if container.__name__ == kind:
-            return container()
-    msg = (
-        f"the state of {name} cannot be given to {held!r:.100}, which build returned "
-        "there: it must build the same objects from the same params"
-    )
-    raise SetupError(msg)
-
-
 def _has_state(held: Any) -> bool:
     if isinstance(held, (*GENERATORS, DataLoader)):
         return True
@@ -209,12 +203,9 @@ def _state(held: Any) -> Any:
     if isinstance(held, GENERATORS):
         return generator_state(held)
     if isinstance(held, nn.Module):
-        return {
-            "state": held.state_dict(),
-            "training": [module.training for module in held.modules()],
-            "requires_grad": [weights.requires_grad for weights in held.parameters()],
-            "grad": [weights.grad for weights in held.parameters()],
-        }
+        weights = [(each.requires_grad, each.grad) for each in held.parameters()]
+        training = [module.training for module in held.modules()]
+        return {"state": held.state_dict(), "training": training, "weights": weights}
     if hasattr(held, "state_dict"):
         return held.state_dict()
     return [generator_state(generator) for generator in generators_of(held)]
@@ -227,10 +218,8 @@ def _set_state(held: Any, state: Any, name: str) -> None:
         held.load_state_dict(state["state"])
         for module, training in zip(held.modules(), state["training"], strict=True):
             module.training = training
-        for weights, requires_grad, grad in zip(
-            held.parameters(), state["requires_grad"], state["grad"], strict=True
-        ):
-            _set_gradient(weights, requires_grad, grad)
+        for weights, saved in zip(held.parameters(), state["weights"], strict=True):
+            _set_gradient(weights, *saved)
     elif isinstance(held, torch.optim.Optimizer):
         try:
             held.load_state_dict(state)

@@ -131,7 +131,7 @@ class TorchTrainable:
             max_resident = checked_int("max_resident", max_resident, 0)
         self.max_resident = max_resident
         self._residents: Residents | None = None
-        self._readable = False
+        self._is_checked = False  # whether a checkpoint can be read again
 
     @property
     def torch_device(self) -> torch.device:
@@ -163,18 +163,20 @@ class TorchTrainable:
         """Train one epoch and return the validation score."""
         with alone():
             score = run.train()
-            self.residents.settle()
-            if self.max_resident == 0:
-                _empty_cache(run.device)
+            self.residents.make_room(None)
+            if self.max_resident == 0 and run.device.type != "cpu":
+                getattr(torch, run.device.type).empty_cache()
             return score
 
     def save(self, run: TorchRun, path: str) -> None:
         """Write a checkpoint."""
         checkpoint = run.checkpoint()
         torch.save(checkpoint, path)
-        if not self._readable:
-            _check_readable(checkpoint)
-            self._readable = True
+        if self._is_checked:
+            return
+        for name, state in checkpoint["objects"].items():
+            _check_readable(name, state)
+        self._is_checked = True
 
     def load(self, path: str) -> TorchRun:
         """Return the run of a checkpoint; it is built when it is needed."""
@@ -188,27 +190,20 @@ class TorchTrainable:
         return self.__dict__ | {"_residents": None}
 
 
-def _check_readable(checkpoint: dict[str, Any]) -> None:
-    """Raise a SetupError at the first checkpoint if it cannot be read again."""
-    for name, state in checkpoint["objects"].items():
-        file = io.BytesIO()
-        torch.save(state, file)
-        file.seek(0)
-        try:
-            torch.load(file, weights_only=True)
-        except UnpicklingError as error:
-            msg = (
-                f"the state of {name!r} holds more than tensors, arrays, numbers, "
-                "text, lists and dicts, so torch.load(weights_only=True) refuses it: "
-                f"{str(error).splitlines()[0]}"
-            )
-            raise SetupError(msg) from error
-
-
-def _empty_cache(device: torch.device) -> None:
-    """Release the memory of a device that torch has cached."""
-    if device.type != "cpu":
-        getattr(torch, device.type).empty_cache()
+def _check_readable(name: str, state: Any) -> None:
+    """Raise a SetupError if the saved state of an object cannot be read again."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    try:
+        read(file)
+    except UnpicklingError as error:
+        msg = (
+            f"the state of {name!r} holds more than tensors, arrays, numbers, text, "
+            "lists and dicts, so torch.load(weights_only=True) refuses it: "
+            f"{str(error).splitlines()[0]}"
+        )
+        raise SetupError(msg) from error
 
 
 def _worker_number() -> int:

@@ -25,9 +25,15 @@ class _TensorBoardRuns(SearchLog):
         self._file = f"events.out.tfevents.{int(time.time())}.{uuid.uuid4().hex[:8]}"
 
     def open_run(self, run: str) -> int:
+        from tensorboard.backend.event_processing import event_file_loader as reader
+        from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.plugins.hparams import summary_v2 as hparams
 
-        steps = _steps(self._folder / run)
+        steps = [
+            Event.FromString(record).step
+            for path in (self._folder / run).glob("events.out.tfevents.*")
+            for record in reader.RawEventFileLoader(str(path)).Load()
+        ]
         if not steps and run != SEARCH_RUN:
             names = [hparams.HParam(name) for name in self.params[run]]
             columns = hparams.hparams_config_pb(names, [hparams.Metric(self.metric)])
@@ -85,17 +91,3 @@ class TensorBoardTracker(Tracker):
 
     def __post_init__(self) -> None:
         self.folder = Path(self.folder).absolute()
-
-
-def _steps(folder: Path) -> list[int]:
-    """Return the steps in the files of a run."""
-    from tensorboard.backend.event_processing.event_file_loader import (
-        RawEventFileLoader,
-    )
-    from tensorboard.compat.proto.event_pb2 import Event
-
-    return [
-        Event.FromString(record).step
-        for path in sorted(folder.glob("events.out.tfevents.*"))
-        for record in RawEventFileLoader(str(path)).Load()
-    ]

@@ -91,7 +91,11 @@ class SearchLog:
 
     def _add(self, epoch: EpochFacts) -> None:
         run = f"arm-{epoch.arm}"
-        values = {} if epoch.is_lost else {self.metric: epoch.score, **numbers(epoch)}
+        values: dict[str, Any] = {}
+        if not epoch.is_lost:
+            told = {k: float(v) for k, v in epoch.metrics.items() if is_number(v)}
+            known = {"seconds": epoch.seconds} if math.isfinite(epoch.seconds) else {}
+            values = {self.metric: epoch.score, **told, **known}
         self._step(run, epoch.params, epoch.epoch, values)
         self.failed.discard(run)  # it may have been tried again
         if epoch.failure:
@@ -148,13 +152,6 @@ class Tracker(Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_logs": {}}  # they stay in their process
-
-
-def numbers(epoch: EpochFacts) -> dict[str, float]:
-    """Return the metrics of an epoch that are numbers, and its seconds if known."""
-    found = {k: float(v) for k, v in epoch.metrics.items() if is_number(v)}
-    known = {"seconds": epoch.seconds} if math.isfinite(epoch.seconds) else {}
-    return found | known
 
 
 def shown(params: Mapping[str, Any]) -> dict[str, Any]:
