@@ -9,7 +9,7 @@ N_EPOCHS = 20
 
 
 class Saving:
-    """Goes on from a checkpoint that holds the epochs it has behind it."""
+    """Resumes from a checkpoint that holds the epochs trained so far."""
 
     def __init__(self):
         self.resumed = []

@@ -1,4 +1,4 @@
-"""Optuna's own cases for whoever writes a sampler.
+"""Optuna's own test cases for samplers.
 
 Not taken up: ``MultiObjectiveSamplerTestCase``; one budget serves one objective.
 """

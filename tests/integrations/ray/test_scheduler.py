@@ -127,7 +127,7 @@ class TestBudget:
         mine = [(row["arm"], row["epoch"]) for row in tune.scheduler.history]
         assert mine == [(row["arm"], row["epoch"]) for row in scheduler.history]
 
-    def test_the_same_seed_gives_the_same_run_whatever_finishes_first(self, fake_tune):
+    def test_the_same_seed_gives_the_same_run_in_any_finishing_order(self, fake_tune):
         histories = []
         for seed in range(4):
             tune = fake_tune(deterministic=True, tune={"seed": seed})

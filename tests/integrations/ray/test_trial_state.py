@@ -1,4 +1,4 @@
-"""A function trainable of PyTorch, paused and gone on with."""
+"""A function trainable of PyTorch that is paused and resumed."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Batches go on where they stopped, whatever draws the shuffling."""
+"""Batches resume where they stopped, with any source of the shuffling."""
 
 import pytest
 import torch

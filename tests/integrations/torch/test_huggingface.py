@@ -1,4 +1,4 @@
-"""A Hugging Face Trainer trains one slice at a time, and goes on where it was."""
+"""A Hugging Face Trainer trains one slice at a time, and resumes where it was."""
 
 from functools import partial
 

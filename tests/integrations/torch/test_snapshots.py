@@ -1,4 +1,4 @@
-"""Whatever build returns goes on bit for bit, or is refused by name."""
+"""All that build returns resumes bit for bit, or is refused by name."""
 
 import random
 from collections import OrderedDict, defaultdict, deque

@@ -42,7 +42,7 @@ def trainable(**options):
 
 
 def bits(run):
-    """Return everything that a run goes on from, comparable."""
+    """Return all that a run resumes from, comparable."""
     checkpoint = run.checkpoint()
     return repr(
         torch.utils._pytree.tree_map(

@@ -1,6 +1,6 @@
 """A search that trackers follow, and that another process may be killed in.
 
-As a script, ``searching.py KIND`` stops once, goes on, and kills itself.
+As a script, ``searching.py KIND`` stops once, continues, and kills itself.
 """
 
 import os
@@ -78,4 +78,4 @@ if __name__ == "__main__":
     stop = after(3, lambda epoch: epoch.stop())
     search = a_search(tracker, stop, after(6, kill), run_dir="run")
     search.run()  # all of it is logged
-    search.run()  # and what of this, nobody knows
+    search.run()  # killed after 6 epochs
