@@ -19,16 +19,18 @@ _held: dict[tuple[int, str], FileLock] = {}  # by process, until it ends
 
 
 def claim(storage: BaseStorage) -> None:
-    """Keep a SQLite database for this process; other storages are shared.
+    """Keep a SQLite database for this process, or raise; other storages are shared.
 
     SQLite locks no row, so two processes that read the queue at the same time may both
     get the same trial.
-    Raises where another process searches in the same database.
     """
     backend = storage._backend if isinstance(storage, _CachedStorage) else storage
     if not isinstance(backend, RDBStorage) or backend.engine.dialect.name != "sqlite":
         return
-    _queue_one_thread_at_a_time(storage)
+    # Two threads may not take the same trial out of the queue either.
+    storage.set_trial_state_values = partial(  # type: ignore[method-assign]
+        _one_at_a_time, type(storage).set_trial_state_values, storage
+    )
     database = backend.engine.url.database
     if not database or database == ":memory:":
         return
@@ -45,13 +47,6 @@ def claim(storage: BaseStorage) -> None:
         )
         raise SetupError(msg) from None
     _held[os.getpid(), path] = lock
-
-
-def _queue_one_thread_at_a_time(storage: BaseStorage) -> None:
-    """Keep two threads from taking the same trial out of the queue."""
-    storage.set_trial_state_values = partial(  # type: ignore[method-assign]
-        _one_at_a_time, type(storage).set_trial_state_values, storage
-    )
 
 
 def _one_at_a_time(method: Callable[..., bool], *args: Any, **kwargs: Any) -> bool:

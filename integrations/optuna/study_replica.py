@@ -428,10 +428,9 @@ class StudyReplica:
         return n_epochs
 
     def asked(self, number: int) -> int | None:
-        """Record that the objective asked for the arm that this trial has opened.
+        """Record that a trial asked for the arm it opened; return its epochs.
 
-        It returns the epochs of the slice, no more than were reserved before; None
-        where others took the trial for dead, so that nothing can be decided any more.
+        None: others took the trial for dead, so nothing can be decided any more.
         """
         self.asks = True
         opened = self._open.get(number)

@@ -49,9 +49,8 @@ class TrialJob:
 class Arms:
     """A scheduler, its arms by the ids of their trials, and the slices in training.
 
-    ``note`` gets each event that changes the scheduler, and the id of its trial, if
-    any, in the order in which they happen: ``replay`` brings another scheduler to the
-    same state.
+    ``note`` gets each event in order, and the id of its trial, if any: ``replay``
+    brings another scheduler to the same state.
     """
 
     def __init__(self, scheduler: Scheduler, note: Callable[..., None]) -> None:

@@ -38,11 +38,8 @@ from risingsearch.search.callbacks import Callback, CallbackList
 
 logger = logging.getLogger(__name__)
 
-CONTINUE, PAUSE, STOP = (
-    TrialScheduler.CONTINUE,
-    TrialScheduler.PAUSE,
-    TrialScheduler.STOP,
-)
+CONTINUE = str(TrialScheduler.CONTINUE)
+PAUSE, STOP = str(TrialScheduler.PAUSE), str(TrialScheduler.STOP)
 WAITS = (Trial.PENDING, Trial.PAUSED)
 # Of pending trials: Ray then neither asks the searcher nor starts a trial by itself.
 NONE_BY_ITSELF = -1
@@ -157,18 +154,18 @@ class Experiment:
     def record_result(self, trial: Trial, result: Mapping[str, Any]) -> str:
         """Record a result, and return what the trial is to do."""
         if self.metric not in result:
-            return str(CONTINUE)
+            return CONTINUE
         slice_ = self.arms.slices.get(trial.trial_id)
         if slice_ is None:  # it trains unasked
-            return str(STOP)
+            return STOP
         if not slice_.scores:
             check_goes_on(trial, result, self.time_attr)
         self._add(trial, slice_, result)
         if not slice_.is_over:
-            return str(CONTINUE)
+            return CONTINUE
         self.arms.tell(trial.trial_id)
         if slice_.is_lost or self.arms.is_over(trial.trial_id) or self.is_done:
-            return str(STOP)
+            return STOP
         return self._continue_or_pause(trial, result)
 
     def _add(self, trial: Trial, slice_: TrialJob, result: Mapping[str, Any]) -> None:
@@ -182,11 +179,11 @@ class Experiment:
         job = None if other else self.scheduler.peek()
         due = None if job is None else self.arms.trial.get(job.arm)
         if due != trial.trial_id or not self._has_room:
-            return str(PAUSE)
+            return PAUSE
         self.arms.begin()
         if not result.get(SHOULD_CHECKPOINT):  # else Ray saves by itself
             self.controller._schedule_trial_save(trial)
-        return str(CONTINUE)
+        return CONTINUE
 
     def fail(self, trial: Trial) -> None:
         """Record that a trial failed; Ray may add it again."""
@@ -248,7 +245,12 @@ class Experiment:
 
     @property
     def _has_room(self) -> bool:
-        n_jobs = self.scheduler.n_jobs or room_for(next(iter(self.trials.values())))
+        n_jobs = self.scheduler.n_jobs
+        if not n_jobs:  # as many as the cluster holds
+            there, trial = ray.cluster_resources(), next(iter(self.trials.values()))
+            needed = trial.placement_group_factory.required_resources
+            fits = [there.get(name, 0.0) / n for name, n in needed.items() if n > 0]
+            n_jobs = max(1, math.floor(min(fits, default=1.0)))
         room = n_jobs if self._limit is None else min(n_jobs, self._limit)
         return len(self.scheduler.in_flight) < room
 
@@ -334,14 +336,6 @@ def lift_limit(search_alg: Any) -> int | None:
             searcher.searcher.set_max_concurrency(sys.maxsize)  # the inner limit
         searcher = getattr(searcher, "searcher", None)
     return min(limits, default=None)
-
-
-def room_for(trial: Trial) -> int:
-    """Return how many trials like this one the cluster holds, at least 1."""
-    there = ray.cluster_resources()
-    needed = trial.placement_group_factory.required_resources
-    fits = [there.get(name, 0.0) / n for name, n in needed.items() if n > 0]
-    return max(1, math.floor(min(fits, default=1.0)))
 
 
 def _reason(trial: Trial) -> str:

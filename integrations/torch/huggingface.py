@@ -22,10 +22,7 @@ except ModuleNotFoundError as error:
 
 
 class RisingTrainerCallback(TrainerCallback):  # type: ignore[misc]
-    """Evaluates, saves and stops at the end of an epoch, or after some steps.
-
-    ``HuggingFaceTrainable`` adds it.
-    """
+    """Callback of ``HuggingFaceTrainable``: ends an epoch, or so many steps."""
 
     def __init__(self, n_steps: int | None) -> None:
         self.n_steps = n_steps  # until it stops; None for the end of the epoch
@@ -133,10 +130,7 @@ class HuggingFaceTrainable(FrameworkTrainable[PausedRun]):
 
 
 def unpacked(run: PausedRun, folder: str) -> str:
-    """Write the checkpoint of a run into a folder; return where it is.
-
-    For ``from_pretrained`` and ``resume_from_checkpoint``.
-    """
+    """Write a run's checkpoint into a folder; return its path, for Hugging Face."""
     if run.checkpoint is None:
         msg = "this run has no checkpoint yet: train it first"
         raise NotTrainableError(msg)

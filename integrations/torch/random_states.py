@@ -108,10 +108,7 @@ def set_generator_state(generator: Any, state: Any) -> None:
 
 
 def generators_of(loader: DataLoader[Any]) -> list[Any]:
-    """Return the generators that a loader and its samplers draw from.
-
-    It raises a ``SetupError`` if the workers are persistent.
-    """
+    """Return the generators of a loader and its samplers; refuse persistent workers."""
     if loader.persistent_workers:
         msg = (
             "the random states of a DataLoader's persistent workers cannot be saved: "

@@ -181,11 +181,7 @@ class TorchRun:
 
 
 class Residents:
-    """Keeps the most recently used runs on the device, and others in memory.
-
-    At most ``max_resident`` runs are on the device at the same time; None means all. If
-    none may stay there, only the training one does.
-    """
+    """Keeps ``max_resident`` runs on the device (None: all), and others in memory."""
 
     def __init__(self, max_resident: int | None) -> None:
         self.max_resident = max_resident

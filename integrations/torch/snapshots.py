@@ -93,7 +93,13 @@ def _is_leaf(held: Any) -> bool:
 
 def _of_leaf(held: Any) -> Node:
     if isinstance(held, torch.Tensor):
-        return "tensor", _of_tensor(held)
+        grad = held.grad if held.is_leaf else None
+        return "tensor", {
+            "data": held.detach().to("cpu", copy=True),
+            "on_cpu": held.device == CPU,
+            "requires_grad": held.is_leaf and held.requires_grad,
+            "grad": None if grad is None else grad.detach().to("cpu", copy=True),
+        }
     if isinstance(held, np.ndarray | np.generic):
         file = io.BytesIO()
         np.save(file, held, allow_pickle=False)
@@ -102,21 +108,8 @@ def _of_leaf(held: Any) -> Node:
     return "value", held
 
 
-def _of_tensor(held: torch.Tensor) -> dict[str, Any]:
-    grad = held.grad if held.is_leaf else None
-    return {
-        "data": held.detach().to("cpu", copy=True),
-        "on_cpu": held.device == CPU,
-        "requires_grad": held.is_leaf and held.requires_grad,
-        "grad": None if grad is None else grad.detach().to("cpu", copy=True),
-    }
-
-
 def _restored(node: Node, held: Any, name: str, device: torch.device) -> Any:
-    """Return the replacement of ``held``, most often itself with the saved values.
-
-    ``held`` is None if ``build`` has returned no object for it.
-    """
+    """Return ``held`` with the saved values, or what replaces it; None: not built."""
     kind, content = node
     if kind == "value":
         return content

@@ -139,7 +139,10 @@ class TorchTrainable:
         if self.device != "auto":
             return torch.device(self.device)
         if torch.cuda.is_available():
-            return torch.device("cuda", _worker_number() % torch.cuda.device_count())
+            # The standard library numbers worker processes, from 1.
+            number = re.search(r"(\d+)$", multiprocessing.current_process().name)
+            worker = int(number[1]) - 1 if number else 0
+            return torch.device("cuda", worker % torch.cuda.device_count())
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
     @property
@@ -204,9 +207,3 @@ def _check_readable(name: str, state: Any) -> None:
             f"{str(error).splitlines()[0]}"
         )
         raise SetupError(msg) from error
-
-
-def _worker_number() -> int:
-    """Return the number that the standard library gives worker processes, from 0."""
-    number = re.search(r"(\d+)$", multiprocessing.current_process().name)
-    return int(number[1]) - 1 if number else 0

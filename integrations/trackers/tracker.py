@@ -121,8 +121,7 @@ class Tracker(Callback):
     """A callback that logs each epoch while the search waits.
 
     If logging fails, the search continues: a warning says so, later epochs bring
-    another attempt with a log that is opened anew, and at the end a warning says how
-    many epochs were not logged.
+    another attempt, and at the end a warning says how many epochs were not logged.
     """
 
     package: ClassVar[str]
