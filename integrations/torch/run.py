@@ -120,6 +120,10 @@ class TorchRun:
         self._parked = checkpoint
         self._leave_device()
 
+    def park(self) -> None:
+        """Leave the device and wait in memory."""
+        self.resume_from(self.checkpoint())
+
     def revive(self) -> dict[str, Any]:
         """Return the objects, rebuilt and restored if they have left the device."""
         self._owner.residents.make_room(self)
@@ -198,5 +202,5 @@ class Residents:
                 break
             oldest = next(iter(self._live))
             if oldest.is_live:
-                oldest.resume_from(oldest.checkpoint())
+                oldest.park()
             self._live.pop(oldest)
