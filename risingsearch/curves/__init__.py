@@ -1,10 +1,4 @@
-"""Environments, which give the reward of each pull: all of them by name.
-
->>> import numpy as np
->>> arms = make_environment("two-arm", horizon=30_000)
->>> arms.optimal(np.array([30_000]))
-array([20000.5])
-"""
+"""Environments, which give the reward of each pull: all of them by name."""
 
 from __future__ import annotations
 
@@ -124,8 +118,9 @@ def make_environment(
 
     Examples
     --------
-    >>> make_environment("ltf", horizon=1_000, seed=0, n_arms=3).n_arms
-    3
+    >>> arms = make_environment("two-arm", horizon=30_000)
+    >>> arms.optimal(np.array([30_000]))
+    array([20000.5])
     >>> make_environment("lft", horizon=1_000)
     Traceback (most recent call last):
     ...

@@ -30,9 +30,9 @@ Where a value is outside its range, ``create`` and the generators raise an
 ``InvalidParameterError``.
 
 A generator makes an environment: ``(rng, horizon, *, ...) -> environment``, where what
-is drawn comes from ``rng`` alone. What generators have in common is documented in
-``SHARED``, their own parameters in their own docstrings; ``help`` shows both, because
-the decorator ``generator`` puts them together.
+is drawn comes from ``rng`` alone; ``make_environment`` calls it by name. What
+generators have in common is documented in ``SHARED``, their own parameters in their own
+docstrings; ``help`` shows both, because the decorator ``generator`` joins them.
 """
 
 from __future__ import annotations
@@ -117,8 +117,7 @@ def pull_limits(environment: Any, rounds: int) -> NDArray[np.int64]:
     own = getattr(environment, "pulls", None)
     if own is None:
         return np.full(environment.n_arms, rounds, dtype=np.int64)
-    limits: NDArray[np.int64] = np.minimum(own, rounds)
-    return limits
+    return np.asarray(np.minimum(own, rounds))
 
 
 def generator(paper: str) -> Callable[[_Generator], _Generator]:

@@ -20,8 +20,7 @@ def best_arm(
     """
     sums = np.cumsum(np.nan_to_num(means), axis=1)
     column = np.minimum(rounds, sums.shape[1]) - 1
-    highest: NDArray[np.float64] = sums[:, column].max(axis=0)
-    return highest
+    return np.asarray(sums[:, column].max(axis=0))
 
 
 def greedy(
@@ -34,8 +33,7 @@ def greedy(
     """
     flat = means[np.isfinite(means)]
     sums = np.cumsum(np.sort(flat)[::-1])
-    best: NDArray[np.float64] = sums[np.minimum(rounds, len(sums)) - 1]
-    return best
+    return np.asarray(sums[np.minimum(rounds, len(sums)) - 1])
 
 
 def allocation(
@@ -57,8 +55,7 @@ def allocation(
             np.maximum(with_arm[n:], best[:-n] + gained, out=with_arm[n:])
         best = with_arm
     last = int(np.isfinite(best).nonzero()[0][-1])
-    shares: NDArray[np.float64] = best[np.minimum(rounds, last)]
-    return shares
+    return np.asarray(best[np.minimum(rounds, last)])
 
 
 def upper_sums(

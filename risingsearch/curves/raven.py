@@ -1,7 +1,6 @@
 """The published experiments of the RAVEN-UCB paper, as its scripts run them.
 
-Restless, with normal rewards unless said otherwise. Every generator takes ``(rng,
-horizon)`` and returns an environment; ``make_environment`` calls them by name.
+Restless, with normal rewards unless said otherwise.
 """
 
 from __future__ import annotations
@@ -42,11 +41,6 @@ def bernoulli(
     ----------
     mean_range : (float, float), default (0.8, 0.95)
         Range of the success probabilities, drawn uniformly.
-
-    Examples
-    --------
-    >>> bernoulli(np.random.default_rng(0), 100).optimal(np.array([100]))
-    array([94.03])
     """
     n_arms = checked_int("n_arms", n_arms, 1)
     means = rng.uniform(*checked_finite_range("mean_range", mean_range), (n_arms, 1))
@@ -157,8 +151,6 @@ def logistics(
 
     Parameters
     ----------
-    mean_range : (float, float), default (0.3, 0.8)
-        Range of the means, in units of the reward.
     deviation_range : (float, float), default (0.1, 0.3)
         Range of the standard deviations, at least 0.
     every : int, default 5000
@@ -167,11 +159,6 @@ def logistics(
         Arms that are redrawn together, at least 1; by default a third.
     reference : {"static", "dynamic"}, default "static"
         What regret is measured against.
-
-    Examples
-    --------
-    >>> logistics(np.random.default_rng(0), 50_000).optimal(np.array([50_000]))
-    array([40000.])
     """
     n_arms = checked_int("n_arms", n_arms, 1)
     low, high = checked_finite_range("mean_range", mean_range)

@@ -12,7 +12,11 @@ from risingsearch.curves import optimum
 from risingsearch.curves.noise import Noise, checked_noise, noisy
 from risingsearch.errors import InvalidParameterError
 
-REFERENCES = ("allocation", "best-arm", "greedy")
+REFERENCES = {
+    "allocation": optimum.allocation,
+    "best-arm": optimum.best_arm,
+    "greedy": optimum.greedy,
+}
 
 
 class CurveTable(NamedTuple):
@@ -69,7 +73,7 @@ class CurveTable(NamedTuple):
         if table.ndim != 2 or table.size == 0 or not np.all(known == within):
             msg = (
                 "means must be a table of one row per arm, with NaN only after an "
-                f"arm's last pull; got shape {table.shape}" + _first_gap(known, within)
+                f"arm's last pull; got shape {table.shape}"
             )
             raise InvalidParameterError(msg)
         if not np.all(pulls > 0) or np.any(np.isinf(table)):
@@ -79,7 +83,7 @@ class CurveTable(NamedTuple):
             table,
             pulls.astype(np.int64),
             checked_noise(noise, float(np.nanmin(table)), float(np.nanmax(table))),
-            checked_choice("reference", reference, REFERENCES),
+            checked_choice("reference", reference, tuple(REFERENCES)),
         )
 
     @property
@@ -99,30 +103,14 @@ class CurveTable(NamedTuple):
 
     def optimal(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the best sum of means, by the ``reference``."""
-        best = {
-            "allocation": optimum.allocation,
-            "best-arm": optimum.best_arm,
-            "greedy": optimum.greedy,
-        }[self.reference]
-        return best(self.means, rounds)
-
-
-def _first_gap(known: NDArray[np.bool_], within: NDArray[np.bool_]) -> str:
-    if known.ndim != 2 or known.size == 0:
-        return ""
-    arm = int(np.argmax(np.any(known != within, axis=1)))
-    return f", where arm {arm} has a gap"
+        return REFERENCES[self.reference](self.means, rounds)
 
 
 class LinearThenFlat(NamedTuple):
     r"""Linear then flat: :math:`\mu_i(n) = \min(b_i, a_i n)`.
 
-    The rising arms of the CURE-UCB paper (appendix A.1.1), and its two-arm figure.
-    ``make_environment("ltf")`` draws random instances.
-
-    References
-    ----------
-    Song et al., arXiv 2602.10727.
+    The rising arms of the CURE-UCB paper (Song et al., arXiv 2602.10727, appendix
+    A.1.1), and its two-arm figure. ``make_environment("ltf")`` draws random instances.
 
     Examples
     --------

@@ -157,15 +157,11 @@ class Sinusoid(NamedTuple):
     r"""One-armed: a constant arm, and one that swings around it.
 
     :math:`r_0(t) = A`, :math:`r_1(t) = A - A \sin(\omega t + \phi)`: the arms of the
-    smooth non-stationary bandits of Jia et al., section 7.2.
+    "Smooth Non-Stationary Bandits" of Jia, Xie, Kallus, Frazier, section 7.2.
     ``make_environment("sinusoid")`` draws random instances.
 
     The sine is that of the last multiple of 512 rounds turned by the rest of the angle:
     two products in place of a sine, and the same value in any order of asking.
-
-    References
-    ----------
-    Jia, Xie, Kallus, Frazier: "Smooth Non-Stationary Bandits", section 7.2.
 
     Examples
     --------
@@ -261,10 +257,7 @@ class Sinusoid(NamedTuple):
         half = 0.5 * self.frequency
         share = np.sin(half * np.maximum(end - begin + 1.0, 0.0)) / math.sin(half)
         sines = (np.sin(half * (begin + end) + phase) * share).sum(axis=1)
-        best: NDArray[np.float64] = (
-            self.amplitude * rounds - abs(self.amplitude) * sines
-        )
-        return best
+        return np.asarray(self.amplitude * rounds - abs(self.amplitude) * sines)
 
 
 # These take arrays: a NamedTuple is copied where the compiler does not inline the call.

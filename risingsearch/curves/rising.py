@@ -1,7 +1,6 @@
 """Rising arms: the environments of the CURE-UCB paper, and the IMDB curves it uses.
 
-Rested: an arm rises with its own pulls. Every generator takes ``(rng, horizon)`` and
-returns an environment; ``make_environment`` calls them by name.
+Rested: an arm rises with its own pulls.
 """
 
 from __future__ import annotations
@@ -43,14 +42,6 @@ def two_arm(
     Good for seeing at a glance whether a policy knows when time is short:
     :math:`\mu_A(n) = 0.4`, :math:`\mu_B(n) = \min(1, n / 20000)`; arm A is the better
     one below 16,000 rounds, arm B above. The paper does not state the noise.
-
-    Examples
-    --------
-    >>> arms = two_arm(np.random.default_rng(0), 30_000)
-    >>> [round(arms.mean(arm, 10_000, 1), 6) for arm in (0, 1)]
-    [0.4, 0.5]
-    >>> arms.optimal(np.array([10_000, 30_000]))
-    array([ 4000. , 20000.5])
     """
     return LinearThenFlat.create([0.4, 1 / 20_000], [0.4, 1.0], noise)
 
@@ -79,12 +70,6 @@ def ltf(
         names the set, not the distribution).
     reference_horizon : int, default 50000
         The :math:`T_0` in which the arms reach their plateaus, at least 1.
-
-    Examples
-    --------
-    >>> arms = ltf(np.random.default_rng(0), 10_000)
-    >>> arms.n_arms, round(arms.mean(0, 50_000, 1), 3)
-    (5, 0.343)
     """
     n = _arms(rng, n_arms)
     reference_horizon = checked_int("reference_horizon", reference_horizon, 1)
@@ -124,12 +109,6 @@ def concave(
         Number of arms, at least 2; by default drawn uniformly from 2 to 5.
     reference_horizon : int, default 50000
         The :math:`T_0` of the growth functions, at least 1.
-
-    Examples
-    --------
-    >>> arms = concave(np.random.default_rng(0), 50_000)
-    >>> arms.means[:2, -1]
-    array([0.95, 0.58])
     """
     n = _arms(rng, n_arms, at_least=2)
     length = checked_int("reference_horizon", reference_horizon, 1)
@@ -176,16 +155,6 @@ def imdb_replay(
     noise : Noise, str or float, optional
         A noise model, its kind, or the standard deviation of Gaussian noise; by default
         ``batch`` Bernoulli trials.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range or the file is not there.
-
-    References
-    ----------
-    Metelli, Trovo, Pirola, Restelli: "Stochastic Rising Bandits", ICML 2022; Song et
-    al., arXiv 2602.10727, section 6.3.
     """
     checked_choice("arms", arms, ("all", "paper"))
     batch = checked_int("batch", batch, 1)

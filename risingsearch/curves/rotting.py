@@ -1,7 +1,6 @@
 """Rotting arms: the environments of the rotting bandits paper.
 
-Rested: an arm falls with its own pulls. Rewards may be negative. Every generator takes
-``(rng, horizon)`` and returns an environment; ``make_environment`` calls them by name.
+Rested: an arm falls with its own pulls. Rewards may be negative.
 """
 
 from __future__ import annotations
@@ -41,11 +40,6 @@ def rotting_np(
     ----------
     good_pulls : int, default 7500
         Pulls before the second arm drops, at least 0.
-
-    Examples
-    --------
-    >>> rotting_np(np.random.default_rng(0), 30_000).optimal(np.array([30_000]))
-    array([18750.])
     """
     good_pulls = checked_int("good_pulls", good_pulls, 0)
     means = np.full((2, horizon), 0.5)
@@ -71,12 +65,6 @@ def rotting_av(
     first plateau is one pull shorter than the others. The paper plays 30,000 rounds
     with noise of variance 0.2, the default, and draws the arms anew for each of its 100
     runs. The same seed gives the same arms for every horizon.
-
-    Examples
-    --------
-    >>> arms = rotting_av(np.random.default_rng(0), 30_000)
-    >>> arms.n_arms, arms.means[0, [0, 98, 99, 199]].round(3).tolist()
-    (10, [1.0, 1.0, 0.785, 0.681])
     """
     means = _plateaus(rng, horizon, n_arms, exponents, plateau)
     return CurveTable.create(means, noise, "greedy")
@@ -102,12 +90,6 @@ def rotting_anv(
     ----------
     highest_offset : float, default 0.5
         Upper end of the range of the constants, at least 0.
-
-    Examples
-    --------
-    >>> arms = rotting_anv(np.random.default_rng(0), 30_000)
-    >>> arms.means[:2, 0].round(3).tolist()  # at first: 1 and the constant
-    [1.456, 1.303]
     """
     highest = checked_float("highest_offset", highest_offset, 0.0, open_low=False)
     means = _plateaus(rng, horizon, n_arms, exponents, plateau)

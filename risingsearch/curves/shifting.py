@@ -2,8 +2,7 @@
 
 The scenarios of table 1 of the RAVEN-UCB paper, which defines them without any number:
 ranges, rounds and laws are ours. Restless, with normal rewards, measured against the
-best mean of every round. Every generator takes ``(rng, horizon)`` and returns an
-environment; ``make_environment`` calls them by name.
+best mean of every round.
 """
 
 from __future__ import annotations
@@ -47,12 +46,6 @@ def incremental(
     ----------
     drift : float, default 2e-5
         Largest change per round in either direction, at least 0.
-
-    Examples
-    --------
-    >>> arms = incremental(np.random.default_rng(0), 10_000)
-    >>> [round(arms.mean(0, 1, t), 4) for t in (1, 5_000, 10_000)]
-    [0.6185, 0.5241, 0.4298]
     """
     means, deviations = normal_arms(rng, n_arms, mean_range, variance_range)
     most = checked_float("drift", drift, 0.0, open_low=False)

@@ -1,7 +1,6 @@
 """Smoothly drifting arms: the environments of the smooth non-stationary bandits paper.
 
-Restless: the means move with the rounds. Every generator takes ``(rng, horizon)`` and
-returns an environment; ``make_environment`` calls them by name.
+Restless: the means move with the rounds.
 """
 
 from __future__ import annotations
@@ -50,12 +49,6 @@ def sinusoid(
         Range of :math:`\nu`, above 0 and up to half the horizon.
     amplitude_deviation : float, default 0.001
         Standard deviation of :math:`A`, at least 0.
-
-    Examples
-    --------
-    >>> arms = sinusoid(np.random.default_rng(0), 1_000_000)
-    >>> round(arms.amplitude, 4)
-    0.0148
     """
     low, high = checked_range("cycles", cycles)
     if not (low > 0.0 and high <= 0.5 * horizon):
@@ -101,19 +94,6 @@ def click_counterfactual(
     ----------
     window : float, default 3600.0
         Length of the centred window in seconds, above 0.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range or the log is shorter than the horizon.
-
-    Examples
-    --------
-    >>> from risingsearch.curves.clicks import make_click_log
-    >>> log = make_click_log(0, n_items=3, n_entries=20_000)
-    >>> arms = click_counterfactual(np.random.default_rng(0), 2_700, log=log)
-    >>> [round(arms.mean(arm, 1, 1_000), 3) for arm in range(3)]
-    [0.021, 0.01, 0.069]
     """
     log = click_log(log)
     half = 0.5 * checked_float("window", window, 0.0, open_low=True)
@@ -145,8 +125,8 @@ def click_fitted(
     """Clicks on articles, smoothed, and the log stretched over any number of rounds.
 
     Good for smooth drift that comes from data: the click rate of the hour up to every
-    minute, from the end of the first hour on, smoothed by LOWESS and interpolated in
-    straight lines.
+    minute, from the end of the first hour on, smoothed by LOWESS (Cleveland 1981; needs
+    statsmodels) and interpolated in straight lines.
 
     The paper leaves the bandwidth open. It also says that 8.64e7 rounds are seconds,
     which are the milliseconds of a day; here the log is spread over the horizon.
@@ -158,18 +138,6 @@ def click_fitted(
         Length of the trailing window in seconds, above 0.
     fraction : float, default 0.1
         Share of the minutes that LOWESS fits each line to, above 0 and at most 1.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a parameter is outside its range or the log is shorter than the window.
-    MissingDependencyError
-        If statsmodels is not installed.
-
-    References
-    ----------
-    Jia, Xie, Kallus, Frazier: "Smooth Non-Stationary Bandits", section 7.3; Cleveland
-    1981.
     """
     log = click_log(log)
     window = checked_float("window", window, 0.0, open_low=True)

@@ -48,7 +48,7 @@ def test_the_callers_table_is_copied_and_laid_out_by_rows():
     [
         ([], {}, "means must be a table of one row per arm, with NaN only after an"),
         ([[0.1, 0.2], [0.3]], {}, "means must be numbers in a regular table"),
-        ([[0.1, np.nan], [np.nan, 0.2]], {}, "where arm 1 has a gap"),
+        ([[0.1, np.nan], [np.nan, 0.2]], {}, "NaN only after an arm's last pull"),
         ([[0.1, 0.2], [np.nan, np.nan]], {}, "every arm needs at least one mean"),
         ([[0.1, np.inf]], {}, "every arm needs at least one mean, and all must be"),
         ([[0.1]], {"reference": "dynamic"}, "reference must be one of 'allocation',"),
