@@ -12,8 +12,9 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from benchmarks.demo.pauses import plot_pauses
 from risingsearch.cli.demo import OWN, run
-from risingsearch.plotting import plot_allocation, plot_pauses
+from risingsearch.plotting import plot_allocation
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 DARK = "#0D1117"

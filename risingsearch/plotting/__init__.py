@@ -3,7 +3,6 @@
 from risingsearch.plotting.figures import (
     plot_allocation,
     plot_curves,
-    plot_pauses,
 )
 
-__all__ = ["plot_allocation", "plot_curves", "plot_pauses"]
+__all__ = ["plot_allocation", "plot_curves"]

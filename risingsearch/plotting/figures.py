@@ -1,8 +1,8 @@
-"""Where the epochs went, and what they bought: three figures of one search.
+"""Where the epochs went, and what they bought: two figures of one search.
 
-All read the rows of ``SearchResult.history``, one per epoch in the order told, and draw
-with a handful of artists, so ten thousand epochs stay fast. The colours can be told
-apart with any colour vision.
+Both read the rows of ``SearchResult.history``, one per epoch in the order told, and
+draw with a handful of artists, so ten thousand epochs stay fast. The colours can be
+told apart with any colour vision.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ def plot_allocation(
     Where 3 epochs went, over 2 arms
     best score (star) is of arm 1: 0.7 at epoch 2
     """
-    epochs = _Epochs(history, direction, labels, metric)
+    epochs = Epochs(history, direction, labels, metric)
     arms, row = _rows(epochs)
     if ax is None:
-        ax = _new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
+        ax = new_axes(8.0, min(9.0, max(2.8, 1.3 + 0.125 * len(arms))))
     _draw_blocks(ax, epochs, row)
     title = f"Where {len(epochs.arm):,} epochs went, over {len(arms):,} arms"
     failed = np.flatnonzero(np.isnan(epochs.score))
     if len(failed):
-        ax.plot(failed + 0.5, row[failed], "x", color=_Ink.on(ax).failed, markersize=4)
+        ax.plot(failed + 0.5, row[failed], "x", color=Ink.on(ax).failed, markersize=4)
         title += f", {len(failed):,} failed (cross)"
     if epochs.leaders:
         best = epochs.leaders[0]
@@ -102,7 +102,7 @@ def plot_allocation(
         title += f"\nbest {epochs.metric} (star) is of {epochs.describe(best)}"
     ax.set_xlim(0, len(row))
     ax.set_ylim(len(arms) - 0.4, -0.6)
-    _frame(ax, title, "epochs spent", "arms, the most trained on top")
+    frame(ax, title, "epochs spent", "arms, the most trained on top")
     _name_rows(ax, epochs, arms)
     return ax
 
@@ -143,8 +143,8 @@ def plot_curves(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['best is arm 1: 0.7 at epoch 2', 'arm 0: 0.4 at epoch 1']
     """
-    epochs = _Epochs(history, direction, labels, metric)
-    ax = ax or _new_axes(8.0, 4.8)
+    epochs = Epochs(history, direction, labels, metric)
+    ax = ax or new_axes(8.0, 4.8)
     for place, best in enumerate(epochs.leaders):
         _draw_curve(ax, epochs, best, place)
     _draw_also_rans(ax, epochs)
@@ -158,67 +158,12 @@ def plot_curves(
     outside = int(((epochs.score < low) | (epochs.score > high)).sum())
     if outside:
         title += f", {outside:,} outside the axes"
-    _frame(ax, title, "epochs of the arm", epochs.metric)
+    frame(ax, title, "epochs of the arm", epochs.metric)
     # In the corner that good curves leave free, clear of the marks of failures.
     if epochs.maximize:
         ax.legend(loc="lower right", bbox_to_anchor=(1, 0.03), fontsize="small")
     else:
         ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97), fontsize="small")
-    return ax
-
-
-def plot_pauses(
-    history: Sequence[Mapping[str, Any]],
-    ax: Axes | None = None,
-    *,
-    direction: str = "maximize",
-    labels: Mapping[int, str] | None = None,
-    metric: str = "score",
-) -> Axes:
-    """Draw the learning curves over the epochs of the whole search.
-
-    Shows how a search decides: the curves of the best few arms are solid where they
-    train, and dotted where they are paused and others train. A ring is where a paused
-    arm trains on. The grey points are the scores of other arms, as far as these reach.
-
-    Parameters
-    ----------
-    history, ax, direction, labels, metric
-        As in ``plot_allocation``; a new figure has a fixed size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    InvalidParameterError, MissingDependencyError
-        As ``plot_allocation``.
-
-    Examples
-    --------
-    >>> scores = [(0, 1, 0.4), (1, 1, 0.5), (0, 2, 0.7)]
-    >>> rows = [{"arm": a, "epoch": e, "score": s} for a, e, s in scores]
-    >>> print(plot_pauses(rows).get_title(loc="left"))
-    2 arms, 1 pause that ended (ring)
-    """
-    epochs = _Epochs(history, direction, labels, metric)
-    ax = ax or _new_axes(8.0, 4.8)
-    for place, best in enumerate(epochs.leaders):
-        _draw_over_pauses(ax, epochs, best, place)
-    others = ~np.isin(epochs.arm, epochs.arm[epochs.leaders])
-    told = np.arange(1, len(epochs.arm) + 1)
-    grey = _Ink.on(ax).also_ran
-    ax.plot(told[others], epochs.score[others], ".", color=grey, markersize=3)
-    if epochs.leaders:
-        shown = epochs.score[~others]
-        margin = 0.06 * (np.nanmax(shown) - np.nanmin(shown)) or 0.5
-        ax.set_ylim(np.nanmin(shown) - margin, np.nanmax(shown) + margin)
-    ax.set_xlim(0, len(epochs.arm) + 1)
-    arms = np.unique(epochs.arm)
-    n = sum(len(_revivals(epochs, arm)) for arm in arms)
-    title = f"{len(arms):,} arms, {n:,} pause{'s' * (n != 1)} that ended (ring)"
-    _frame(ax, title, "epochs spent", epochs.metric)
     return ax
 
 
@@ -249,7 +194,7 @@ def score_limits(given: ArrayLike, *, maximize: bool) -> tuple[float, float]:
 # --------------------------------------------------------------- what figures share
 
 
-class _Ink(NamedTuple):
+class Ink(NamedTuple):
     """Colours of everything beside the leaders, on light ground or on dark."""
 
     failed: str
@@ -258,7 +203,7 @@ class _Ink(NamedTuple):
     dark: bool  # the ground
 
     @classmethod
-    def on(cls, ax: Axes) -> _Ink:
+    def on(cls, ax: Axes) -> Ink:
         """Return the colours that can be seen on the ground of these axes."""
         from matplotlib.colors import to_rgb
 
@@ -268,7 +213,7 @@ class _Ink(NamedTuple):
         return cls("#000000", "#E4E4E4", "#BDBDBD", dark=False)
 
 
-class _Epochs:
+class Epochs:
     """The columns of a history, and the best rows of its best arms."""
 
     def __init__(
@@ -312,7 +257,7 @@ def _as_text(given: str) -> str:
     return short(given, LABEL_LENGTH).replace("$", r"\$")
 
 
-def _new_axes(width: float, height: float) -> Axes:
+def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure, in inches."""
     try:
         from matplotlib import pyplot
@@ -322,7 +267,7 @@ def _new_axes(width: float, height: float) -> Axes:
     return ax
 
 
-def _frame(ax: Axes, title: str, x: str, y: str) -> None:
+def frame(ax: Axes, title: str, x: str, y: str) -> None:
     """Name the axes; epochs are counted in whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
@@ -335,7 +280,7 @@ def _frame(ax: Axes, title: str, x: str, y: str) -> None:
 # ------------------------------------------------------------------------ allocation
 
 
-def _rows(epochs: _Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(epochs: Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the arms from top to bottom, and the row of every epoch.
 
     The most trained arm is on top; of equals the winner, then the one opened first.
@@ -351,7 +296,7 @@ def _rows(epochs: _Epochs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return arms[order], row[index]
 
 
-def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
+def _draw_blocks(ax: Axes, epochs: Epochs, row: NDArray[np.int64]) -> None:
     from matplotlib.collections import PolyCollection
 
     told = np.arange(len(row))
@@ -359,7 +304,7 @@ def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
     y = row[:, np.newaxis] + np.array([-0.42, -0.42, 0.42, 0.42])
     corners: Any = np.stack([x, y], axis=2)
     low, high = score_limits(epochs.score, maximize=epochs.maximize)
-    ink = _Ink.on(ax)
+    ink = Ink.on(ax)
     blocks = PolyCollection(
         corners,
         array=np.ma.masked_invalid(epochs.score),
@@ -383,7 +328,7 @@ def _draw_blocks(ax: Axes, epochs: _Epochs, row: NDArray[np.int64]) -> None:
         )
 
 
-def _name_rows(ax: Axes, epochs: _Epochs, arms: NDArray[np.int64]) -> None:
+def _name_rows(ax: Axes, epochs: Epochs, arms: NDArray[np.int64]) -> None:
     """Name as many arms as fit, the winner always."""
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     step = int(np.ceil(1.15 * LABEL_SIZE * len(arms) / points))
@@ -404,7 +349,7 @@ def _name_rows(ax: Axes, epochs: _Epochs, arms: NDArray[np.int64]) -> None:
 # ---------------------------------------------------------------------------- curves
 
 
-def _draw_also_rans(ax: Axes, epochs: _Epochs) -> None:
+def _draw_also_rans(ax: Axes, epochs: Epochs) -> None:
     # One line for all of them: a NaN between two arms lifts the pen.
     leaders = epochs.arm[epochs.leaders]
     rows = np.flatnonzero(np.isfinite(epochs.score) & ~np.isin(epochs.arm, leaders))
@@ -416,7 +361,7 @@ def _draw_also_rans(ax: Axes, epochs: _Epochs) -> None:
         np.insert(epochs.epoch[rows].astype(np.float64), starts, np.nan),
         np.insert(epochs.score[rows], starts, np.nan),
         ".-",
-        color=_Ink.on(ax).also_ran,
+        color=Ink.on(ax).also_ran,
         linewidth=0.7,
         markersize=2,
         label=f"{len(starts) + 1:,} others",
@@ -424,7 +369,7 @@ def _draw_also_rans(ax: Axes, epochs: _Epochs) -> None:
     )
 
 
-def _draw_curve(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
+def _draw_curve(ax: Axes, epochs: Epochs, best: int, place: int) -> None:
     winner = place == 0
     rows = np.flatnonzero(np.isfinite(epochs.score) & (epochs.arm == epochs.arm[best]))
     ax.plot(
@@ -441,7 +386,7 @@ def _draw_curve(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
     )
 
 
-def _mark_failures(ax: Axes, epochs: _Epochs) -> None:
+def _mark_failures(ax: Axes, epochs: Epochs) -> None:
     failed = np.isnan(epochs.score)
     if failed.any():
         # Without a score there is no height: the marks stand along the bad end.
@@ -450,53 +395,8 @@ def _mark_failures(ax: Axes, epochs: _Epochs) -> None:
             epochs.epoch[failed],
             np.full(failed.sum(), height),
             "x",
-            color=_Ink.on(ax).failed,
+            color=Ink.on(ax).failed,
             markersize=4,
             label=f"{failed.sum():,} failed",
             transform=ax.get_xaxis_transform(),
         )
-
-
-def _draw_over_pauses(ax: Axes, epochs: _Epochs, best: int, place: int) -> None:
-    color = LEADERS[place]
-    rows = np.flatnonzero(epochs.arm == epochs.arm[best])
-    told, score = rows + 1, epochs.score[rows]
-    width, order = (2.4, 5) if place == 0 else (1.4, 4)
-    ax.plot(told, score, ":", color=color, linewidth=0.6 * width, zorder=3)
-    stretches = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows) > 1) + 1)
-    for stretch in stretches:
-        ax.plot(
-            told[stretch],
-            score[stretch],
-            ".-",
-            color=color,
-            linewidth=width,
-            markersize=2 * width,
-            zorder=order,
-        )
-    revived = _revivals(epochs, int(epochs.arm[best]))
-    ax.plot(
-        revived + 1,
-        epochs.score[revived],
-        "o",
-        color=color,
-        markerfacecolor=ax.get_facecolor(),
-        markersize=5,
-        zorder=order + 1,
-    )
-    if place == 0:
-        ax.plot(
-            best + 1,
-            epochs.score[best],
-            "*",
-            color=color,
-            markersize=15,
-            markeredgecolor=ax.get_facecolor(),
-            zorder=7,
-        )
-
-
-def _revivals(epochs: _Epochs, arm: int) -> NDArray[np.int64]:
-    """Return the rows at which an arm trains on after others have."""
-    rows = np.flatnonzero(epochs.arm == arm)
-    return rows[1:][np.diff(rows) > 1]
