@@ -61,7 +61,7 @@ class FirstFailures:
 
     def begin(self) -> None:
         """Forget the failures of earlier runs."""
-        self._n_before = len(self._scheduler.history)  # rows
+        self._n_before = len(self._scheduler.with_all_results().history)  # rows
         self._had_score = False
 
     def are_enough(self) -> bool:
@@ -234,11 +234,6 @@ class Loop:
             finally:
                 self._workers.rest()
         self._log.drop_unneeded()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the last run was told to stop, or interrupted."""
-        return self._stopping
 
     @property
     def gave_up(self) -> bool:
@@ -452,8 +447,11 @@ class Loop:
             stamped = with_cost(
                 self._clock.with_timestamp(job, outcome), self._scheduler.unit, gpus
             )
-            self._log.record(job, stamped, keep_live=self._in_process)
-            del self._futures[future]
+            try:
+                self._log.record(job, stamped, keep_live=self._in_process)
+            finally:
+                if job not in self._scheduler.in_flight:  # even if the policy raises
+                    del self._futures[future]
 
     @property
     def _is_deadly(self) -> bool:

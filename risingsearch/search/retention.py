@@ -42,9 +42,6 @@ class RetainedCheckpoints:
         self._bests: dict[Key, float] = {}  # with their reward
         self._perhaps_unneeded: set[Key] = set()  # all that may be, of those stored
 
-    def __len__(self) -> int:
-        return len(self._live) + len(self.store.keys())
-
     def keep_live(self, arm: int, state: Any) -> None:
         """Keep a state in memory for the arm's next job."""
         self._live[arm] = state

@@ -295,3 +295,18 @@ def test_what_was_found_before_a_policy_raised_is_not_lost(tmp_path, method):
         policy=RoundRobin.create,
     )
     assert mended.run().n_epochs == 9
+
+
+def test_a_result_is_recorded_once_if_the_policy_raises_on_it(tmp_path):
+    class Broken(RoundRobin):
+        def update(self, t, arm, reward, rng):
+            if self.pulls.sum() >= 2:
+                raise ZeroDivisionError
+            super().update(t, arm, reward, rng)
+
+    search = a_search(RISING, policy=Broken.create, budget=3, run_dir=tmp_path)
+    with pytest.raises(PolicyError):
+        search.run()
+    assert search.run().n_epochs == 3
+    told = [event["event"] for event in read(tmp_path / JOURNAL).events]
+    assert told.count("result") == 3
