@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import EpochFacts, Report, SearchFacts
-from risingsearch.errors import InvalidParameterError
+from risingsearch.errors import InvalidParameterError, PolicyError
 from risingsearch.scheduling.scheduler import Scheduler
 
 
@@ -122,7 +123,8 @@ class CallbackList:
         self._n_told = 0  # epochs
         self._charged: float = 0  # for them, where the budget is in epochs
         self._trained: dict[int, int] = {}  # the last epoch told of each arm
-        self._lost: set[tuple[int, int]] = set()  # arms and their epochs
+        self._n_lost: Counter[tuple[int, int]] = Counter()  # told, by arm and epoch
+        self._n_seen: Counter[tuple[int, int]] = Counter()  # in the history followed
         self._best: tuple[int | None, float, int] = None, math.nan, 0
 
     @contextmanager
@@ -155,6 +157,7 @@ class CallbackList:
         if not self._is_telling:
             self._is_telling = True
             self.begins()
+        self._is_telling = not done
         self.epochs()
         if done:
             self._has_ended = True
@@ -188,7 +191,8 @@ class CallbackList:
                 calls.callback(callback.on_end, facts)
 
     def _facts(self, **more: Any) -> SearchFacts:
-        scheduler, best = self._scheduler(), self._scheduler().best_arm
+        scheduler = self._current()
+        best = scheduler.best_arm
         return SearchFacts(
             search=self._search,
             policy=scheduler.policy_name,
@@ -204,10 +208,18 @@ class CallbackList:
             **more,
         )
 
-    def _news(self, *, earlier: bool) -> Iterator[EpochFacts]:
+    def _current(self) -> Scheduler:
+        """Return the scheduler; before and after a run, with the results it holds."""
         scheduler = self._scheduler()
+        with suppress(PolicyError):  # ``ask`` raises it
+            return scheduler if self._is_telling else scheduler.with_all_results()
+        return scheduler
+
+    def _news(self, *, earlier: bool) -> Iterator[EpochFacts]:
+        scheduler = self._current()
         if scheduler is not self._followed:
             self._followed, self._n_rows = scheduler, 0
+            self._n_seen.clear()
         rows = scheduler.history[self._n_rows :]
         self._n_rows += len(rows)
         n_of_job: dict[int, int] = {}
@@ -220,8 +232,9 @@ class CallbackList:
     def _is_new(self, row: Mapping[str, Any]) -> bool:
         arm, epoch = self._name(row["arm"]), row["epoch"]
         if math.isnan(row["score"]) and "failure" in row:
-            is_new = (arm, epoch) not in self._lost
-            self._lost.add((arm, epoch))
+            self._n_seen[arm, epoch] += 1
+            is_new = self._n_seen[arm, epoch] > self._n_lost[arm, epoch]
+            self._n_lost[arm, epoch] += is_new
             return is_new
         told = self._trained.get(arm, 0)
         self._trained[arm] = max(epoch, told)

@@ -1,3 +1,4 @@
+import concurrent.futures
 import math
 
 import pytest
@@ -8,6 +9,7 @@ from risingsearch import (
     Functions,
     InvalidParameterError,
     RisingSearch,
+    SearchFailedError,
 )
 
 
@@ -92,6 +94,34 @@ def test_a_failure_is_told():
     assert lost.failure == "no top is above 1"
     assert lost.is_lost
     assert math.isnan(lost.score)
+
+
+def test_an_epoch_that_is_lost_twice_is_charged_twice():
+    listener = Listener()
+    options = {"budget": 5, "max_failures": 2}
+    with pytest.raises(SearchFailedError):
+        a_search(listener, tops=(1.5,), **options).run()
+    told = [(epoch.number, epoch.budget_left) for epoch in listener.epochs]
+    assert told == [(1, 4), (2, 3), (3, 2)]
+
+
+def test_a_rule_that_stops_a_search_leaves_no_epoch_untold():
+    listener = Listener()
+    with concurrent.futures.ThreadPoolExecutor(3) as executor:
+        search = a_search(
+            listener,
+            tops=(0.5, 0.9, 0.7),
+            executor=executor,
+            deterministic=True,
+            target_score=0.2,
+        )
+        result = search.run()
+        assert len(listener.epochs) == result.n_epochs < 12
+        assert listener.ended[0].best_score == result.best_score
+        search.stop_when()
+        search.run()
+    told = [(epoch.number, epoch.epoch) for epoch in listener.epochs]
+    assert [number for number, _ in told] == list(range(1, 13))
 
 
 def test_a_search_that_is_resumed_tells_what_was_before(tmp_path):
