@@ -9,6 +9,10 @@ from typing import Any, Literal
 
 Status = Literal["unopened", "running", "paused", "finished", "failed"]
 
+# Why an arm trains; the first three open it.
+OPENED, ENQUEUED, OPENED_BY_PRIOR = "opened", "opened as enqueued", "opened by prior"
+CONTINUED, REVIVED = "continued", "revived"
+
 # Of a history: no part of an index, and no metric, may be called that.
 COLUMNS = (
     "arm",
@@ -165,7 +169,8 @@ class EpochFacts:
     seconds : float
         Seconds of training; NaN where they are not known.
     reason : str
-        Why the arm trained: "opened", "opened by prior", "continued" or "revived".
+        Why the arm trained: "opened", "opened as enqueued", "opened by prior",
+        "continued" or "revived".
     failure : str, optional
         Why the epoch was lost, or what came after it.
     best_arm : int, optional
@@ -226,7 +231,8 @@ class SearchFacts:
     budget : float
         The whole budget.
     unit : str
-        Its unit: "epochs", "seconds", "cost" or "wall_seconds".
+        Its unit: "epochs", "cost", "seconds", "hours", "gpu_hours", "wall_seconds" or
+        "wall_hours".
     max_epochs : int, optional
         Epochs that one arm can use at most.
     best_arm, best_score, best_epoch

@@ -15,11 +15,6 @@ from risingsearch.errors import InvalidParameterError
 from risingsearch.json_values import as_json, from_json
 from risingsearch.scheduling.options import SchedulerOptions
 
-ENQUEUED = "opened as enqueued"
-"""Reason of an arm that was to be opened before all others."""
-OPENED_BEFOREHAND = "opened by prior"
-"""Reason of an arm that was opened by knowledge from before the search."""
-
 _ARRAYS = ("charged", "epochs", "failures", "busy", "ended", "failed")
 _COUNTS = ("counted_from", "n_asked", "n_applied", "rounds", "n_jobs")
 

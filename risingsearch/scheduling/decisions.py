@@ -9,17 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risingsearch.arms import Job
+from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, OPENED_BY_PRIOR, REVIVED, Job
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.policies import WAIT, policy_info
-from risingsearch.scheduling.arm_table import (
-    ENQUEUED,
-    OPENED_BEFOREHAND,
-    ArmTable,
-    Decision,
-    Result,
-)
+from risingsearch.scheduling.arm_table import ArmTable, Decision, Result
 from risingsearch.scheduling.ledger import Ledger
 from risingsearch.scheduling.options import SchedulerOptions, SearchOptions
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
@@ -107,7 +101,7 @@ class Decider:
             n_epochs = max(1, self._wanted(arm, selected))
             decision = self._decided(arm, n_epochs)
             if beforehand:
-                decision = decision._replace(reason=OPENED_BEFOREHAND)
+                decision = decision._replace(reason=OPENED_BY_PRIOR)
             if arm != selected:
                 decision = decision._replace(instead_of=selected)
             self._decision = decision
@@ -182,10 +176,10 @@ class Decider:
         """Return the decision to train an arm, with the reason and the index."""
         arms, is_opened = self.arms, bool(self.arms.charged[arm])
         job = Job(arm, int(arms.epochs[arm]), n_epochs, arms.n_asked)
-        reason = ENQUEUED if arm in arms.enqueued else "opened"
+        reason = ENQUEUED if arm in arms.enqueued else OPENED
         if is_opened:
             is_last = arms.history[-1]["arm"] == arm
-            reason = "continued" if is_last else "revived"
+            reason = CONTINUED if is_last else REVIVED
         parts = self.policy.explain([arm])[0] if is_opened else {}
         return Decision(
             job, reason, parts, arms.n_applied if arms.deterministic else None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from risingsearch.arms import Arm
-from risingsearch.scheduling.arm_table import OPENED_BEFOREHAND, ArmTable
+from risingsearch.arms import OPENED_BY_PRIOR, Arm
+from risingsearch.scheduling.arm_table import ArmTable
 from risingsearch.scheduling.policy_adapter import PolicyAdapter
 
 
@@ -20,7 +20,7 @@ def explain(
     indices = dict(zip(opened, policy.explain(opened), strict=True))
     reasons = [(row["arm"], row["reason"]) for row in arms.history]
     reasons += [(why.job.arm, why.reason) for why in arms.decisions.values()]
-    by_prior = {arm for arm, reason in reasons if reason == OPENED_BEFOREHAND}
+    by_prior = {arm for arm, reason in reasons if reason == OPENED_BY_PRIOR}
     failures = {row["arm"]: row["failure"] for row in arms.history if "failure" in row}
     return [
         Arm(

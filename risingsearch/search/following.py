@@ -29,7 +29,7 @@ class Training(NamedTuple):
 
     arm: int
     epoch: int  # the first one of the job
-    reason: str  # "opened", "opened by prior", "continued" or "revived"
+    reason: str  # as in the history
     parts: dict[str, float]  # of the arm's index when it was chosen
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from risingsearch.arms import COLUMNS, Arm, Report
+from risingsearch.arms import COLUMNS, OPENED_BY_PRIOR, Arm, Report
 from risingsearch.budget import Budget
 from risingsearch.errors import (
     MissingDependencyError,
@@ -16,7 +16,6 @@ from risingsearch.errors import (
     SetupError,
     unknown_name,
 )
-from risingsearch.scheduling.arm_table import OPENED_BEFOREHAND as BY_PRIOR
 from risingsearch.search.trainable import Trainable, restore
 
 UNFINISHED = "stopped before its end"
@@ -164,8 +163,8 @@ class SearchResult:
     @property
     def opened_by_prior(self) -> list[int]:
         """The arms that were opened for what earlier searches say of them."""
-        by_prior = (row["arm"] for row in self.history if row["reason"] == BY_PRIOR)
-        return list(dict.fromkeys(by_prior))
+        rows = (row for row in self.history if row["reason"] == OPENED_BY_PRIOR)
+        return list(dict.fromkeys(row["arm"] for row in rows))
 
     @property
     def curves(self) -> dict[int, list[float]]:

@@ -289,6 +289,11 @@ class TestContents:
         assert page.data["hasPrior"]
         assert not page_of(result).data["hasPrior"]
 
+    def test_arms_that_were_enqueued_are_marked_as_opened(self, page_of):
+        result = search(CANDIDATES, enqueue=[CANDIDATES[1]], shuffle=False).run()
+        assert result.history[0]["reason"] == "opened as enqueued"
+        assert page_of(result).data["told"]["marks"][0] == "1"
+
     def test_every_epoch_is_there_in_the_order_told(self, result, page_of):
         told = page_of(result).data["told"]
         assert told["arm"] == result.history["arm"]
