@@ -64,8 +64,8 @@ class RisingScheduler(TrialScheduler):  # type: ignore[misc]
         Trials that train at the same time at most, at least 1. By default as many as
         the cluster holds, or ``max_concurrent_trials`` if that is fewer.
     deterministic : bool, default False
-        Whether several trials at a time give the same run in any order of finishing;
-        see ``Scheduler``.
+        Whether several trials at a time give the same run in any order of finishing,
+        under a budget in epochs; see ``Scheduler``.
     error_score : float, optional
         What a failed epoch counts as; by default the worst score so far.
     seed : int, optional

@@ -86,8 +86,9 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         Processes that train at the same time; -1 for all processors. With an
         ``executor``, how many of its workers to use.
     deterministic : bool, default=False
-        Whether every run with the same ``n_jobs`` gives the same result, whichever
-        epoch ends first; see ``Scheduler``. A process may then wait for a slower one.
+        Whether every run with the same ``n_jobs``, under a budget in epochs, gives the
+        same result, whichever epoch ends first; see ``Scheduler``. A process may then
+        wait for a slower one.
     executor : concurrent.futures.Executor, optional
         Where to train instead; it is not shut down. The data travel with every job, but
         once to each worker of a Dask cluster (``client.get_executor()``).

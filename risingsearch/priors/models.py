@@ -60,7 +60,7 @@ class _Model(NamedTuple):
     weights: NDArray[np.float64]  # (n_runs,), of each run in what is predicted
 
     def inverse_lengths(self, columns: Columns) -> dict[str, NDArray[np.float64]]:
-        """Return those of the columns of each parameter."""
+        """Return the inverse length scales of each parameter's columns."""
         ends = np.cumsum([len(columns[name]) for name in self.parameters])
         parts = np.split(self.kernel.inverse_lengths, ends[:-1])
         return dict(zip(self.parameters, parts, strict=True))
@@ -128,7 +128,7 @@ class Learnt:
 
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return that of two arrays; 0 where one is constant, or they are too short."""
+    """Return the correlation of two arrays; 0 if one is constant or has one value."""
     if len(a) < 2:
         return 0.0
     deviations = float(a.std() * b.std())
@@ -184,7 +184,7 @@ def _model(matching: Matching, search: EarlierSearch) -> _Model:
 
 
 def _agreement(k: int, models: Sequence[_Model], columns: Sequence[Columns]) -> float:
-    """Return that of a model with others, by the columns of their runs."""
+    """Return the mean correlation of a model with the scores of other searches."""
     others = [(k + step) % len(models) for step in range(1, len(models))][:COMPARED]
     if not others:
         return max(0.0, ALONE * _agreement_within(models[k]))

@@ -63,6 +63,7 @@ class Scheduler:
         decision ``k`` sees exactly the results of decisions ``1 .. k - n_jobs`` (and of
         the next ones, one by one, if nothing can start without them). By default
         results are applied in the order told, so no worker waits for a slower one.
+        Under a budget in measured time, runs differ all the same.
     n_jobs : int, optional
         Jobs in flight at most, at least 1. No limit by default; 1 if ``deterministic``.
     error_score : float, optional

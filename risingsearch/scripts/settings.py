@@ -50,7 +50,7 @@ class PlainMetric(Strict):
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """As a trainable takes it."""
+        """The compiled expression."""
         return re.compile(self.regex)
 
 

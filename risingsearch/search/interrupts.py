@@ -12,7 +12,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def first_interrupt(call: Callable[[], None] | None) -> Iterator[None]:
-    """Let the first Ctrl-C call instead of raise, unless it is handled already."""
+    """Make the first Ctrl-C run ``call`` and not raise, unless Ctrl-C is handled."""
     main = threading.current_thread() is threading.main_thread()
     usual = signal.default_int_handler
     if call is None or not main or signal.getsignal(signal.SIGINT) is not usual:

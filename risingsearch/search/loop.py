@@ -40,7 +40,7 @@ SIGNAL_DELAY = 1.0
 
 
 ENOUGH = 10
-"""Arms that have to fail.
+"""Number of failed arms, without any score, that end a run.
 
 If half of all configurations cannot be trained, so many fail in a row in one search
 of a thousand. Their causes are not compared: one mistake has many messages, and they
@@ -201,7 +201,7 @@ class Loop:
         self._callbacks = callbacks
         self._raises_failures = raises_failures
         self._clock = WallClock(log.scheduler, timeout, seconds_besides)
-        self.late: str | None = None  # which time the last run has used up
+        self.why_late: str | None = None  # the limit of time that ended the last run
         self._failures = FirstFailures(log.scheduler)
         self._workers = workers
         self._in_process = in_process
@@ -214,7 +214,7 @@ class Loop:
     def run(self) -> None:
         """Train until the scheduler is done, or the loop is stopped."""
         self._stopping = self.interrupted = False
-        self.late = None
+        self.why_late = None
         self._clock.resume(self._log.wall_seconds)
         self._failures.begin()
         self.first_job = self._scheduler.n_asked
@@ -272,11 +272,11 @@ class Loop:
             elif (done := self._next_done()) is not None:
                 report = self._settle(done)
             if report is not None:
-                self._tell(report)
-        if self.late and self._clock.ends_search and not self._scheduler.done:
+                self._notify(report)
+        if self.why_late and self._clock.ends_search and not self._scheduler.done:
             self._log.use_up()  # what is left is for what follows: a refit, say
 
-    def _tell(self, report: Report) -> None:
+    def _notify(self, report: Report) -> None:
         """Tell callbacks of a job that is recorded, and raise its failure if asked."""
         if self.on_report is not None:
             self.on_report(report)
@@ -329,8 +329,8 @@ class Loop:
 
     def _new_job(self) -> Job | None:
         if self._scheduler.n_asked > 0:  # one epoch is trained in any case
-            self.late = self._clock.why_over()
-        if self.late or self._failures.are_enough():
+            self.why_late = self._clock.why_over()
+        if self.why_late or self._failures.are_enough():
             return None
         with sigint_deferred():
             return self._next_retried() or self._scheduler.ask()

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from risingsearch.search.trainable import Outcome
 
 FORMAT = "{{n:.10g}}/{total:.10g} {{unit}} [{{elapsed}}<{{remaining}}]{{postfix}}"
-"""Of tqdm, which knows no total where more was spent."""
+"""Format of tqdm's bar, which shows no total once more than that was spent."""
 WIDTH, HEIGHT = 80, 24
-"""Of a terminal that does not say."""
+"""Size of a terminal that does not report its own."""
 MINUTE = 60.0
 """Seconds between two lines in a log, if a tenth of the budget is not spent before."""
 N_JOBS = 5

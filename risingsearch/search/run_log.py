@@ -103,7 +103,7 @@ class RunLog:
         self._decided: set[int] = set()  # jobs whose decision is on disk
         self._running: dict[int, bool] = {}  # jobs; whether one can kill the search
         self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
-        self._returned: set[int] = set()  # arms whose results may not be recorded yet
+        self._returned: set[int] = set()  # arms whose checkpoints are not tidied yet
 
     def open(self, directory: RunDirectory, header: Event, run: Run | None) -> None:
         """Resume the search that was read from a directory, or begin one there."""
@@ -140,7 +140,7 @@ class RunLog:
         if state is not None:
             try:
                 self.scheduler.load_state_dict(state)
-            except RunDirError:  # a cache of another release
+            except RunDirError:  # a cache of another release, or of other arguments
                 n_known = 0
         replay(self.scheduler, events[n_known:])
         trained: dict[int, int] = {}  # epochs by arm
@@ -170,8 +170,9 @@ class RunLog:
     # ------------------------------------------------------------------ the events
 
     def begin(self, job: Job | None = None, *, here: bool = False) -> None:
-        """Bring all decisions to disk, and that a job is trained now.
+        """Write a ``started`` event for each job in flight that has none.
 
+        And another one for the ``job`` that is trained now, if it was interrupted.
         ``here`` says that it runs in this process, which it can kill.
         """
         for one in self.scheduler.in_flight:

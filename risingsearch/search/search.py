@@ -74,8 +74,8 @@ class RisingSearch:
         for executors that do not say. Without an executor, more than 1 starts so many
         worker processes, and replaces those that die.
     deterministic : bool, default False
-        Whether several jobs in flight give the same run in any order of completion;
-        see ``Scheduler``.
+        Whether several jobs in flight give the same run in any order of completion,
+        under a budget in epochs; see ``Scheduler``.
     callbacks : sequence of Callback or callable
         They get the facts of every epoch; a function is used as ``on_epoch``.
     policy_params, epochs_per_job, direction, max_failures, epoch_costs
@@ -292,7 +292,9 @@ class RisingSearch:
     ) -> RisingSearch:
         """Return the search of a directory, as it was when its process ended.
 
-        ``run`` then continues: only jobs that never came back are trained again.
+        ``run`` then continues: only jobs that never came back are trained again. One
+        that trained in this process at two kills counts as failed, or at
+        ``max_failures + 1`` if these are more.
         States, and candidates that JSON cannot hold, are unpickled, which can run any
         code; ``saved_result`` only reads.
 
@@ -521,7 +523,7 @@ class RisingSearch:
             With all that has come back, also what no decision may see yet.
         """
         result = self._log.result()
-        reason = self.scheduler.stop_reason or self._loop.late
+        reason = self.scheduler.stop_reason or self._loop.why_late
         return result if reason is None else replace(result, stop_reason=reason)
 
     def _repr_html_(self) -> str:

@@ -213,8 +213,8 @@ class Outcome(NamedTuple):
     n_calls: int  # of train; not those that have only said that the arm has ended
     elapsed: float  # seconds of training, a failed epoch's included
     checkpoint: bytes | None = None  # the state after the last score, to be saved
-    now: float | None = None  # since the search began, if the clock is its budget
-    clock: float | None = None  # the same, in seconds, always; None: not measured
+    now: float | None = None  # wall-clock time of the return, in the budget's unit
+    clock: float | None = None  # the same in seconds, under any budget
     cost: float | None = None  # in the unit of the budget; None: not known
     attempts: int = 1  # that a failure stands for
     startup: float | None = None  # of that, before the first epoch; NaN: not known
@@ -290,9 +290,9 @@ def run_task(trainable: Any, task: Task) -> Outcome:
 def run_from(
     begin: Callable[[], Any], trainable: Any, task: Task
 ) -> tuple[Outcome, Any]:
-    """Do the same from the state that ``begin`` gives, and return the last state too.
+    """Train the epochs of one job from the state that ``begin`` returns.
 
-    That is the live one, or None if the arm does not resume from it.
+    The last live state comes back too, or None if the arm does not resume from it.
     """
     run = _JobRun(trainable, task)
     failure: Exception | None = None

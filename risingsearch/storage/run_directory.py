@@ -95,7 +95,7 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes out; one that searches, or has searched, is an error."""
+        """Lock the directory; a RunDirError if another process changed or holds it."""
         if self._is_held:
             yield
             return
