@@ -15,6 +15,9 @@ _MARKS = {
     if issubclass(kind, _NUMBERS) and not issubclass(kind, np.timedelta64)  # has a unit
 }
 
+SHOWN, AS_TEXT = "$shown", "as_text"
+"""Key of a candidate that JSON cannot hold, saved as text, and of the one read back."""
+
 
 def as_json(value: Any) -> Any:
     """Return ``value`` with what JSON does not know marked as such.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.errors import InvalidParameterError, missing
+from risingsearch.json_values import AS_TEXT
 from risingsearch.priors.earlier import (
     HOW_TO_NAME,
     EarlierRun,
@@ -76,7 +77,7 @@ def _parameters_of_export(frame: Any) -> Any:
     columns = {
         name: _unquoted(name.removeprefix(PARAMETER))
         for name in frame.columns
-        if name.startswith(PARAMETER) and name != f"{PARAMETER}as_text"
+        if name.startswith(PARAMETER) and name != PARAMETER + AS_TEXT
     }
     return frame[list(columns)].rename(columns=columns).map(_unquoted)
 

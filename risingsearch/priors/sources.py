@@ -13,7 +13,7 @@ from typing import Any
 from risingsearch.arms import Job
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError, RunDirError
-from risingsearch.json_values import from_json
+from risingsearch.json_values import AS_TEXT, SHOWN, from_json
 from risingsearch.priors.earlier import (
     EarlierRun,
     EarlierSearch,
@@ -37,7 +37,6 @@ from risingsearch.storage.run_directory import (
 SCORE = "score"
 MOST_SEARCHES = 32
 """Earlier searches that are learnt from: of more, those most like the new one."""
-_SHOWN = "$shown"  # a candidate that JSON cannot hold, as text
 _NAMED = 5  # skipped searches in a message
 _ALLOWED = (
     "a SearchResult, a fitted RisingSearchCV, an Optuna study or its storage URL, a "
@@ -261,7 +260,7 @@ def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
             settings = header["settings"]
             metric = asked.score or SCORE
             candidates = [
-                {} if _SHOWN in shown else from_json(shown)
+                {} if SHOWN in shown else from_json(shown)
                 for shown in settings["candidates"]
             ]
             told = (one for one in events if one["event"] in ("result", "failed"))
@@ -299,7 +298,7 @@ def _of_result(result: Any, asked: Source) -> EarlierSearch:
     candidates = result.candidates
     if result.left_out is not None:  # text in place of parameters
         candidates = [
-            {} if params.keys() == {"as_text"} else params for params in candidates
+            {} if params.keys() == {AS_TEXT} else params for params in candidates
         ]
     name, metric = "a SearchResult", asked.score or SCORE
     own = result.direction if metric == SCORE else None

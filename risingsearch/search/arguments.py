@@ -12,7 +12,7 @@ from typing import Any
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import as_json, from_json
+from risingsearch.json_values import SHOWN, as_json, from_json
 from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
 from risingsearch.scheduling.policy_choice import choose_policy
@@ -20,7 +20,7 @@ from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
-SHOWN, OBJECT = "$shown", "$object"
+OBJECT = "$object"
 _LONGEST = 300  # characters of a setting in a message
 
 

@@ -16,12 +16,11 @@ from risingsearch.errors import (
     RisingSearchError,
     RunDirError,
 )
-from risingsearch.json_values import from_json
+from risingsearch.json_values import AS_TEXT, SHOWN, from_json
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
 from risingsearch.search.arguments import (
     OBJECT,
-    SHOWN,
     checked_candidates,
     with_enqueued,
 )
@@ -52,8 +51,6 @@ PER_PROCESS = (
     "target_score",
 )
 """Arguments that are not compared when a search is resumed."""
-AS_TEXT = "as_text"
-"""The only parameter of a candidate that is shown as text."""
 
 
 class EarlierError(RisingSearchError):
