@@ -13,12 +13,7 @@ from risingsearch.plotting.fragment import result_html
 from risingsearch.plotting.html_report import facts_of
 from risingsearch.plotting.parts import embedded, own_page, part
 from risingsearch.plotting.sections import progress_charts, table
-from risingsearch.plotting.words import (
-    LONGEST_NAME,
-    NOTHING,
-    as_text,
-    escaped,
-)
+from risingsearch.plotting.words import LONGEST_NAME, NOTHING, as_text, escaped
 from risingsearch.storage.files import atomic_write
 
 Row = tuple[str, Sequence[Any]]

@@ -51,25 +51,9 @@ def search_html(
     metric: str,
     spent: str,
 ) -> str:
-    """Return the summary and the best arms of a history as HTML.
+    """Return the best arms of a history and a summary that ends with what was spent.
 
-    Parameters
-    ----------
-    history : sequence of dict
-        One row per epoch in the order told, with ``arm``, ``epoch`` and ``score``.
-    candidates : sequence of dict
-        The parameters of every arm.
-    direction : {"maximize", "minimize"}
-        Which scores are the better ones.
-    metric : str
-        What the score is called.
-    spent : str
-        In words, what the search has used.
-
-    Returns
-    -------
-    str
-        HTML without scripts, styles or requests; what users wrote is escaped.
+    It is HTML without scripts, styles or requests; what users wrote is escaped.
     """
     sign, name = sign_of(direction), html.escape(shown_metric(metric))
     n_opened = len({row["arm"] for row in history})

@@ -58,16 +58,7 @@ class Importances(NamedTuple):
 
 
 def parameter_importance(result: Any) -> Importances:
-    """Return how much each parameter matters in a search.
-
-    Parameters
-    ----------
-    result : SearchResult
-        What a search has found, or has found so far.
-
-    Returns
-    -------
-    Importances
+    """Return how much each parameter matters in what a search has found so far.
 
     Examples
     --------

@@ -43,9 +43,7 @@ def own_page(
 ) -> str:
     """Return a page whose own policy allows its style and program, and nothing else.
 
-    Its body is a file of ``page``, with the title, the program and the content put in;
-    user input is escaped in the content already. A page with a ``version`` asks the
-    server it came from for a newer one.
+    The content is escaped; with a ``version``, it asks its server for a newer one.
     """
     live, style = "", part("page.css")
     if version is not None:

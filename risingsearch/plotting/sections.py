@@ -115,14 +115,10 @@ def _time(seconds: float) -> str:
 
 
 class Progress(NamedTuple):
-    """The best score so far, where it has risen and at the end; none without a score.
-
-    Against the epochs told, the wall-clock seconds until then (empty if some are
-    unknown), and the seconds of training until then, over all workers.
-    """
+    """The best score so far, at every rise and at the end; none without a score."""
 
     by_epochs: list[Point]
-    by_clock: list[Point]
+    by_clock: list[Point]  # empty if some times are unknown
     by_training: list[Point]
 
 

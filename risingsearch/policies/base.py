@@ -136,10 +136,7 @@ class Policy(Protocol):
 
 
 def better(value: float, pulls: int, best_value: float, best_pulls: int) -> bool:
-    """Apply the tie rule: the higher value, then fewer pulls, then the lower index.
-
-    The last part is up to the caller, which compares the arms in order of their index.
-    """
+    """Return whether an arm beats an earlier one: higher value, then fewer pulls."""
     return value > best_value or (value == best_value and pulls < best_pulls)
 
 
@@ -158,10 +155,7 @@ def leader(
 
 
 def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
-    """Return the available arm with fewest pulls below ``limit``, or ``WAIT``.
-
-    The lowest index wins ties, so pulling what this returns is round-robin.
-    """
+    """Return the first available arm with fewest pulls below ``limit``, or ``WAIT``."""
     arm = WAIT
     fewest = limit
     for i in range(len(pulls)):
@@ -172,10 +166,7 @@ def least_pulled(available: Bools, pulls: Ints, limit: int) -> int:
 
 
 def best_available(available: Bools, values: Floats | Ints, pulls: Ints) -> int:
-    """Return the available arm of the best value, or ``WAIT``.
-
-    Ties are broken as in ``better``.
-    """
+    """Return the available arm of the best value (see ``better``), or ``WAIT``."""
     arm, best = WAIT, -math.inf
     for i in range(len(pulls)):
         if available[i]:
@@ -211,10 +202,7 @@ def uniform_arm(available: Bools, rng: np.random.Generator) -> int:
 def arm_arrays(
     n_arms: int, horizon: int, max_pulls: int | None
 ) -> tuple[Bools, Ints, Floats, Ints]:
-    """Return fresh ``available``, ``pulls_left``, ``horizon`` and ``pulls`` arrays.
-
-    Where ``max_pulls`` is None, an arm can give as many pulls as there are rounds.
-    """
+    """Return fresh ``available``, ``pulls_left``, ``horizon`` and ``pulls`` arrays."""
     limit = horizon if max_pulls is None else max_pulls
     return (
         np.ones(n_arms, dtype=np.bool_),
@@ -296,13 +284,7 @@ def state_dict(policy: Policy) -> dict[str, Any]:
 
 
 def load_state_dict(policy: Policy, state: dict[str, Any]) -> None:
-    """Put saved arrays back in place.
-
-    Raises
-    ------
-    RunDirError
-        If the state was saved from a policy of another kind or size. Nothing changes.
-    """
+    """Put saved arrays back in place, if they are of a policy of this kind and size."""
     arrays = _arrays(policy)
     shapes = {name: list(array.shape) for name, array in arrays.items()}
     saved = {name: array["shape"] for name, array in state.items()}

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from risingsearch.policies import policy_info
-from risingsearch.policies.shared.rewards import (
-    record_slope,
-    screening_pulls,
-)
+from risingsearch.policies.shared.rewards import record_slope, screening_pulls
 from risingsearch.policies.tuning.trusted_damped_slope import (
     TrustedDampedSlope,
     rung_of,
@@ -24,12 +21,7 @@ SCALE = 2.0**-200
 
 
 def step_correlation(search: EarlierSearch) -> float:
-    """Return how far early scores could be trusted in an earlier search, -1 to 1.
-
-    It is what ``TrustedDampedSlope`` would have learnt from its curves: low where arms
-    bloom late or scores are noisy, about what it expects of any search where few runs
-    were continued.
-    """
+    """Return the correlation that ``TrustedDampedSlope`` would have learnt, -1 to 1."""
     n_runs, longest = len(search.curves), int(search.epochs.max())
     policy = TrustedDampedSlope.create(n_runs, n_runs * longest, longest)
     policy = policy._replace(first_rung=screening_pulls(search.max_epochs))
@@ -47,11 +39,7 @@ def step_correlation(search: EarlierSearch) -> float:
 
 
 def policy_params_after(searches: Sequence[EarlierSearch]) -> dict[str, float]:
-    """Return the parameters of policies that follow from earlier curves, by name.
-
-    The correlation that is expected is half way between the mean of theirs and what is
-    expected without them.
-    """
+    """Return the correlation to expect: half way from the usual to that of earlier."""
     if not searches:
         return {}
     found = [step_correlation(search) for search in searches]

@@ -48,11 +48,7 @@ def of_file(path: Path, asked: Source) -> EarlierSearch:
 
 
 def of_frame(frame: Any, asked: Source, name: str = "the data frame") -> EarlierSearch:
-    """Return the runs in a pandas DataFrame.
-
-    All columns are parameters but the score, ``run``, ``epoch`` and ``seconds``, and
-    those that vary among the epochs of a run. A run without a score has failed.
-    """
+    """Return the runs in a pandas DataFrame; one without a score has failed."""
     direction, score = asked.direction, asked.score
     metric = score
     if set(frame.columns) >= EXPORTED:

@@ -111,23 +111,8 @@ def earlier_searches(
 def read_prior(prior: Any, candidates: Params | None = None) -> list[EarlierSearch]:
     """Return the earlier searches of a ``prior`` that the candidates can learn from.
 
-    Parameters
-    ----------
-    prior : None, a source or a list of sources
-        See ``earlier_searches`` for the sources. Of several searches, those from which
-        nothing can be learnt are skipped; a RuntimeWarning names them and says why.
-    candidates : sequence of dict, optional
-        The configurations of the new search, if they are known by now.
-
-    Returns
-    -------
-    list of EarlierSearch
-        None of them if there is no prior.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a source cannot be read, or no search is left.
+    Of several searches, those from which nothing can be learnt are skipped; a
+    RuntimeWarning names them and says why.
     """
     if prior is None:
         return []
@@ -178,11 +163,8 @@ def _tell_skipped(skipped: Sequence[str], n_found: int, where: str) -> None:
     reasons += f"; and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else ""
     n = len(skipped) + n_found
     if not n_found:
-        raise InvalidParameterError(
-            reasons
-            if n == 1
-            else f"{where}: none of its {n} searches is usable: {reasons}"
-        )
+        none = "" if n == 1 else f"{where}: none of its {n} searches is usable: "
+        raise InvalidParameterError(none + reasons)
     msg = f"{where}: {len(skipped)} of its {n} searches are skipped: {reasons}"
     warnings.warn(msg, RuntimeWarning, stacklevel=4)
 
@@ -250,10 +232,7 @@ def _of_path(path: Path, asked: Source) -> list[EarlierSearch]:
 
 
 def _of_run_directory(path: Path, asked: Source) -> EarlierSearch:
-    """Return the search in a directory, also while another process continues it.
-
-    Candidates that JSON cannot hold are left out: reading them would unpickle.
-    """
+    """Return the search in a directory, also while another process continues it."""
     try:
         with no_collection(), understood(path):
             header, events = read(path / JOURNAL)[:2]

@@ -17,11 +17,7 @@ WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return name and parameters of every call in a list with commas.
-
-    The keys are the calls as they are written. A text that is no such list, or that
-    names a call twice, is refused.
-    """
+    """Return name and parameters of every call in a list with commas, by its text."""
     calls: dict[str, tuple[str, dict[str, Any]]] = {}
     for part in _parts(text):
         match = CALL.fullmatch(part)
@@ -38,11 +34,7 @@ def read_calls(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def read_parameters(texts: Iterable[str]) -> dict[str, Any]:
-    """Return the values of several ``name=value``, by their names.
-
-    A value is a number, true, false, null, a word or a path, a quoted string, or a list
-    in brackets; anything else is refused, and so is a name that is given twice.
-    """
+    """Return the values of several ``name=value``, by their names."""
     values: dict[str, Any] = {}
     for text in texts:
         match = PARAMETER.fullmatch(text.strip())

@@ -191,13 +191,8 @@ def compare(
                 for p, record in enumerate(run.records):
                     regret[e, h, p, k] = run.optimal[-1] - record.reward[-1]
                     best_mean[e, h, p, k] = record.best_mean[-1]
-    return Comparison(
-        list(named_policies),
-        list(named_environments),
-        horizons,
-        regret,
-        best_mean,
-    )
+    names = list(named_policies), list(named_environments)
+    return Comparison(*names, horizons, regret, best_mean)
 
 
 def _named(kind: str, given: Any) -> dict[str, tuple[Any, Any]]:
@@ -216,10 +211,7 @@ def _named(kind: str, given: Any) -> dict[str, tuple[Any, Any]]:
     if not isinstance(given, Mapping):
         named = {name_of(_pair(item)[0]): item for item in given}
         if len(named) < len(given):
-            msg = (
-                f"two have the same name in {list(named)}: "
-                "give a mapping with names of your own"
-            )
+            msg = f"two share a name in {list(named)}: give names of your own"
             raise InvalidParameterError(msg)
         given = named
     return {str(name): _pair(item) for name, item in given.items()}

@@ -66,11 +66,6 @@ def play(
 
     The loop is one function although it is long: its running sums stay in registers,
     and numba copies a NamedTuple for every call that it does not inline.
-
-    Raises
-    ------
-    PolicyError
-        If the policy chooses an arm that is not available, or an empty slice.
     """
     available, pulls_left = policy.available, policy.pulls_left
     traced = len(arms) > 0
@@ -356,12 +351,7 @@ def _named(function: Any) -> Iterator[Any]:
 
 
 def _digest(*classes: type) -> str:
-    """Return a digest of all that the compiled loop of these classes depends on.
-
-    That is the package's policies and curves; the files of the classes, of their bases
-    and of what they call or import; and the constants that they name, which may come
-    from elsewhere.
-    """
+    """Return a digest of the files and constants that the compiled loop depends on."""
     package = Path(__file__).parents[1]
     files = {__file__}
     for folder in ("policies", "curves"):

@@ -48,11 +48,7 @@ def environment_report(
     jobs: int | None,
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Play policies in a named environment; return one row per horizon and policy.
-
-    ``policies`` maps the name of a row to a registered name and a dict of parameters;
-    by default some that suit the environment. The values are those that JSON knows.
-    """
+    """Play policies in a named environment; return one row per horizon and policy."""
     horizons = horizons or HORIZONS
     sample = make_environment(name, horizons[0], seed, **parameters)
     if not policies:
@@ -129,12 +125,7 @@ def recorded_report(
     minimize: bool,
     within: float | None,
 ) -> dict[str, Any]:
-    """Replay searches on recorded curves; return one row per budget and policy.
-
-    ``policies`` is as in ``environment_report``, by default the epoch schedulers; the
-    other arguments are those of ``search_recorded`` and ``RecordedSearch.enough``. The
-    values are those that JSON knows.
-    """
+    """Replay searches on recorded curves; return one row per budget and policy."""
     found = search_recorded(
         curves.means,
         _resolved(policies) if policies else EPOCH_SCHEDULERS,
@@ -185,7 +176,7 @@ def recorded_lines(report: Mapping[str, Any]) -> Iterator[str]:
     away = "above best" if minimize else "below best"
     for budget, block in _blocks(rows, "budget"):
         yield ""
-        title = f"{_counted(budget, 'epoch')}"
+        title = _counted(budget, "epoch")
         yield (f"{title:{width + 4}}{'score':>10}{'95 % +-':>10}{away:>12}{'used':>8}")
         for row in block:
             mark = "*" if row["best"] else "=" if row["as_good"] else " "

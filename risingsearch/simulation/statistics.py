@@ -21,10 +21,7 @@ def scipy_stats() -> Any:
 
 
 def half_width(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return half the 95 % interval of the mean over the last axis, the runs.
-
-    Student's t. NaN for a single run.
-    """
+    """Return half the 95 % interval (Student's t) of the mean over the last axis."""
     n = values.shape[-1]
     if n == 1:
         return np.full(values.shape[:-1], np.nan)
@@ -33,10 +30,7 @@ def half_width(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean rank over the last axis, the runs; 1 is the lowest value.
-
-    Ranked are the values of the axis before; equal ones share the mean of their ranks.
-    """
+    """Return the mean rank over the last axis, among the values of the axis before."""
     ranks: NDArray[np.float64] = scipy_stats().rankdata(values, axis=-2).mean(axis=-1)
     return ranks
 
