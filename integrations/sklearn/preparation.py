@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from numbers import Integral
 from typing import Any
 
 import joblib
+import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags, indexable
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_int
@@ -38,10 +40,40 @@ from risingsearch.search.arguments import (
     without_addresses,
 )
 
+INSTEAD = {
+    "param_grid": "param_distributions, which takes the same dict, or a list",
+    "search_spaces": "param_distributions",
+    "n_iter": "n_candidates, and budget or timeout for how much is trained",
+    "n_trials": "n_candidates, and budget or timeout for how much is trained",
+    "max_resources": "max_epochs",
+    "min_resources": "min_epochs, or policy='asha' with policy_params={'min_pulls': 3}",
+    "factor": "policy='asha' with policy_params={'eta': 3}",
+    "max_iter": "max_epochs",
+    "seed": "random_state",
+    "pre_dispatch": "n_jobs alone, jobs are sent as processes become free",
+}
+"""Arguments of other searches, and what ``RisingSearchCV`` has instead."""
 OTHERS = ("max_epochs", "n_candidates", "seed", "error_score", "enqueue")
 """Options that are not handed on to ``RisingSearch`` as they are."""
 SAME = (*(DEFAULTS.keys() - {*OTHERS}), "executor", "checkpoints")
 """Arguments that ``RisingSearch`` has, too, with the same meaning."""
+
+
+class _ForeignArgumentError(InvalidParameterError, TypeError):
+    """Argument that only other searches have; a TypeError, as Python would raise."""
+
+
+def explaining_names(init: Callable[..., None]) -> Callable[..., None]:
+    """Make an ``__init__`` answer arguments of other searches with its own names."""
+
+    @wraps(init)
+    def explaining(self: Any, /, *args: Any, **kwargs: Any) -> None:
+        for name in INSTEAD.keys() & kwargs.keys():
+            msg = f"RisingSearchCV has no argument {name!r}: write {INSTEAD[name]}"
+            raise _ForeignArgumentError(msg)
+        init(self, *args, **kwargs)
+
+    return explaining
 
 
 def begin(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
@@ -83,6 +115,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         )
         raise InvalidParameterError(msg)
     X, y = indexable(X, y)
+    _check_rows(X, params)
     routed = cv._get_routed_params_for_fit(_check_method_params(X, params=params))
     routes = get_config()["enable_metadata_routing"]
     split = routed.splitter["split"]
@@ -181,6 +214,14 @@ def _check_steps(value: Any, resource: Any) -> None:
             "steps_per_epoch at 1"
         )
         raise InvalidParameterError(msg)
+
+
+def _check_rows(X: Any, params: dict[str, Any]) -> None:
+    for name, given in params.items():
+        per_row = name.rpartition("__")[2] in ("sample_weight", "groups")
+        if per_row and np.ndim(given) and _num_samples(given) != _num_samples(X):
+            msg = f"{name} must have one entry per row of X, {_num_samples(X)} in all"
+            raise InvalidParameterError(msg)
 
 
 def _needs_targets(estimator: Any) -> bool:

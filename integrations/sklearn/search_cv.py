@@ -212,6 +212,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         if name in ("scoring", "n_jobs", "refit", "verbose", "error_score")
     } | {"return_train_score": ["boolean"]}
 
+    @preparation.explaining_names
     def __init__(
         self,
         estimator: Any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 
@@ -25,9 +26,33 @@ def test_a_name_of_no_search():
         RisingSearchCV(SGDClassifier(), SPACE, budgget=3)
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("param_grid", "param_distributions"),
+        ("search_spaces", "param_distributions"),
+        ("n_iter", "n_candidates, and budget or timeout"),
+        ("n_trials", "n_candidates, and budget or timeout"),
+        ("max_resources", "max_epochs"),
+        ("min_resources", "min_epochs"),
+        ("factor", "policy='asha' with policy_params={'eta': 3}"),
+        ("max_iter", "max_epochs"),
+        ("seed", "random_state"),
+        ("pre_dispatch", "n_jobs alone"),
+    ],
+)
+def test_names_of_other_searches(name, instead):
+    said = f"RisingSearchCV has no argument {name!r}: write {instead}"
+    for error in (InvalidParameterError, TypeError):
+        with pytest.raises(error, match=said):
+            RisingSearchCV(SGDClassifier(), **{name: SPACE})
+
+
 def test_the_signature_stays():
     names = list(inspect.signature(RisingSearchCV).parameters)
     assert names[:4] == ["estimator", "param_distributions", "policy", "budget"]
+    assert clone(rising(budget=7)).get_params().keys() == rising().get_params().keys()
+    assert clone(rising(budget=7)).set_params(patience=2).get_params()["budget"] == 7
 
 
 @pytest.mark.parametrize(
@@ -65,3 +90,10 @@ def test_extra_budget_in_its_unit():
     search = rising(budget=Budget(seconds=1e-9), max_epochs=2).fit(X, Y)
     with pytest.raises(InvalidParameterError, match=r"extend it by Budget\(seconds="):
         search.continue_search(5)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "groups", "sgd__sample_weight"])
+def test_entries_per_row_are_as_many_as_rows(name):
+    said = f"{name} must have one entry per row of X, 60 in all"
+    with pytest.raises(InvalidParameterError, match=said):
+        rising().fit(X, Y, **{name: Y[:-1]})

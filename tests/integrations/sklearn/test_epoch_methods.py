@@ -5,11 +5,14 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator
 from sklearn.cluster import MiniBatchKMeans
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
+    VotingRegressor,
 )
 from sklearn.linear_model import (
     LogisticRegression,
@@ -93,6 +96,9 @@ class TestEpochMethod:
             (LGBMClassifier(early_stopping_round=3), "early_stopping_round=3"),
             (LGBMClassifier(boosting_type="rf"), "boosting_type='rf'.*'gbdt'"),
             (XGBRFClassifier(), r"XGBRFClassifier\(\)"),
+            (VotingClassifier([]), r"VotingClassifier.*resource='n_samples'"),
+            (VotingRegressor([]), r"VotingRegressor.*resource='n_samples'"),
+            (TransformedTargetRegressor(), r"TransformedT.*resource='n_samples'"),
             (SVC(), r"SVC\(\).*neither partial_fit nor a warm_start"),
             (LogisticRegression(warm_start=True), "LogisticRegression.*warm_start"),
             (MultiOutputClassifier(SVC()), r"estimator=SVC\(\).*partial_fit"),
