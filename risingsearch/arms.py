@@ -28,13 +28,7 @@ COLUMNS = (
 
 
 def sign_of(direction: str) -> float:
-    """Return the factor for scores that makes higher better: 1.0 or -1.0.
-
-    Examples
-    --------
-    >>> sign_of("maximize"), sign_of("minimize")
-    (1.0, -1.0)
-    """
+    """Return the factor for scores that makes higher better: 1.0 or -1.0."""
     return {"maximize": 1.0, "minimize": -1.0}[direction]
 
 

@@ -195,11 +195,6 @@ def budget_within(
     ------
     InvalidParameterError
         If there is neither, or the timeout is not above 0.
-
-    Examples
-    --------
-    >>> budget_within(None, timeout=600)
-    Budget(wall_seconds=600.0)
     """
     if timeout is None and budget is None:
         msg = (
@@ -216,11 +211,6 @@ def epochs_of(budget: Any, instead: str) -> int:
     """Return the epochs of a budget that has to be in epochs.
 
     ``instead`` says in the error how to limit the time.
-
-    Examples
-    --------
-    >>> epochs_of(Budget(epochs=60), instead="")
-    60
     """
     budget = Budget.of(budget)
     if budget.epochs is None:

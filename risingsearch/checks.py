@@ -54,11 +54,6 @@ def on_one_line(text: str, longest: int = _SHOWN) -> str:
 
     What does not print, and what would turn the line around, is shown as its code; of
     a long name the middle is left out.
-
-    Examples
-    --------
-    >>> on_one_line("May\n"), on_one_line("May" * 100, longest=9)
-    ('May\\n', 'MayM…yMay')
     """
     shown = "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode()
@@ -78,13 +73,7 @@ def is_number(value: object) -> bool:
 
 
 def as_float(value: Any) -> float | None:
-    """Return a number as a float; None if it is no number or exceeds all floats.
-
-    Examples
-    --------
-    >>> as_float(1), as_float(10**400), as_float("1")
-    (1.0, None, None)
-    """
+    """Return a number as a float; None if it is no number or exceeds all floats."""
     try:
         return float(value) if is_number(value) else None
     except (OverflowError, ValueError):  # 10**400; a signalling NaN
@@ -92,13 +81,7 @@ def as_float(value: Any) -> float | None:
 
 
 def is_cost(value: Any) -> bool:
-    """Return whether an epoch can have cost this.
-
-    Examples
-    --------
-    >>> is_cost(0.5), is_cost(-1), is_cost(10**400)
-    (True, False, False)
-    """
+    """Return whether this is a finite number of at least 0, as costs are."""
     number = as_float(value)
     return number is not None and 0.0 <= number <= LARGEST_COST
 

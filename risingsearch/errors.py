@@ -81,13 +81,7 @@ class MissingDependencyError(RisingSearchError, ImportError):
 
 
 def missing(package: str, extra: str) -> MissingDependencyError:
-    """Return the error that says how to install an optional package.
-
-    Examples
-    --------
-    >>> print(missing("matplotlib", extra="plot"))
-    matplotlib is not installed; run: pip install "risingsearch[plot]"
-    """
+    """Return the error that says how to install an optional package."""
     return MissingDependencyError(
         f'{package} is not installed; run: pip install "risingsearch[{extra}]"'
     )

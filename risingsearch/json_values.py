@@ -24,11 +24,6 @@ def as_json(value: Any) -> Any:
 
     That is: numbers that are not finite, tuples, and numpy's numbers and text. Anything
     else that JSON does not know is a ``TypeError``.
-
-    Examples
-    --------
-    >>> as_json({"score": math.nan, "arm": 1, "size": (3, np.int64(4))})
-    {'score': {'$float': 'nan'}, 'arm': 1, 'size': {'$tuple': [3, {'$int64': 4}]}}
     """
     kind = type(value)
     if kind is float:
@@ -79,13 +74,7 @@ def from_json(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a number or a text of numpy as Python's own, and all else as it is.
-
-    Examples
-    --------
-    >>> plain(np.float64(0.1)), plain(np.str_("adam")), plain((1, 2))
-    (0.1, 'adam', (1, 2))
-    """
+    """Return a number or a text of numpy as Python's own, and all else as it is."""
     return value.item() if isinstance(value, (*_NUMBERS, np.str_)) else value
 
 

@@ -27,17 +27,6 @@ def print_json(value: object, file: TextIO | None = None) -> None:
 
     JSON has no infinity, no NaN and no missing default: they are written as words.
     numpy's numbers become numbers, and what else JSON cannot hold is shown as text.
-
-    Examples
-    --------
-    >>> print_json({"score": math.nan, "sizes": (1, 2)})
-    {
-      "score": "nan",
-      "sizes": [
-        1,
-        2
-      ]
-    }
     """
     text = json.dumps(_strict(value), indent=2, allow_nan=False)
     print(text, file=file or sys.stdout)

@@ -39,12 +39,8 @@ def _status(arguments: argparse.Namespace) -> None:
 class RunView:
     """A run for ``status``, ``watch``, ``serve``, ``report`` and ``export``.
 
-    Nothing is run or unpickled. Facts of a sweep complete those of its search.
-
-    Parameters
-    ----------
-    run_dir : path
-        Its directory, which may be empty yet.
+    Nothing is run or unpickled. Facts of a sweep complete those of its search. The
+    directory may be empty yet.
     """
 
     def __init__(self, run_dir: Path) -> None:

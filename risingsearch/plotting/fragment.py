@@ -23,16 +23,7 @@ LONGEST_CELL = 60
 
 
 def result_html(result: Any) -> str:
-    """Return the summary and the best arms of a ``SearchResult`` as HTML.
-
-    Examples
-    --------
-    >>> from risingsearch import Functions, RisingSearch
-    >>> search = RisingSearch(Functions(dict, len), [{"top": 0.5}], budget=9)
-    >>> print(result_html(search.result()))
-    <div class="risingsearch"><p>No score yet: 0 of 1 arms opened, 0 epochs used of a
-    budget of 9 epochs.</p></div>
-    """
+    """Return the summary and the best arms of a ``SearchResult`` as HTML."""
     of = "" if result.budget is None else f" of a budget of {spendable(result.budget)}"
     return search_html(
         result.history,

@@ -123,17 +123,7 @@ class Progress(NamedTuple):
 
 
 def progress_of(result: Any) -> Progress:
-    """Return how the best score has risen.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> rows = [{"arm": 0, "job": k, "score": s, "seconds": 1800.0}
-    ...         for k, s in enumerate([1.0, 3.0, 2.0])]
-    >>> result = SimpleNamespace(history=rows, direction="maximize", returned_at={})
-    >>> progress_of(result).by_training
-    [(1800.0, 1.0), (3600.0, 3.0), (5400.0, 3.0)]
-    """
+    """Return how the best score has risen."""
     sign, best, is_clocked = sign_of(result.direction), -math.inf, True
     progress, clock, trained = Progress([], [], []), 0.0, 0.0
     n_epochs = len(result.history)
