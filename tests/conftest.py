@@ -184,7 +184,8 @@ def pytest_collection():
 
 
 def pytest_runtest_setup(item):
-    """Skip what needs a GPU where torch sees none."""
+    """Let Ctrl-C interrupt; skip what needs a GPU where torch sees none."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves its own
     if item.get_closest_marker("gpu"):
         import torch
 
