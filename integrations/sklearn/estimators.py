@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -90,7 +91,7 @@ class EpochTrainer:
         self.transformers.forget_rows()
 
 
-class _Stepper:
+class _Stepper(ABC):
     """One way of training, and its state between epochs."""
 
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
@@ -99,9 +100,9 @@ class _Stepper:
         self.classes = classes
         self.trained = 0  # trees or boosting rounds
 
+    @abstractmethod
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         """Train one epoch more."""
-        raise NotImplementedError
 
 
 class _PartialFit(_Stepper):
