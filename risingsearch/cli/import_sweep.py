@@ -26,6 +26,8 @@ DISTRIBUTIONS = {
     "normal": ("normal", {"mu": "mu", "sigma": "sigma"}),
 }
 """The distributions of a sweep: the type here, and the keys there and here."""
+SWITCHES = ("yes", "no", "on", "off")
+"""Words that W&B may take for true and false."""
 DEFAULTS = {"q": 1, "mu": 0.0, "sigma": 1.0}
 USUAL = ["${env}", "${interpreter}", "${program}", "${args}"]
 """Command that W&B runs if a sweep has none."""
@@ -39,8 +41,7 @@ MACROS = {"${env}": "/usr/bin/env", "${interpreter}": "python"}
 NOTES = (
     "command: a script that reads wandb.config has to read its arguments instead, or "
     "the variable RISINGSEARCH_PARAMS",
-    "metric: after every epoch the script has to print a line such as "
-    '{{"epoch": 1, "{metric}": 0.5}}; if it prints other text, set metric.regex',
+    "metric: after every epoch the script has to print {printed}",
     "method: {method}; the policy decides which candidates are opened, and trains how "
     "long",
     "resume: false, the process of a script is kept and paused, as W&B's scripts train "
@@ -64,6 +65,12 @@ def add_import(commands: Any) -> None:
     parser.add_argument(
         "--max-epochs", type=count, metavar="N", help="epochs of a full training"
     )
+    parser.add_argument(
+        "--regex",
+        metavar="PATTERN",
+        help="finds the metric in the output, such as 'val_loss: {number}' "
+        "(default: the script prints JSON)",
+    )
 
 
 def _import(arguments: argparse.Namespace) -> None:
@@ -76,7 +83,8 @@ def _import(arguments: argparse.Namespace) -> None:
 
     given = read_yaml(path)
     try:
-        sweep = imported(given, note, arguments.budget, arguments.max_epochs)
+        numbers = arguments.budget, arguments.max_epochs
+        sweep = imported(given, note, *numbers, arguments.regex)
     except InvalidParameterError as error:
         raise InvalidParameterError(f"{path}: {error}") from error
     if arguments.out is None:
@@ -87,12 +95,16 @@ def _import(arguments: argparse.Namespace) -> None:
 
 
 def imported(
-    given: Any, note: Note, budget: int | None, max_epochs: int | None
+    given: Any,
+    note: Note,
+    budget: int | None,
+    max_epochs: int | None,
+    regex: str | None = None,
 ) -> dict[str, Any]:
     """Return the sweep that a file of W&B describes, and note what was chosen.
 
     ``budget`` and ``max_epochs`` are not in such a file; a parameter ``epochs`` with
-    one value stands for the latter.
+    one value stands for the latter. ``regex`` finds the metric in a script's output.
     """
     from risingsearch.scripts.sweep import checked_sweep
     from risingsearch.scripts.trainable import FIELDS
@@ -123,8 +135,13 @@ def imported(
     if budget is None or max_epochs is None:
         msg = "give --budget N and --max-epochs N: W&B has no keys for them"
         raise InvalidParameterError(msg)
+    name = metric["metric"]
+    printed = f'a line such as {{"epoch": 1, "{name}": 0.5}}; or give --regex'
+    if regex is not None:
+        metric["metric"] = {"regex": regex, "name": name}
+        printed = f"a line in which {regex!r} finds {name}"
     for sentence in NOTES:
-        note(sentence.format(metric=metric["metric"], method=method))
+        note(sentence.format(printed=printed, method=method))
     candidates = given.get("run_cap") or ("all" if method == "grid" else None)
     sweep = {
         "command": command,
@@ -169,6 +186,9 @@ def _parameter(place: str, given: Any, note: Note) -> dict[str, Any]:
         raise InvalidParameterError(msg)
     if kind == "q_uniform":
         note(f"{place}: from min in steps of q; W&B rounds to the multiples of q")
+    for value in given.get("values", [given.get("value")]):
+        if str(value).lower() in SWITCHES:
+            note(f"{place}: {value} is text; write true or false if it is a switch")
     values = {here: given.get(key, DEFAULTS.get(key)) for key, here in keys.items()}
     if kind == "constant":
         values = {"values": [values["values"]]}

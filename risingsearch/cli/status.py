@@ -179,8 +179,9 @@ class RunView:
 def _as_swept(result: SearchResult, sweep: Mapping[str, Any]) -> SearchResult:
     """Return the result with the metric of a sweep."""
     metric = sweep.get("metric", "score")
-    metric = str(metric["regex"] if isinstance(metric, Mapping) else metric)
-    return replace(result, metric=metric)
+    if isinstance(metric, Mapping):
+        metric = metric.get("name") or metric["regex"]
+    return replace(result, metric=str(metric))
 
 
 def _searched(parameter: Any) -> str:

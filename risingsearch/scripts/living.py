@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from risingsearch.arms import sign_of
-from risingsearch.scripts.output import Reader, reader_of
 from risingsearch.scripts.processes import end_left_over
+from risingsearch.scripts.readers import Reader, reader_of
 from risingsearch.scripts.trainable import (
     CommandTrainable,
     Launched,

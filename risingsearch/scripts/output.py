@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import math
 import os
-import re
 import selectors
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from risingsearch.errors import ScriptError
+from risingsearch.scripts.readers import SHOWN, Reader
 from risingsearch.scripts.script import Script
 from risingsearch.storage.files import open_regular_file
 
@@ -27,10 +26,6 @@ POLL_EVERY = 0.05
 LINGER = 1.0
 """Seconds to wait for the last lines of a script that has ended."""
 LONGEST = 1 << 20  # characters that are kept of a line without an end
-SHOWN = 200  # characters of a line in a message
-MOST_KEYS = 20  # in a message
-SEARCHED = 2_000  # characters of a line: some patterns take their square in time
-SCORE, EPOCH = "score", "epoch"
 
 
 class Lines:
@@ -97,95 +92,6 @@ class ReportFile:
             yield file
 
 
-class JsonLines:
-    """Reads lines of JSON that have the metric; it recalls the keys of the others."""
-
-    reads_errors = False
-
-    def __init__(self, metric: str) -> None:
-        self.metric = metric
-        self._seen: dict[str, None] = {}
-
-    def read(self, line: str) -> dict[str, Any] | None:
-        """Return the report in a line, None if it holds none."""
-        text = line.strip()
-        if not text.startswith("{"):
-            return None
-        try:
-            record: dict[str, Any] = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            if f'"{self.metric}"' not in text:
-                return None
-            msg = f"the script reports invalid JSON: {text[:SHOWN]!r}"
-            raise ScriptError(msg) from error
-        if self.metric in record:
-            return record
-        for key in record:
-            if len(self._seen) < MOST_KEYS:
-                self._seen[key[:SHOWN]] = None
-        return None
-
-    @property
-    def missed(self) -> str:
-        """The kind of line that was expected, for a script without a report."""
-        msg = f"no line of JSON with an epoch and {self.metric!r}"
-        seen = ", ".join(self._seen)
-        return f"{msg}; the keys seen were {seen}" if seen else msg
-
-
-class PlainLines:
-    """Reads the number that a pattern finds in a line, wherever it is printed.
-
-    A match is the epoch after the last, unless the group ``epoch`` says which.
-    """
-
-    reads_errors = True  # where logging goes
-    metric = SCORE
-
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        self._pattern = pattern
-        self._group = SCORE if SCORE in pattern.groupindex else 1
-        self._n_matches = 0
-
-    def read(self, line: str) -> dict[str, Any] | None:
-        """Return the report in a line, None if it holds none."""
-        found = self._pattern.search(line[-SEARCHED:])
-        if found is None:
-            return None
-        self._n_matches += 1
-        epoch: Any = self._n_matches
-        if EPOCH in self._pattern.groupindex:
-            epoch = _number(found[EPOCH], line)
-            epoch = int(epoch) if epoch.is_integer() else epoch
-        return {EPOCH: epoch, SCORE: _number(found[self._group], line)}
-
-    @property
-    def missed(self) -> str:
-        """The kind of line that was expected, for a script without a report."""
-        return f"no line in which {self._pattern.pattern!r} finds a number"
-
-
-Reader = JsonLines | PlainLines
-
-
-def reader_of(metric: str | Mapping[str, str]) -> Reader:
-    """Return the reader of one script's lines, by a key or ``{"regex": ...}``."""
-    if isinstance(metric, str):
-        return JsonLines(metric)
-    return PlainLines(re.compile(metric["regex"]))
-
-
-def _number(text: str | None, line: str) -> float:
-    try:
-        return float(text or "")
-    except ValueError:
-        msg = (
-            f"the metric's pattern finds {(text or '')[:SHOWN]!r}, which is no number, "
-            f"in {line.strip()[:SHOWN]!r}"
-        )
-        raise ScriptError(msg) from None
-
-
 def reports(
     script: Script,
     reader: Reader,
@@ -201,18 +107,21 @@ def reports(
     """
     reported = time.monotonic()
     last = {True: "", False: ""}
+    cut: list[str] = []  # lines without an end: a script that is killed leaves a part
     with closing(_Output(script)) as output:
         while not output.is_over:
+            lines: list[str] = []
             for line, may_report in output.new_lines():
                 log.write(line)
                 last[may_report] = line.strip()[:SHOWN] or last[may_report]
-                may_report = file is None and (may_report or reader.reads_errors)
-                if may_report and (record := reader.read(line)):
-                    yield record
-                    reported = time.monotonic()
+                if file is None and (may_report or reader.reads_errors):
+                    lines.append(line)
             log.flush()
-            for line in file.new_lines(all_of_it=output.is_over) if file else ():
-                if record := reader.read(line):
+            if file is not None:
+                lines += file.new_lines(all_of_it=output.is_over)
+            cut = [*cut, *(line for line in lines if not line.endswith("\n"))][-2:]
+            for line in lines:
+                if line.endswith("\n") and (record := reader.read(line)):
                     yield record
                     reported = time.monotonic()
             late = timeout is not None and time.monotonic() > reported + timeout
@@ -224,6 +133,7 @@ def reports(
         how = _ending(script.returncode)
         msg = f"the script ended with {how}; its last line: {said!r}"
         raise ScriptError(msg)
+    yield from filter(None, map(reader.read, cut))
 
 
 class _Output:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from risingsearch.errors import InvalidParameterError, missing
 from risingsearch.priors import Source
-from risingsearch.scripts.output import SCORE
+from risingsearch.scripts.readers import SCORE, pattern_of
 from risingsearch.search.callbacks import Callback
 
 try:
@@ -28,21 +28,22 @@ class Strict(BaseModel):
 
 
 class PlainMetric(Strict):
-    """A score that a pattern finds in the output of a script."""
+    """A score that a pattern finds in the output of a script, and its name."""
 
     regex: str
+    name: Name | None = None
 
     @field_validator("regex")
     @classmethod
     def _finds_a_number(cls, value: str) -> str:
         try:
-            pattern = re.compile(value)
+            pattern = pattern_of(value)
         except (re.error, RecursionError, OverflowError) as error:
             msg = f"it is not a regular expression of Python ({error})"
             raise ValueError(msg) from error
         if SCORE not in pattern.groupindex and pattern.groups != 1:
             msg = (
-                "it has one group, around the number, as in 'accuracy: ([0-9.]+)', or "
+                "it has {number} once, as in 'accuracy: {number}', or one group, or "
                 f"one with the name score, (?P<score>...); this has {pattern.groups}"
             )
             raise ValueError(msg)
@@ -51,7 +52,7 @@ class PlainMetric(Strict):
     @property
     def pattern(self) -> re.Pattern[str]:
         """The compiled expression."""
-        return re.compile(self.regex)
+        return pattern_of(self.regex)
 
 
 class EarlierSetting(Strict):

@@ -31,7 +31,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing(str(error.name), "cli") from error
 
-from risingsearch.scripts.output import EPOCH, SCORE
+from risingsearch.scripts.readers import EPOCH, SCORE
 from risingsearch.scripts.settings import (
     EarlierSetting,
     PlainMetric,
@@ -293,7 +293,7 @@ class Sweep(Strict):
             yield (
                 "metric.regex does not find which epoch a number is of, and a script "
                 "that begins anew would not be noticed: add resume: false, which keeps "
-                "scripts alive, or a group (?P<epoch>...)"
+                "scripts alive, or {epoch} where it stands"
             )
         if self.checkpoints is not None and not self.resume:
             yield (
@@ -372,8 +372,9 @@ class Sweep(Strict):
 
     @property
     def metric_name(self) -> str:
-        """Name of the score: its key, or the pattern that finds it."""
-        return self.metric if isinstance(self.metric, str) else self.metric.regex
+        """Name of the score: its key, its name, or the pattern that finds it."""
+        metric = self.metric
+        return metric if isinstance(metric, str) else metric.name or metric.regex
 
     @property
     def n_candidates(self) -> int:

@@ -25,16 +25,9 @@ from typing import IO, Any, NamedTuple
 
 from risingsearch.checks import LARGEST_COST, is_cost
 from risingsearch.errors import ScriptError, SetupError
-from risingsearch.scripts.output import (
-    EPOCH,
-    SHOWN,
-    Pace,
-    Reader,
-    ReportFile,
-    reader_of,
-    reports,
-)
+from risingsearch.scripts.output import Pace, ReportFile, reports
 from risingsearch.scripts.processes import end_left_over
+from risingsearch.scripts.readers import EPOCH, SHOWN, Reader, reader_of
 from risingsearch.scripts.script import Script
 from risingsearch.search.gpus import Slots
 from risingsearch.search.trainable import COST, RESERVED, StartedEpochs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ _WORDS = {
     "union_tag_not_found": "needs a type",
 }
 """Other words than those of pydantic."""
+_OLD = re.compile(r"^%YAML\s+1\.[01]\b", re.MULTILINE)
 
 
 def read_yaml(path: Path) -> Any:
@@ -41,8 +43,18 @@ def read_yaml(path: Path) -> Any:
 
 
 def load_yaml(text: str) -> Any:
-    """Return the values of a YAML document."""
-    return YAML(typ="safe", pure=True).load(text)
+    """Return the values of a YAML document; ``on``, ``NO`` and dates are text."""
+    if found := _OLD.search(text):
+        msg = (
+            f"{found[0]} would have words such as on and NO read as true and false: "
+            "leave the line out"
+        )
+        raise ValueError(msg)
+    yaml: Any = YAML(typ="safe", pure=True)
+    known, tag = yaml.constructor.yaml_constructors, "tag:yaml.org,2002:"
+    as_text = {f"{tag}{kind}": known[f"{tag}str"] for kind in ("timestamp", "value")}
+    yaml.constructor.yaml_constructors = known | as_text
+    return yaml.load(text)
 
 
 def dump_yaml(values: Any) -> str:

@@ -60,9 +60,9 @@ def folder(tmp_path, monkeypatch):
     Path("wandb.yaml").write_text(SWEEP.replace("PYTHON", sys.executable))
 
 
-def sweep_of(given, budget=60, max_epochs=9):
+def sweep_of(given, budget=60, max_epochs=9, regex=None):
     notes = []
-    return imported(given, notes.append, budget, max_epochs), notes
+    return imported(given, notes.append, budget, max_epochs, regex), notes
 
 
 def test_it_runs_after_the_import(capsys):
@@ -89,6 +89,24 @@ def test_without_a_file_it_is_printed(capsys):
     assert "max_epochs: 5\n" in printed
     assert main(["plan", "sweep.yaml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["configurations"] == 12
+
+
+def test_a_pattern_that_finds_the_metric():
+    found, notes = sweep_of(GIVEN, regex="loss={number}")
+    assert found["metric"] == {"regex": "loss={number}", "name": "val_loss"}
+    assert any("in which 'loss={number}' finds val_loss" in note for note in notes)
+    with pytest.raises(InvalidParameterError, match="one group, or one with"):
+        sweep_of(GIVEN, regex="loss")
+
+
+def test_words_that_may_be_switches_there_are_noted():
+    values = ["SE", "NO", "off", True]
+    found, notes = sweep_of(GIVEN | {"parameters": {"a": {"values": values}}})
+    assert found["parameters"]["a"]["values"] == values
+    assert [note[:21] for note in notes[:2]] == [
+        "parameters.a: NO is t",
+        "parameters.a: off is ",
+    ]
 
 
 def test_the_plainest():

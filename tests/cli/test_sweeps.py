@@ -640,7 +640,7 @@ PLAIN_SWEEP = """
 command: [PYTHON, train.py, "{top}", "{epochs}"]
 parameters:
   top: {type: int, low: 1, high: 50}
-metric: {regex: "validation ([0-9.]+)"}
+metric: {regex: "validation {number}", name: accuracy}
 resume: false
 budget: 24
 candidates: 6
@@ -670,7 +670,8 @@ def still_alive():
 def test_an_unmodified_script_is_tuned(plain, capsys):
     found = json_of(capsys, "run", "plain.yaml")
     assert (found["epochs"], found["failures"]) == (24, 0)
-    assert found["metric"] == "validation ([0-9.]+)"
+    assert found["metric"] == "accuracy"
+    assert json_of(capsys, "status", "runs/plain")["metric"] == "accuracy"
     assert main(["report", "runs/plain"]) == 0
     capsys.readouterr()
     rows = exported("runs/plain", capsys)

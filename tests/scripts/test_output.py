@@ -3,7 +3,6 @@
 import io
 import math
 import os
-import re
 import sys
 import textwrap
 import tracemalloc
@@ -16,15 +15,12 @@ from hypothesis import strategies as st
 from risingsearch.errors import ScriptError
 from risingsearch.scripts import output
 from risingsearch.scripts.output import (
-    MOST_KEYS,
-    JsonLines,
     Lines,
     Pace,
-    PlainLines,
     ReportFile,
-    reader_of,
     reports,
 )
+from risingsearch.scripts.readers import JsonLines
 from risingsearch.scripts.script import Script
 
 
@@ -122,6 +118,21 @@ def test_a_report_that_is_no_json(reported, line, file):
     program = f"import sys; print({line!r}, file={where})"
     with pytest.raises(ScriptError, match="invalid JSON"):
         list(reported(program, file=file))
+
+
+@pytest.mark.parametrize("file", [None, "told"])
+@pytest.mark.parametrize("ending", ["os.kill(os.getpid(), 9)", "os._exit(3)"])
+def test_a_line_that_was_cut_by_the_end_of_its_script(reported, file, ending):
+    where = "sys.stdout" if file is None else "open('told', 'a')"
+    program = f"""
+        import os, sys
+        print('{{"loss": 1}}\\n{{"loss": 22', file={where}, end="", flush=True)
+        {ending}
+    """
+    told = reported(program, file=file)
+    assert next(told) == {"loss": 1}
+    with pytest.raises(ScriptError, match="the script ended with"):
+        next(told)
 
 
 def test_output_waits_for_its_reader(reported, tmp_path):
@@ -222,31 +233,3 @@ def test_something_else_in_the_place_of_the_file(tmp_path):
     os.mkfifo(tmp_path / "told")
     with pytest.raises(ScriptError, match=r"in told cannot be read .*is a named pipe"):
         list(file.new_lines())
-
-
-def test_the_keys_of_lines_without_the_metric():
-    reader = reader_of("accuracy")
-    assert isinstance(reader, JsonLines)
-    assert reader.missed == "no line of JSON with an epoch and 'accuracy'"
-    assert reader.read("accuracy is fine") is None
-    assert reader.read('{"epoch": 1, "acc": 0.5}') is None
-    assert reader.read('{"acc": 0.5, "loss": 2}') is None
-    assert reader.missed.endswith("the keys seen were epoch, acc, loss")
-    for i in range(MOST_KEYS):
-        reader.read(f'{{"key{i}": 1}}')
-    assert reader.missed.count(",") == MOST_KEYS - 1
-
-
-def test_a_pattern_that_names_the_epoch():
-    reader = reader_of({"regex": r"(?P<score>[\d.]+) at (?P<epoch>\d+)"})
-    assert isinstance(reader, PlainLines)
-    assert reader.read("0.5 at 7") == {"epoch": 7, "score": 0.5}
-    assert reader.read("1e3 at 8") == {"epoch": 8, "score": 3.0}
-
-
-@pytest.mark.parametrize("text", ["loss: ...", "loss: "])
-def test_what_a_pattern_finds_is_a_number(text):
-    reader = PlainLines(re.compile("loss: (.*)"))
-    with pytest.raises(ScriptError, match="which is no number, in 'loss:"):
-        reader.read(text)
-    assert reader.read("loss: nan")["score"] != 0

@@ -7,6 +7,7 @@ import pytest
 from risingsearch.budget import Budget
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scripts.sweep import checked_sweep, read_sweep
+from risingsearch.scripts.yaml_files import dump_yaml, load_yaml
 
 SWEEP = {
     "command": ["train", "--lr={lr}", "--momentum={momentum}", "{checkpoint_dir}"],
@@ -157,6 +158,42 @@ def test_scripts_that_cannot_resume():
     assert checked_sweep(changed(resume=False, max_alive=1), "a.yaml").n_alive(1) == 1
     named = {"regex": "epoch (?P<epoch>[0-9]+): (?P<score>[0-9.]+)"}
     assert checked_sweep(changed(metric=named), "a.yaml").metric.pattern.groups == 2
+    for metric in ({"regex": "{epoch}: {number}"}, {"regex": "{epoch}: ({number})"}):
+        sweep = checked_sweep(changed(metric=metric), "a.yaml")
+        assert sweep.metric_name == metric["regex"]
+        named = checked_sweep(changed(metric={**metric, "name": "loss"}), "a.yaml")
+        assert named.metric_name == "loss"
+
+
+@pytest.mark.parametrize(
+    "word", ["on", "OFF", "yes", "NO", "y", "N", "2001-01-01", "12:30", "=", "1.2.3"]
+)
+def test_words_of_a_file_stay_words(word):
+    assert load_yaml(f"{{{word}: 1, values: [{word}, '{word}']}}") == {
+        word: 1,
+        "values": [word, word],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1e-4", 1e-4), ("5.e-2", 0.05), ("+2E-2", 0.02), ("1_000", 1000), ("TRUE", True)],
+)
+def test_numbers_and_switches_of_a_file(text, value):
+    assert load_yaml(f"- {text}") == [value]
+    assert load_yaml(dump_yaml([text, value, "NO", "007"])) == [
+        text,
+        value,
+        "NO",
+        "007",
+    ]
+
+
+def test_a_file_of_an_older_yaml_is_refused(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("# a comment\n%YAML 1.1\n---\nland: NO\n")
+    with pytest.raises(InvalidParameterError, match=r"%YAML 1.1 would have words such"):
+        read_sweep(path)
 
 
 def test_a_condition_can_hold():

@@ -1,0 +1,201 @@
+"""Reports in the lines that a script prints: JSON, or a number that a pattern finds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from risingsearch.errors import ScriptError, SetupError
+
+SHOWN = 200  # characters of a line in a message
+MOST_KEYS = 20  # in a message
+SEARCHED = 2_000  # characters of a line: some patterns take their square in time
+SCORE, EPOCH = "score", "epoch"
+_OBJECT = re.compile(r'\{\s*"')
+_NUMBER = (
+    r"(?:[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf(?:inity)?)(?!\w)))"
+)
+"""A whole number, with its sign and exponent."""
+_FIELDS = {"{number}": (SCORE, _NUMBER), "{epoch}": (EPOCH, r"\d+")}
+_FIELD = re.compile(r"(\((?:\?P<\w+>)?)?(\{number\}|\{epoch\})")
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", re.DOTALL)
+_BEGUN = re.compile(
+    r"(?:\d[._'\u2019\u00a0\u202f]?|\d\.?[eE][-+]?|(?:^|[\s:=(\[|,;])(?:[-\u2212]\.?|\.))$"
+)
+"""What stands before a match that begins inside a number."""
+_CONTINUES = re.compile(r"[eE][-+]?\d|[._]?\d|['\u2019\u00a0\u202f]\d{3}(?!\d)")
+"""What stands behind a match that ends inside a number."""
+
+
+class JsonLines:
+    """Reads lines of JSON that have the metric; it recalls the keys of the others.
+
+    Text may stand before the JSON of a report, such as a progress bar.
+    """
+
+    reads_errors = False
+
+    def __init__(self, metric: str) -> None:
+        self.metric = metric
+        self._seen: dict[str, None] = {}
+
+    def read(self, line: str) -> dict[str, Any] | None:
+        """Return the report in a line, None if it holds none."""
+        text = line.strip()
+        begins = text.startswith("{")
+        try:
+            records = list(_records(text))
+        except (ValueError, RecursionError) as error:
+            if not begins or f'"{self.metric}"' not in text:
+                return None
+            msg = f"the script reports invalid JSON: {text[:SHOWN]!r}"
+            raise ScriptError(msg) from error
+        if not records:
+            return None
+        if len(records) > 1 and all(self._is_report(one) for one in records[-2:]):
+            msg = f"the script reports two epochs in one line: {text[:SHOWN]!r}"
+            raise ScriptError(msg)
+        if self._is_report(records[-1]) or (begins and self.metric in records[-1]):
+            return records[-1]
+        for key in records[-1]:
+            if len(self._seen) < MOST_KEYS:
+                self._seen[key[:SHOWN]] = None
+        return None
+
+    def _is_report(self, record: Mapping[str, Any]) -> bool:
+        return self.metric in record and EPOCH in record
+
+    @property
+    def missed(self) -> str:
+        """The kind of line that was expected, for a script without a report."""
+        msg = f"no line of JSON with an epoch and {self.metric!r}"
+        seen = ", ".join(self._seen)
+        return f"{msg}; the keys seen were {seen}" if seen else msg
+
+
+def _records(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a line that ends with one; a ValueError otherwise."""
+    decoder, end = json.JSONDecoder(), 0
+    while found := _OBJECT.search(text, end):
+        record, end = decoder.raw_decode(text, found.start())
+        yield record
+    if end and end < len(text):
+        msg = "text stands behind it"
+        raise ValueError(msg)
+
+
+class PlainLines:
+    """Reads the number that a pattern finds in a line, wherever it is printed.
+
+    A match is the epoch after the last, unless the group ``epoch`` says which. Numbers
+    are read whole, also where the group of the pattern matches a part of them.
+    """
+
+    reads_errors = True  # where logging goes
+    metric = SCORE
+
+    def __init__(self, regex: str) -> None:
+        self._regex = regex
+        given = pattern_of(regex)
+        self._patterns = [p for p in (_with_whole_numbers(given), given) if p]
+        self._n_matches = 0
+
+    def read(self, line: str) -> dict[str, Any] | None:
+        """Return the report in a line, None if it holds none."""
+        for pattern in self._patterns:
+            if matches := list(pattern.finditer(line[-SEARCHED:])):
+                break
+        else:
+            return None
+        self._n_matches += 1
+        group = SCORE if SCORE in pattern.groupindex else 1
+        report = {EPOCH: self._n_matches, SCORE: self._number(matches[0], group, line)}
+        if EPOCH in pattern.groupindex:
+            epoch = self._number(matches[0], EPOCH, line)
+            report[EPOCH] = int(epoch) if epoch.is_integer() else epoch
+        if more := [one[group] for one in matches[1:] if one[group]]:
+            msg = (
+                f"the metric's pattern finds several numbers, {matches[0][group]} and "
+                f"{more[0]}, in {line.strip()[:SHOWN]!r}: it has to say which, as in "
+                r"'\bloss: {number}', which finds none in 'val_loss: 0.5'"
+            )
+            raise SetupError(msg)
+        return report
+
+    def _number(self, found: re.Match[str], group: str | int, line: str) -> float:
+        """Return the number that a group has matched, which has to be whole."""
+        text, shown = found[group] or "", repr(line.strip()[:SHOWN])
+        try:
+            number = float(text)
+        except ValueError:
+            msg = (
+                f"the metric's pattern finds {text[:SHOWN]!r}, which is no number, in "
+                f"{shown}"
+            )
+            raise ScriptError(msg) from None
+        begin, end = found.span(group)
+        before, behind = found.string[:begin], found.string[end:]
+        is_part = _BEGUN.search(before) or _CONTINUES.match(behind)
+        if "," not in self._regex:  # which then separates no numbers
+            is_part = is_part or re.search(r"\d,$", before) or re.match(r",\d", behind)
+        if is_part:
+            msg = (
+                f"the metric's pattern finds {text!r}, a part of a number, in {shown}: "
+                "have the script print whole numbers such as 1234.5, -0.5 or 8.5e-05, "
+                "and write {number} for them in the pattern"
+            )
+            raise SetupError(msg)
+        return number
+
+    @property
+    def missed(self) -> str:
+        """The kind of line that was expected, for a script without a report."""
+        return f"no line in which {self._regex!r} finds a number"
+
+
+Reader = JsonLines | PlainLines
+
+
+def reader_of(metric: str | Mapping[str, str]) -> Reader:
+    """Return the reader of one script's lines, by a key or ``{"regex": ...}``."""
+    return JsonLines(metric) if isinstance(metric, str) else PlainLines(metric["regex"])
+
+
+def pattern_of(regex: str) -> re.Pattern[str]:
+    """Compile a pattern in which ``{number}`` and ``{epoch}`` stand for such groups."""
+
+    def group(found: re.Match[str]) -> str:
+        opened, (name, number) = found[1] or "", _FIELDS[found[2]]
+        is_named = opened.startswith("(?")
+        return opened + (number if is_named else f"(?P<{name}>{number})")
+
+    return re.compile(_FIELD.sub(group, regex))
+
+
+def _with_whole_numbers(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
+    """Return the pattern with whole numbers for its groups, if it says where they are.
+
+    They may follow more blanks, for alignment, and a sign that cannot be read.
+    """
+    source, n_groups, end = pattern.pattern, 0, 0
+    wanted = {pattern.groupindex.get(name, 1): name for name in (EPOCH, SCORE)}
+    opened: list[tuple[int, int]] = []
+    parts: list[str] = []
+    for token in _TOKEN.finditer(source):
+        if token[0] == "(":
+            is_group = re.match(r"(?!\?)|\?P<", source[token.end() :]) is not None
+            n_groups += is_group
+            opened.append((n_groups if is_group else 0, token.start()))
+        elif token[0] == ")" and opened:
+            closed, begin = opened.pop()
+            if closed in wanted:
+                number = rf"\s*\u2212?(?P<{wanted[closed]}>{_NUMBER})"
+                parts += [source[end:begin], number]
+                end = token.end()
+    if re.search(r"\w|\^", re.sub(r"\\.", "", parts[0] if parts else "")):
+        with suppress(re.error):
+            return re.compile("".join([*parts, source[end:]]))
+    return None

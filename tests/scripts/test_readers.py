@@ -1,0 +1,146 @@
+"""The lines of a script are read whole, or a sentence says what cannot be read."""
+
+import math
+
+import pytest
+
+from risingsearch.errors import ScriptError, SetupError
+from risingsearch.scripts.readers import MOST_KEYS, JsonLines, reader_of
+
+TAUGHT = "val_loss: {number}"
+
+
+def read(regex, line):
+    return reader_of({"regex": regex}).read(line)
+
+
+def test_the_keys_of_lines_without_the_metric():
+    reader = reader_of("accuracy")
+    assert isinstance(reader, JsonLines)
+    assert reader.missed == "no line of JSON with an epoch and 'accuracy'"
+    assert reader.read("accuracy is fine") is None
+    assert reader.read('{"epoch": 1, "acc": 0.5}') is None
+    assert reader.read('{"acc": 0.5, "loss": 2}') is None
+    assert reader.missed.endswith("the keys seen were epoch, acc, loss")
+    for i in range(MOST_KEYS):
+        reader.read(f'{{"key{i}": 1}}')
+    assert reader.missed.count(",") == MOST_KEYS - 1
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["epoch 1: ", "50%|###  | 1/2 ", "{'lr': 0.1} ", '{"lr": 0.1} ', "\x1b[2K", "[1] "],
+)
+def test_text_before_the_json_of_a_report(before):
+    record = {"epoch": 1, "loss": 0.5, "more": {"a": 1}}
+    line = f'{before}{{"epoch": 1, "loss": 0.5, "more": {{"a": 1}}}}\n'
+    assert reader_of("loss").read(line) == record
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'options: {"loss": "mse", "lr": 0.1}',
+        'stored {"epoch": 1, "loss": 0.5} in a file',
+        'epoch 1: {"result": {"epoch": 1, "loss": 0.5}',
+    ],
+)
+def test_json_in_a_line_of_text_that_is_no_report(line):
+    assert reader_of("loss").read(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"epoch": 1, "loss": 1}{"epoch": 2, "loss": 2}', "two epochs in one line"),
+        ('{"epoch": 1, "loss": 0.', "invalid JSON"),
+        ('{"result": {"epoch": 1, "loss": 1}', "invalid JSON"),
+        ('{"epoch": 1, "loss": 1} done', "invalid JSON"),
+    ],
+)
+def test_json_that_is_no_whole_report(line, problem):
+    with pytest.raises(ScriptError, match=problem):
+        reader_of("loss").read(line)
+
+
+WHOLE = [
+    ("8.5e-05", 8.5e-05),
+    ("1E+3", 1000.0),
+    ("-0.25", -0.25),
+    ("+.5", 0.5),
+    ("3.", 3.0),
+    ("nan", math.nan),
+    ("-Infinity", -math.inf),
+    ("  9.5", 9.5),  # aligned
+    ("93.5%", 93.5),
+    ("0.5, acc: 0.9", 0.5),
+    ("0.5s/it", 0.5),
+]
+
+
+@pytest.mark.parametrize("number", ["{number}", "([0-9.]+)", "(?P<score>\\d)", "(.*)"])
+@pytest.mark.parametrize(("text", "score"), WHOLE)
+def test_a_number_is_read_whole(number, text, score):
+    found = read(f"val_loss: {number}", f"epoch 3/10, 1.5e2 s, val_loss: {text}\n")
+    assert found == {"epoch": 1, "score": pytest.approx(score, nan_ok=True)}
+
+
+@pytest.mark.parametrize(
+    "epoch", ["{epoch}", "(?P<epoch>[0-9])", "(?P<epoch>{number})"]
+)
+def test_the_epoch_of_a_line_is_read_whole(epoch):
+    line = "epoch 12/20, time: 1.5e2, val_loss: 8.5e-05"
+    found = read(f"epoch {epoch}/.* val_loss: (?P<score>[0-9.]+)", line)
+    assert found == {"epoch": 12, "score": 8.5e-05}
+
+
+@pytest.mark.parametrize(
+    ("regex", "text"),
+    [
+        (r"([0-9.]+)$", "8.5e-05"),
+        (r"(\d+)%", "93.5%"),
+        (r".*([0-9.]+)", "0.25"),
+        (r"-(\d\.\d+)", "-0.5"),
+        (TAUGHT, "1,234.5"),
+        (TAUGHT, "0,95"),
+        (TAUGHT, "1_000.5,5"),
+        (TAUGHT, "1'234"),
+        (TAUGHT, "1\u202f234,5"),
+        (TAUGHT, "\u22120.5"),
+        (TAUGHT, "1.2.3"),
+        ("(?P<epoch>[0-9]).*: {number}", "epoch 1,000: 0.5"),
+        ("loss: {number}", "0.5, loss: 0.6"),
+        ("([0-9.]+)", "epoch 1 of 2"),
+    ],
+)
+def test_a_part_of_a_number_or_one_of_several_is_refused(regex, text):
+    line = text if text.startswith("epoch") else f"val_loss: {text}\n"
+    with pytest.raises(SetupError, match=r"the metric's pattern finds") as said:
+        read(regex, line)
+    assert repr(line.strip()) in str(said.value)
+
+
+@pytest.mark.parametrize("text", ["loss: ...", "loss: "])
+def test_what_a_pattern_finds_is_a_number(text):
+    with pytest.raises(ScriptError, match="which is no number, in 'loss:"):
+        read("loss: (.*)", text)
+
+
+@pytest.mark.parametrize(
+    ("regex", "line", "found"),
+    [
+        (r"(?P<score>[\d.]+) at (?P<epoch>\d+)", "0.5 at 7", (7, 0.5)),
+        (r"^{epoch},{number},", "3,0.5,0.9", (3, 0.5)),
+        (r"\bloss: {number}", "loss: 0.5 - val_loss: 0.6", (1, 0.5)),
+        (r"step-{epoch}: ({number}) ", "step-3: 0.5 of 1,000", (3, 0.5)),
+        (r"best: {number} \(", "best: 2 (", (1, 2.0)),
+        (r"best: {number}", "loading 3 files, best-of-2", None),
+        (r"(0\.\d+)", "loading 3 files", None),
+        (r"[(a\)] loss ([0-9.]+)", ") loss 1e-9", (1, 1e-9)),
+        (TAUGHT, "val_loss: none yet", None),
+    ],
+)
+def test_where_a_number_stands_is_for_the_pattern_to_say(regex, line, found):
+    names = ("epoch", "score")
+    expected = None if found is None else dict(zip(names, found, strict=True))
+    assert read(regex, line) == expected
