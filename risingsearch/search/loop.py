@@ -37,7 +37,8 @@ from risingsearch.search.trainable import (
 
 SIGNAL_DELAY = 1.0
 """Maximum delay, in seconds, before signals are handled while jobs are in training."""
-
+SHORTEST, LONGEST = 5.0, 600.0
+"""Seconds that scripts may take, once the time is over, to end the jobs in training."""
 
 ENOUGH = 10
 """Number of failed arms, without any score, that end a run.
@@ -137,6 +138,15 @@ class WallClock:
             return f"the budget of {scheduler.budget:g} {scheduler.unit} is spent"
         return f"the timeout of {self._timeout:g} seconds is over"
 
+    def is_overdue(self, longest: float) -> bool:
+        """Whether jobs that last so long would be back: the time is over since then.
+
+        None has come back so far if they last 0 seconds.
+        """
+        late = -self.left
+        took = time.monotonic() - self._run_began - late
+        return late > max(SHORTEST, 2.0 * longest or min(took, LONGEST))
+
     @property
     def ends_search(self) -> bool:
         """Whether the time of the budget passes before that of this run."""
@@ -208,6 +218,7 @@ class Loop:
         self._seed_of = seed_of
         self._progress = ProgressLine(log.scheduler) if progress else None
         self._futures: dict[concurrent.futures.Future[Outcome], Job] = {}
+        self._longest = 0.0  # seconds of a job in this run
         self._unfinished: list[Job] = []  # asked for before, the next one last
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # of futures' ends
 
@@ -215,6 +226,7 @@ class Loop:
         """Train until the scheduler is done, or the loop is stopped."""
         self._stopping = self.interrupted = False
         self.why_late = None
+        self._longest = 0.0
         self._clock.resume(self._log.wall_seconds)
         self._failures.begin()
         self.first_job = self._scheduler.n_asked
@@ -271,6 +283,9 @@ class Loop:
                 break
             elif (done := self._next_done()) is not None:
                 report = self._settle(done)
+            elif self._scripts_hang():
+                self._leave_hanging()
+                break
             if report is not None:
                 self._notify(report)
         if self.why_late and self._clock.ends_search and not self._scheduler.done:
@@ -402,19 +417,36 @@ class Loop:
     ) -> concurrent.futures.Future[Outcome] | None:
         """Return the first finished job; of several, the one asked for first.
 
-        None comes back where there is room for another job before one is finished.
+        None comes back where there is room for another job before one is finished, or
+        none is to be waited for.
         """
         room = self._room()
         while not (done := [future for future in self._futures if future.done()]):
             if self._progress is not None:
                 self._progress.show()
-            if self._room() > room:
+            if self._room() > room or self._scripts_hang():
                 return None
             # a queue, as what interrupts cannot leave its lock behind; with an end to
             # the wait, as a signal that another thread gets does not end it
             with contextlib.suppress(queue.Empty):
                 self._news.get(timeout=SIGNAL_DELAY)
         return min(done, key=lambda future: self._futures[future].id)
+
+    def _scripts_hang(self) -> bool:
+        """Whether the time is over, and scripts run on that would have ended."""
+        return self._starts_processes and self._clock.is_overdue(self._longest)
+
+    def _leave_hanging(self) -> None:
+        """End the run beside jobs in training, which train again in the next one."""
+        self.why_late = self._clock.why_over()
+        arms = ", ".join(str(job.arm) for job in self._futures.values())
+        msg = (
+            f"{self.why_late}, and the scripts of these arms seem to hang: {arms}; "
+            "they are ended, and start again when the search is resumed (with "
+            "epoch_timeout such an arm fails)"
+        )
+        warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        self._abandon()
 
     def _settle(self, future: concurrent.futures.Future[Outcome]) -> Report | None:
         """Record the outcome of a job; until then it counts as in flight.
@@ -431,6 +463,7 @@ class Loop:
             return None
         except Exception as error:
             raise self._executor_failed(error) from error
+        self._longest = max(self._longest, outcome.elapsed)
         self._record(future, outcome)
         self._log.drop_unneeded()
         self._log.save_state(if_due=True)
@@ -456,8 +489,11 @@ class Loop:
     @property
     def _is_deadly(self) -> bool:
         """Whether a job can kill the process of the search."""
-        starts_processes = getattr(self._log.trainable, "starts_processes", False)
-        return self._workers.shares_process and not starts_processes
+        return self._workers.shares_process and not self._starts_processes
+
+    @property
+    def _starts_processes(self) -> bool:
+        return bool(getattr(self._log.trainable, "starts_processes", False))
 
     def _replace_dead(
         self,

@@ -17,6 +17,7 @@ import pytest
 
 from risingsearch import Functions, RisingSearch
 from risingsearch.cli.main import main
+from risingsearch.search import loop
 from risingsearch.storage.journal import Journal, create, read
 from risingsearch.storage.run_directory import saved_header
 
@@ -117,6 +118,30 @@ def test_a_timeout_alone_is_the_budget(folder, capsys):
     Path("sweep.yaml").write_text(by_the_clock.replace("0.2", "0.5"))
     assert main(["run", "sweep.yaml"]) == 2
     assert "resume runs/sweep --budget +N" in capsys.readouterr().err
+
+
+HANGS = BASH.replace("set -eu", "[[ $1 == 7 && -e hangs ]] && sleep 3600\nset -eu")
+
+
+@pytest.mark.parametrize(("workers", "tops"), [(1, "[7]"), (2, "[1, 7]")])
+def test_a_timeout_does_not_wait_for_a_script_that_hangs(
+    folder, capsys, monkeypatch, tops, workers
+):
+    monkeypatch.setattr(loop, "SHORTEST", 0.2)
+    Path("train.sh").write_text(HANGS)
+    Path("hangs").touch()
+    sweep = BASH_SWEEP.replace("int, low: 1, high: 50", f"choice, values: {tops}")
+    sweep += f"timeout: 0.3\nworkers: {workers}\ncandidates: all\nenqueue: [top: 7]\n"
+    Path("sweep.yaml").write_text(sweep)
+    with pytest.warns(RuntimeWarning, match="of these arms seem to hang: 0; they are"):
+        main(["run", "sweep.yaml"])
+    found = json_of(capsys, "status", "runs/sweep")
+    assert found["failures"] == 0
+    assert "resume runs/sweep" in found["stop_reason"]
+    Path("hangs").unlink()
+    Path("sweep.yaml").write_text(sweep.replace("0.3", "600"))
+    found = json_of(capsys, "run", "sweep.yaml")
+    assert found["arms"] == {"finished": len(tops.split(","))}
 
 
 def test_a_bash_script_from_plan_to_export(folder, capsys):
