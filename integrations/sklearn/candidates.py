@@ -11,7 +11,10 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from risingsearch.checks import checked_int
 from risingsearch.errors import InvalidParameterError, NotTrainableError
-from risingsearch.integrations.sklearn.epoch_methods import epoch_method
+from risingsearch.integrations.sklearn.epoch_methods import (
+    epoch_method,
+    fixed_by_search,
+)
 from risingsearch.integrations.sklearn.folds import configured
 from risingsearch.integrations.sklearn.resources import Resource
 from risingsearch.integrations.sklearn.spaces import as_configurations, as_sampled
@@ -142,20 +145,31 @@ def check_trainable(
     resource: Resource | None = None,
 ) -> None:
     """Raise if a configuration cannot be trained by epochs, or sets their number."""
+    without_effect: set[str] = set()
     for params in candidates:
-        counter = None
+        counters: list[str] = []
         try:
             one = configured(estimator, params)
             if resource is not None:
                 resource.check(one, params)
             else:
-                counter = epoch_method(one).parameter
+                epoch_method(one)
+                counters, idle = fixed_by_search(one)
+                without_effect |= params.keys() & set(idle)
         except (NotTrainableError, ValueError) as error:
             error.add_note(f"in the configuration {params}")
             raise
-        if counter in params:
+        for counter in params.keys() & set(counters):
             msg = (
                 f"{counter} counts the epochs, which the search decides: take it out "
                 "of param_distributions and set max_epochs"
             )
             raise InvalidParameterError(msg)
+    if without_effect:
+        warnings.warn(
+            f"{', '.join(sorted(without_effect))} in param_distributions has no "
+            "effect, as every epoch is one call and the search decides when to stop: "
+            "take it out",
+            UserWarning,
+            stacklevel=6,
+        )

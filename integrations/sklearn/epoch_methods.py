@@ -18,7 +18,7 @@ libraries' estimators and a user's own work the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -50,12 +50,38 @@ _STOPPING: dict[Kind, tuple[str, ...]] = {
     "partial_fit": ("early_stopping",),
     "n_estimators": ("n_iter_no_change",),
     "max_iter": ("early_stopping",),
-    "boosting": ("early_stopping_rounds", "early_stopping_round", "n_iter_no_change"),
+    "boosting": (
+        *("early_stopping_rounds", "early_stopping_round", "early_stopping"),
+        "n_iter_no_change",
+    ),
 }
 # other names of lightgbm for n_estimators
 _ROUNDS = {
     *("max_iter", "n_iter", "nrounds", "num_boost_round", "num_iteration"),
     *("num_iterations", "num_round", "num_rounds", "num_tree", "num_trees"),
+}
+_STOPS = "the search decides when to stop, take it out"
+_RESET = "it begins anew in every epoch, take a schedule by the number of the epoch"
+_SHARED = "all configurations and folds would write to the same place, take it out"
+# classes of xgboost, lightgbm, skorch and Keras that would not do over several calls
+# what they do in one
+_CALLBACKS = {
+    **dict.fromkeys(("EarlyStopping", "_EarlyStoppingCallback"), _STOPS),
+    **dict.fromkeys(("ReduceLROnPlateau", "SwapEMAWeights"), _RESET),
+    **dict.fromkeys(("TrainingCheckPoint", "_RecordEvaluationCallback"), _SHARED),
+    **dict.fromkeys(("Checkpoint", "TrainEndCheckpoint", "LoadInitState"), _SHARED),
+    **dict.fromkeys(("ModelCheckpoint", "BackupAndRestore"), _SHARED),
+}
+# parameters that count passes over the rows
+_PASSES = (
+    *("max_iter", "max_epochs", "epochs", "fit__epochs", "n_epochs", "num_epochs"),
+    "n_iter",
+)
+# those without effect where an epoch is one call and the search decides when to stop
+_IDLE = {
+    *("tol", "n_iter_no_change", "validation_fraction", "max_no_improvement"),
+    *("warm_start", "scoring", "evaluate_every", "perp_tol", "learning_method"),
+    *("early_stopping_min_delta", "first_metric_only"),
 }
 # module of the class -> the keyword of its fit that continues from a fitted model
 _CONTINUATION = {"xgboost.sklearn": "xgb_model", "lightgbm.sklearn": "init_model"}
@@ -78,7 +104,7 @@ def epoch_method(estimator: Any) -> EpochMethod:
         if hasattr(inner, "partial_fit"):
             method = _prefixed("partial_fit", "estimator", inner)
         else:
-            parameter = "max_iter" if "max_iter" in params else None
+            parameter = next((name for name in _PASSES if name in params), None)
             method = EpochMethod("partial_fit", parameter)
     elif continuation(estimator):
         method = EpochMethod("boosting", "n_estimators")
@@ -99,7 +125,7 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     How many passes an estimator makes at most says little: it stops by itself long
     before. An ensemble has as many trees as it was given.
     """
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    last = _innermost(estimator)[1]
     kind, parameter = epoch_method(last)
     steps = PASSES
     if kind != "partial_fit" and parameter is not None:
@@ -107,6 +133,83 @@ def epochs_in_full(estimator: Any, steps_per_epoch: int) -> int:
     if not isinstance(steps, Integral) or steps < 1:  # None: the library decides
         steps = PASSES
     return max(1, int(steps) // steps_per_epoch)
+
+
+def passes(estimator: Any) -> list[str]:
+    """Return parameters by which ``partial_fit`` may make several passes in a call.
+
+    That of scikit-learn's own estimators makes one.
+    """
+    prefix, model = _innermost(estimator)
+    params = {} if _of_scikit_learn(model) else params_of(model)
+    counts = (name for name in _PASSES if name in params)
+    return [prefix + n for n in counts if isinstance(params[n], Integral | None)]
+
+
+def fixed_by_search(estimator: Any) -> tuple[list[str], list[str]]:
+    """Return parameters that count the epochs, and those that have no effect."""
+    prefix, model = _innermost(estimator)
+    params = params_of(model)
+    kind, parameter = epoch_method(model)
+    counters = {parameter} if kind != "partial_fit" else {*_PASSES}
+    idle = _IDLE if kind != "partial_fit" or _of_scikit_learn(model) else set()
+    if params.get("learning_rate") == "adaptive":  # an MLP lowers it by these two
+        idle = idle - {"tol", "n_iter_no_change"}
+    return (
+        [prefix + name for name in params if name in counters],
+        [prefix + name for name in params if name in idle],
+    )
+
+
+def _innermost(estimator: Any) -> tuple[str, Any]:
+    """Return what trains in the end, and the prefix of its parameters."""
+    prefix = ""
+    while True:
+        name, inner = "estimator", params_of(estimator).get("estimator")
+        if isinstance(estimator, Pipeline):
+            name, inner = estimator.steps[-1]
+        elif not (hasattr(estimator, "partial_fit") and hasattr(inner, "partial_fit")):
+            return prefix, estimator
+        prefix, estimator = f"{prefix}{name}__", inner
+
+
+def check_arguments(estimator: Any, arguments: Mapping[str, Any]) -> None:
+    """Raise if what ``fit`` is given would stop a model, or forgets between epochs."""
+    for name, given in arguments.items():
+        last = name.rpartition("__")[2]
+        advice = _bad_callback(given) if last == "callbacks" else ""
+        if last == "monitor" and callable(given):
+            advice = f"monitor: {_STOPS}"
+        if advice:
+            raise _not_trainable(estimator, f"{advice} of fit")
+
+
+def _of_scikit_learn(estimator: Any) -> bool:
+    module = getattr(estimator.partial_fit, "__module__", None) or ""
+    return module.startswith("sklearn.")
+
+
+def _bad_callback(callbacks: Any) -> str:
+    """Return which callback would not do over several calls what it does in one."""
+    if isinstance(callbacks, Mapping):
+        callbacks = callbacks.values()
+    several = isinstance(callbacks, Iterable)
+    for one in callbacks if several else [callbacks]:
+        callback = one[-1] if isinstance(one, tuple) else one  # skorch has names
+        bases = (callback if isinstance(callback, type) else type(callback)).__mro__
+        advice = next(
+            (_CALLBACKS[b.__name__] for b in bases if b.__name__ in _CALLBACKS), ""
+        )
+        policy = getattr(callback, "policy", None)
+        if getattr(policy, "__name__", policy) == "ReduceLROnPlateau":
+            advice = _RESET
+        if getattr(callback, "step_every", None) == "batch":
+            advice = _RESET
+        if any(isinstance(v, list) for v in getattr(callback, "kwargs", {}).values()):
+            advice = "give a function of the round instead of a list"
+        if advice:
+            return f"{bases[0].__name__.strip('_')}: {advice}"
+    return ""
 
 
 def routing_callee(estimator: Any) -> Literal["partial_fit", "fit"]:
@@ -159,19 +262,45 @@ def _obstacles(
     for parameter in _STOPPING[kind]:
         if params.get(parameter) not in (None, False, "auto"):
             yield parameter, "the search decides when to stop, turn it off"
+    for parameter in ("callbacks", "fit__callbacks"):
+        if advice := _bad_callback(params.get(parameter) or ()):
+            yield parameter, advice
     if kind == "partial_fit" and params.get("class_weight") == "balanced":
         advice = "partial_fit cannot count the classes, use a dict of weights"
         yield "class_weight", advice
+    adaptive = params.get("learning_rate") == "adaptive"
+    if kind == "partial_fit" and adaptive and "eta0" in params:  # MLP remembers
+        advice = "it falls only within one fit, use 'optimal' or 'invscaling'"
+        yield "learning_rate", advice
     bagging = isinstance(estimator, (BaggingClassifier, BaggingRegressor))
     if bagging and params.get("oob_score"):
         yield "oob_score", "it has no warm start with out-of-bag scores, turn them off"
     if kind == "boosting":
-        for parameter in ("boosting_type", "boosting", "boost"):
-            if params.get(parameter) in ("rf", "random_forest"):
-                yield parameter, "a random forest cannot be continued, use 'gbdt'"
-        for parameter in sorted(_ROUNDS & params.keys()):
-            advice = "it counts the epochs, which the search decides, set max_epochs"
+        yield from _obstacles_of_boosting(params)
+
+
+def _obstacles_of_boosting(params: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    forgets = "its state ends with a fit, and an epoch is one, "
+    for parameter in ("boosting_type", "boosting", "boost"):
+        if params.get(parameter) in ("rf", "random_forest"):
+            yield parameter, "a random forest cannot be continued, use 'gbdt'"
+        if params.get(parameter) == "dart":
+            advice = "earlier trees are never dropped, use 'gbdt' or xgboost's dart"
             yield parameter, advice
+    for parameter in ("data_sample_strategy", "boosting_type", "boosting", "boost"):
+        if params.get(parameter) == "goss":
+            yield parameter, forgets + "use 'gbdt' with bagging (subsample)"
+    for parameter in ("cegb_penalty_feature_coupled", "cegb_penalty_feature_lazy"):
+        if params.get(parameter):
+            yield parameter, forgets + "use cegb_penalty_split"
+    if params.get("process_type") == "update":
+        yield "process_type", "it adds no rounds, use 'default'"
+    for parameter in ("seed", "random_seed"):
+        if params.get(parameter) is not None:
+            yield parameter, "every epoch needs a different one, give random_state"
+    for parameter in sorted(_ROUNDS & params.keys()):
+        advice = "it counts the epochs, which the search decides, set max_epochs"
+        yield parameter, advice
 
 
 def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:
@@ -191,6 +320,10 @@ def _no_method(estimator: Any, params: dict[str, Any]) -> NotTrainableError:
 def _not_trainable(
     estimator: Any, advice: str, parameter: str | None = None
 ) -> NotTrainableError:
-    setting = f"{parameter}={estimator.get_params()[parameter]!r}" if parameter else ""
+    setting = ""
+    if parameter in ("callbacks", "fit__callbacks"):
+        setting = parameter  # their repr is long
+    elif parameter:
+        setting = f"{parameter}={estimator.get_params()[parameter]!r}"
     name = f"{type(estimator).__name__}({setting})"
     return NotTrainableError(f"{name} cannot be trained one epoch at a time: {advice}")

@@ -7,7 +7,6 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
 
 from risingsearch.checks import checked_int
+from risingsearch.integrations.sklearn.boosting import Rounds, temporarily
 from risingsearch.integrations.sklearn.epoch_methods import (
     HIST_GRADIENT_BOOSTING,
     Kind,
-    continuation,
     epoch_method,
     params_of,
+    passes,
 )
 from risingsearch.integrations.sklearn.transformers import RowCache, Transformers
 
@@ -111,22 +111,21 @@ class _PartialFit(_Stepper):
             if self.classes is None:
                 self.classes = class_labels(self.estimator, y)
             params = {"classes": self.classes, **params}
-        for _ in range(self.steps):
-            self.estimator.partial_fit(*_data(X, y), **params)
+        with temporarily(self.estimator, **dict.fromkeys(passes(self.estimator), 1)):
+            for _ in range(self.steps):
+                self.estimator.partial_fit(*_data(X, y), **params)
 
 
 class _WarmStart(_Stepper):
-    def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
-        super().__init__(estimator, steps, classes)
-        estimator.set_params(warm_start=True)
-        if isinstance(estimator, HIST_GRADIENT_BOOSTING):
-            estimator.set_params(early_stopping=False)
-
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         trained = self.trained + self.steps
         counter = str(epoch_method(self.estimator).parameter)
         self.estimator.set_params(**{counter: trained})
+        settings = {"warm_start": True}
+        if isinstance(self.estimator, HIST_GRADIENT_BOOSTING):
+            settings["early_stopping"] = False
         with contextlib.ExitStack() as stack:
+            stack.enter_context(temporarily(self.estimator, **settings))
             if isinstance(params_of(self.estimator).get("class_weight"), str):
                 # A forest warns that the next fit may see other rows, which would
                 # change the weights. Here the rows stay the same.
@@ -139,23 +138,14 @@ class _WarmStart(_Stepper):
 class _Boosting(_Stepper):
     def __init__(self, estimator: Any, steps: int, classes: Any) -> None:
         super().__init__(estimator, steps, classes)
-        # Not from get_params: there xgboost draws a number from a RandomState.
-        self.random_state = estimator.random_state
+        self.rounds = Rounds()
 
     def train(self, X: Any, y: Any, params: Mapping[str, Any]) -> None:
-        # With one and the same seed lightgbm would draw the same columns for ever, and
-        # xgboost continue with generator numbers that other boosters have used up.
-        seed = self.random_state
-        if seed is None or isinstance(seed, Integral):
-            seed = (int(seed or 0) + self.trained) % 2**31
-        self.estimator.set_params(n_estimators=self.steps, random_state=seed)
-        if self.trained:
-            params = {**params, continuation(self.estimator): self.estimator}
-        self.estimator.fit(*_data(X, y), **params)
+        setup = self.rounds.next(self.estimator, self.trained, self.steps, params)
+        with setup as params:
+            self.estimator.fit(*_data(X, y), **params)
         self.trained += self.steps
-        self.estimator.set_params(
-            n_estimators=self.trained, random_state=self.random_state
-        )
+        self.estimator.set_params(n_estimators=self.trained)
 
 
 _STEPPERS: dict[Kind, type[_Stepper]] = {

@@ -24,6 +24,7 @@ from risingsearch.integrations.sklearn.candidates import (
     draw_candidates,
 )
 from risingsearch.integrations.sklearn.epoch_methods import (
+    check_arguments,
     epochs_in_full,
     routing_callee,
 )
@@ -137,7 +138,7 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
             max_epochs=cv.max_epochs,
             seed=int(random.randint(2**31 - 1)),
         )
-    return Folds(
+    folds = Folds(
         estimator=clone(cv.estimator),
         X=X,
         y=y,
@@ -151,6 +152,9 @@ def _folds(cv: Any, X: Any, y: Any, params: dict[str, Any], random: Any) -> Fold
         score_params=dict(routed.scorer["score"]),
         resource=resource,
     )
+    if resource is None:
+        check_arguments(cv.estimator, folds.fit_params)
+    return folds
 
 
 def _candidates(

@@ -191,8 +191,8 @@ class TestEnsembles:
 
     def test_the_search_decides_when_hist_gradient_boosting_stops(self):
         estimator = trained(HistGradientBoostingClassifier(early_stopping="auto"))
-        assert estimator.early_stopping is False
-        assert estimator.n_iter_ == 3
+        assert estimator.do_early_stopping_ is False
+        assert (estimator.early_stopping, estimator.n_iter_) == ("auto", 3)
 
     @pytest.mark.parametrize("estimator", ENSEMBLES[3:5])
     def test_sample_weight_reaches_every_epoch(self, estimator):

@@ -1,0 +1,157 @@
+"""Rounds of xgboost and lightgbm over several fits, as if they were those of one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from numbers import Integral
+from typing import Any, NoReturn
+
+import numpy as np
+
+from risingsearch.errors import InvalidParameterError
+from risingsearch.integrations.sklearn.epoch_methods import continuation, params_of
+
+_SEEDS = ("bagging_seed", "feature_fraction_seed", "extra_seed", "objective_seed")
+"""Seeds of lightgbm that draw for each round, unless derived from random_state."""
+_ENV = ("model", "params", "iteration", "end_iteration", "evaluation_result_list")
+
+
+class Rounds:
+    """What the fits of one booster hand on: seeds, and the state of its callbacks."""
+
+    def __init__(self) -> None:
+        self._callbacks: list[Any] = []  # of lightgbm, copied for this booster
+        self._config = ""  # of xgboost's booster, where callbacks may change it
+        self._scores: dict[str, Any] = {}  # of the evaluation sets, by round
+
+    @contextmanager
+    def next(
+        self, estimator: Any, trained: int, steps: int, params: Mapping[str, Any]
+    ) -> Iterator[Mapping[str, Any]]:
+        """Set an estimator up for more rounds, and yield the arguments of its fit."""
+        settings = self._seeds(estimator, trained) | {"n_estimators": steps}
+        if trained:
+            params = {**params, continuation(estimator): estimator}
+        if continuation(estimator) == "xgb_model":
+            own = estimator.callbacks
+            if own or params.get("eval_set"):
+                settings["callbacks"] = [self._of_xgboost(own or (), trained)]
+        elif params.get("callbacks"):
+            self._callbacks = self._callbacks or deepcopy(list(params["callbacks"]))
+            told = [_ToldOfAll(callback) for callback in self._callbacks]
+            params = {**params, "callbacks": told}
+        with temporarily(estimator, **settings):
+            yield params
+
+    def _seeds(self, estimator: Any, trained: int) -> dict[str, Any]:
+        """Return the seeds of the next rounds; a bag of lightgbm lasts bagging_freq."""
+        # With one and the same seed lightgbm would draw the same columns for ever, and
+        # xgboost continue with generator numbers that other boosters have used up.
+        seeds = {"random_state": estimator.random_state}
+        params = {}
+        if continuation(estimator) == "init_model":
+            params = params_of(estimator)
+            seeds |= {name: params[name] for name in _SEEDS if name in params}
+        for name, seed in seeds.items():
+            if seed is None or isinstance(seed, Integral):
+                seeds[name] = (int(seed or 0) + trained) % 2**31
+        lasts = int(params.get("bagging_freq", params.get("subsample_freq")) or 1)
+        if lasts > 1:
+            first = params.get("bagging_seed", params["random_state"])
+            if first is None or isinstance(first, Integral):
+                bag = np.random.SeedSequence([int(first or 0), trained // lasts])
+                seeds["bagging_seed"] = int(bag.generate_state(1)[0]) % 2**31
+        return seeds
+
+    def _of_xgboost(self, callbacks: Any, trained: int) -> Any:
+        """Return one callback that tells all others of the rounds of all fits."""
+        base: Any = sys.modules["xgboost.callback"].TrainingCallback
+        rounds = self
+
+        class Telling(base):  # type: ignore[misc]
+            def before_training(self, model: Any) -> Any:
+                if not trained:
+                    return _passed("before_training", model)
+                # A schedule sets the rate of the next round after each one.
+                config = json.loads(rounds._config)
+                now = json.loads(model.save_config())["learner"]["generic_param"]
+                config["learner"]["generic_param"] = now
+                model.load_config(json.dumps(config))
+                return model
+
+            def before_iteration(self, model: Any, epoch: int, log: Any) -> bool:
+                if not epoch:
+                    log.update(deepcopy(rounds._scores))
+                return _asked("before_iteration", model, trained + epoch, log)
+
+            def after_iteration(self, model: Any, epoch: int, log: Any) -> bool:
+                rounds._scores = deepcopy(dict(log))
+                return _asked("after_iteration", model, trained + epoch, log)
+
+            def after_training(self, model: Any) -> Any:
+                rounds._config = model.save_config()
+                return _passed("after_training", model)
+
+        def _passed(name: str, model: Any) -> Any:
+            for callback in callbacks:
+                n = model.num_boosted_rounds()
+                model = getattr(callback, name)(model)
+                if model.num_boosted_rounds() != n:
+                    _stopped(callback)
+            return model
+
+        def _asked(name: str, *facts: Any) -> bool:
+            for callback in callbacks:
+                if getattr(callback, name)(*facts):
+                    _stopped(callback)
+            return False
+
+        return Telling()
+
+
+class _ToldOfAll:
+    """A callback of lightgbm that is told of the rounds of all fits."""
+
+    def __init__(self, callback: Callable[[Any], Any]) -> None:
+        self._callback = callback
+        known = vars(callback) if hasattr(callback, "__dict__") else {}
+        for name in known.keys() & {"order", "before_iteration"}:
+            setattr(self, name, known[name])
+
+    def __call__(self, env: Any) -> None:
+        facts = {name: getattr(env, name) for name in _ENV}
+        try:
+            self._callback(type(env)(**facts, begin_iteration=0))
+        except Exception as error:
+            if type(error).__name__ == "EarlyStopException":
+                _stopped(self._callback)
+            raise
+
+
+def _stopped(callback: Any) -> NoReturn:
+    name = getattr(callback, "__name__", type(callback).__name__)
+    msg = (
+        f"the callback {name} stops a booster, or changes the number of its rounds, "
+        "which the search decides: take it out of callbacks"
+    )
+    raise InvalidParameterError(msg)
+
+
+@contextmanager
+def temporarily(estimator: Any, **settings: Any) -> Iterator[None]:
+    """Set parameters of an estimator, and afterwards those it had."""
+    nested = any("__" in name for name in settings)
+    known = estimator.get_params() if nested else vars(estimator)
+    before = {name: known[name] for name in settings if name in known}
+    estimator.set_params(**settings)
+    try:
+        yield
+    finally:
+        estimator.set_params(**before)
+        for name in settings.keys() - before.keys():  # lightgbm takes any
+            estimator._other_params.pop(name)
+            delattr(estimator, name)

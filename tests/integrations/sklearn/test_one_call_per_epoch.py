@@ -1,0 +1,253 @@
+"""State that lives in one call of training, where every epoch is another call."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lightgbm import LGBMRegressor, early_stopping, record_evaluation, reset_parameter
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_regression
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from xgboost import XGBRegressor
+from xgboost.callback import (
+    EarlyStopping,
+    LearningRateScheduler,
+    TrainingCallback,
+    TrainingCheckPoint,
+)
+
+from risingsearch import RisingSearchCV
+from risingsearch.errors import InvalidParameterError, NotTrainableError
+from risingsearch.integrations.sklearn.estimators import EpochTrainer
+
+X, Y = make_regression(90, 6, noise=5.0, random_state=0)
+CLASSES = (Y > 0).astype(int)
+
+
+def light(**params):
+    return LGBMRegressor(
+        n_jobs=1,
+        verbose=-1,
+        random_state=0,
+        n_estimators=8,
+        min_child_samples=2,
+        **params,
+    )
+
+
+def xgb(**params):
+    return XGBRegressor(n_jobs=1, random_state=0, n_estimators=8, **params)
+
+
+def stepped(estimator, epochs=8, steps=1, **arguments):
+    trainer = EpochTrainer(clone(estimator), steps)
+    for _ in range(epochs):
+        trainer.train(X, Y, **arguments)
+    return trainer.estimator.predict(X)
+
+
+def searched(estimator, space=({},), X=X, y=CLASSES, **options):
+    options = {"budget": 4, "max_epochs": 4, "cv": 0.25, "random_state": 0} | options
+    return RisingSearchCV(estimator, list(space), **options).fit(X, y)
+
+
+class Halving(TrainingCallback):
+    """Halves the rate after each round, and reads the scores of all rounds."""
+
+    def before_training(self, model):
+        self.rounds = 0
+        return model
+
+    def after_iteration(self, model, epoch, evals_log):
+        self.rounds += 1
+        assert self.rounds == epoch + 1 == len(evals_log["validation_0"]["rmse"])
+        model.set_param("learning_rate", 0.5 * 0.5**self.rounds)
+        return False
+
+
+class Stopping(TrainingCallback):
+    def after_iteration(self, model, epoch, evals_log):
+        return epoch == 2
+
+
+def halved(iteration):
+    return 0.5 * 0.5**iteration
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize(
+    ("estimator", "arguments"),
+    [
+        (light(), {"callbacks": [reset_parameter(learning_rate=halved)]}),
+        (xgb(callbacks=[LearningRateScheduler(halved)]), {}),
+        (xgb(callbacks=[LearningRateScheduler([0.5] * 4 + [0.1] * 4)]), {}),
+        (xgb(learning_rate=0.2, callbacks=[Halving()]), {"eval_set": [(X, Y)]}),
+        (xgb(booster="dart", rate_drop=1.0, one_drop=True), {}),
+        (xgb(booster="gblinear"), {}),
+        (light(linear_tree=True), {}),
+    ],
+)
+def test_rounds_of_several_fits_are_those_of_one(estimator, arguments, steps):
+    quiet = {"verbose": False} if "eval_set" in arguments else {}
+    whole = clone(estimator).fit(X, Y, **arguments, **quiet).predict(X)
+    in_steps = stepped(estimator, 8 // steps, steps, **arguments, **quiet)
+    np.testing.assert_allclose(in_steps, whole, rtol=1e-4)
+
+
+def test_a_bag_of_lightgbm_lasts_as_many_rounds_as_it_was_told():
+    bagged = light(subsample=0.3, subsample_freq=4)
+    np.testing.assert_array_equal(stepped(bagged), stepped(bagged, 2, 4))
+    every_round = clone(bagged).set_params(subsample_freq=1)
+    assert not np.array_equal(stepped(bagged), stepped(every_round))
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        {"subsample": 0.2, "subsample_freq": 1, "bagging_seed": 3},
+        {"subsample": 0.2, "subsample_freq": 2, "bagging_seed": 3},
+        {"colsample_bytree": 0.2, "feature_fraction_seed": 3},
+        {"extra_trees": True, "extra_seed": 3},
+    ],
+)
+def test_a_seed_that_is_given_serves_many_draws(drawn):
+    # Steps so small that the trees differ by what is drawn alone.
+    stumps = light(num_leaves=2, learning_rate=1e-9, **drawn)
+    trainer = EpochTrainer(clone(stumps))
+    for _ in range(8):
+        trainer.train(X, Y)
+    assert trainer.estimator.get_params() == stumps.get_params()
+    trees = trainer.estimator.booster_.dump_model()["tree_info"]
+    roots = [tree["tree_structure"] for tree in trees]
+    assert len({(r["split_feature"], r["threshold"]) for r in roots}) > 2
+
+
+def stand_in(name, **attributes):
+    """Instance of a class of a library that is not installed, known by its name."""
+    return type(name, (), {"__deepcopy__": lambda self, _: self, **attributes})()
+
+
+class Net(ClassifierMixin, BaseEstimator):
+    """Makes ``max_epochs`` passes in each call, as skorch's nets do."""
+
+    passes = 0
+
+    def __init__(self, max_epochs=10, lr=0.1, callbacks=None):
+        self.max_epochs, self.lr, self.callbacks = max_epochs, lr, callbacks
+
+    def partial_fit(self, X, y, classes=None):
+        self.classes_ = np.unique(y)
+        type(self).passes += self.max_epochs
+        return self
+
+    def fit(self, X, y):
+        return self.partial_fit(X, y)
+
+    def predict(self, X):
+        return np.zeros((len(X)), int)
+
+
+REFUSED = [
+    (light(boosting_type="dart"), "boosting_type='dart'"),
+    (light(boosting="goss"), "boosting='goss'"),
+    (light(data_sample_strategy="goss"), "data_sample_strategy"),
+    (light(cegb_penalty_feature_lazy=[1.0] * 6), "cegb_penalty_split"),
+    (light(early_stopping=3), "early_stopping=3"),
+    (light(seed=3), "give random_state"),
+    (xgb(callbacks=[EarlyStopping(rounds=2)]), "EarlyStopping: the search decides"),
+    (xgb(callbacks=[TrainingCheckPoint("x")]), "same place, take it out"),
+    (xgb(process_type="update"), "it adds no rounds"),
+    (SGDRegressor(learning_rate="adaptive"), "falls only within one fit"),
+    (Net(callbacks=[("stop", stand_in("EarlyStopping"))]), "EarlyStopping"),
+    (Net(callbacks=[stand_in("ReduceLROnPlateau")]), "begins anew in every epoch"),
+    (Net(callbacks=[stand_in("LRScheduler", step_every="batch")]), "LRScheduler"),
+    (
+        Net(callbacks=[stand_in("LRScheduler", policy="ReduceLROnPlateau")]),
+        "by the number of the epoch",
+    ),
+    (Net(callbacks={"keep": stand_in("ModelCheckpoint")}), "same place"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "words"), REFUSED)
+def test_what_forgets_between_calls_is_refused_by_name(estimator, words):
+    with pytest.raises(NotTrainableError, match=words):
+        EpochTrainer(make_pipeline(estimator))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "argument", "given", "words"),
+    [
+        (light(), "callbacks", [early_stopping(3)], "the search decides"),
+        (light(), "callbacks", [record_evaluation({})], "same place"),
+        (light(), "callbacks", [reset_parameter(learning_rate=[0.1])], "a function"),
+        (GradientBoostingRegressor(), "monitor", lambda *_: True, "monitor"),
+    ],
+)
+def test_arguments_of_fit_that_forget_are_refused(estimator, argument, given, words):
+    search = RisingSearchCV(estimator, [{}], budget=2, cv=0.25)
+    with pytest.raises(NotTrainableError, match=words):
+        search.fit(X, Y, **{argument: given})
+
+
+def test_a_callback_that_stops_a_booster_ends_the_search():
+    with pytest.raises(InvalidParameterError, match="callback Stopping stops a boos"):
+        searched(xgb(callbacks=[Stopping()]), y=Y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [
+        (Net(), CLASSES),
+        (Net(max_epochs=None), CLASSES),
+        (MultiOutputClassifier(Net()), np.column_stack([CLASSES] * 2)),
+    ],
+)
+def test_an_epoch_is_one_pass_where_a_call_may_make_several(estimator, y):
+    Net.passes = 0
+    search = searched(estimator, y=y, scoring=lambda *_: 0.5, refit="best")
+    assert Net.passes == search.n_epochs_ * np.ndim(y)
+    assert repr(search.best_estimator_) == repr(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (Net(), "max_epochs"),
+        (make_pipeline(Net()), "net__max_epochs"),
+        (SGDClassifier(), "max_iter"),
+        (MultiOutputClassifier(Net()), "estimator__max_epochs"),
+    ],
+)
+def test_counts_of_passes_are_refused_in_the_space(estimator, name):
+    with pytest.raises(InvalidParameterError, match=f"{name} counts the epochs"):
+        searched(estimator, [{name: 1}])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "value"),
+    [
+        (SGDClassifier(), "tol", 0.1),
+        (make_pipeline(SGDClassifier()), "sgdclassifier__n_iter_no_change", 3),
+        (HistGradientBoostingRegressor(), "scoring", "r2"),
+        (GradientBoostingRegressor(), "warm_start", True),
+        (MLPRegressor(), "validation_fraction", 0.3),
+    ],
+)
+def test_parameters_without_effect_are_said(estimator, name, value):
+    with pytest.warns(UserWarning, match=f"{name} in param_distributions has no eff"):
+        searched(estimator, [{name: value}], refit=False, budget=1)
+
+
+def test_those_by_which_an_mlp_lowers_its_rate_have_one():
+    sgd = {"solver": "sgd", "learning_rate": "adaptive", "tol": 0.1}
+    searched(
+        MLPRegressor(hidden_layer_sizes=(2,), **sgd),
+        [{"n_iter_no_change": 1}],
+        budget=1,
+        refit=False,
+    )
