@@ -113,6 +113,14 @@ class Folds:
             trainer.train(self.X, self.y, **self.fit_params)
         return trainer.estimator
 
+    def trained_in_epoch(self, params: Mapping[str, Any], seed: int, epoch: int) -> Any:
+        """Return the estimator of an epoch by a resource, of the first split."""
+        trainer = self._trainers(params, seed, len(self.splits))[0]
+        trainer.epochs = epoch - 1
+        rows, _ = self._fold(0, epoch)
+        trainer.train(rows.X, rows.y, **rows.fit_params)
+        return trainer.estimator
+
     def forget_rows(self) -> None:
         """Drop all transformed rows: a search that has ended needs them no more."""
         self._make_room(Models())

@@ -6,12 +6,40 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
 from risingsearch.search.results import SearchResult
+
+
+def on_equal_terms(result: SearchResult) -> SearchResult:
+    """Return a result by a resource, whose amounts are not compared with each other.
+
+    Every arm counts with its score at the last epoch that several arms reached, or
+    before if it did not; of those that reached it the best has won.
+    """
+    scores: dict[int, dict[int, float]] = defaultdict(dict)
+    for row in result.history:
+        if math.isfinite(row["score"]) and "failure" not in row:
+            scores[row["arm"]][row["epoch"]] = row["score"]
+    last = sorted(map(max, scores.values()))[-2:][0]
+    arms = list(result.arms)
+    for arm, by_epoch in scores.items():
+        epoch = max((k for k in by_epoch if k <= last), default=max(by_epoch))
+        arms[arm] = replace(arms[arm], best_epoch=epoch, best_score=by_epoch[epoch])
+    best = max(arms, key=lambda arm: (arm.best_epoch, arm.best_score))
+    return replace(
+        result,
+        arms=arms,
+        best_arm=best.arm,
+        best_score=best.best_score,
+        best_epoch=last,
+        best_params=result.candidates[best.arm],
+    )
 
 
 def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
@@ -64,6 +92,16 @@ def cv_results(search: Any, result: SearchResult) -> dict[str, Any]:
         table: dict[str, Any] = search._format_results(
             list(result.candidates), search.n_splits_, out, more
         )
+    if "n_resources" in columns:
+        for name in names:
+            keys = [
+                (arm.best_epoch, score) if math.isfinite(score) else (0, -math.inf)
+                for arm, score in zip(
+                    result.arms, table[f"mean_test_{name}"], strict=True
+                )
+            ]
+            ranks = [1 + sum(other > key for other in keys) for key in keys]
+            table[f"rank_test_{name}"] = np.array(ranks, dtype=np.int32)
     return table
 
 

@@ -23,7 +23,11 @@ from risingsearch.errors import InvalidParameterError, SearchFailedError
 from risingsearch.integrations.sklearn import preparation
 from risingsearch.integrations.sklearn.callbacks import FitTasks
 from risingsearch.integrations.sklearn.folds import Folds
-from risingsearch.integrations.sklearn.results import cv_results, warn_of_failures
+from risingsearch.integrations.sklearn.results import (
+    cv_results,
+    on_equal_terms,
+    warn_of_failures,
+)
 from risingsearch.integrations.sklearn.scoring import metric_name, scheduling_metric
 from risingsearch.plotting.fragment import search_html
 from risingsearch.search.results import SearchResult
@@ -148,9 +152,10 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
     ----------
     cv_results_ : dict of ndarrays
         As in ``GridSearchCV``, a row per candidate: scores at its best epoch, fit and
-        score times in all, and ``epochs``, ``best_epoch`` and ``status``; with a
-        ``resource`` also ``n_resources`` (of its best epoch, on average over the
-        splits) and ``n_resources_fitted`` (of all its epochs and splits together).
+        score times in all, and ``epochs``, ``best_epoch`` and ``status``. With a
+        ``resource`` the last epoch that several candidates reached counts for the best,
+        and there are ``n_resources`` (of that epoch, on average over the splits) and
+        ``n_resources_fitted`` (of all its epochs and splits together).
     best_estimator_, best_params_, best_score_, best_index_ : object
         As in ``GridSearchCV``.
     best_epoch_ : int
@@ -417,6 +422,7 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.scorer_ = getattr(folds.scorer, "_scorers", folds.scorer)
         self.multimetric_ = folds.metric is not None
         if folds.resource is not None:
+            result = on_equal_terms(result)
             self.n_resources_ = [n / self.n_splits_ for n in folds.resource.totals]
         self.history_ = result.history
         self.curves_ = {arm: np.array(curve) for arm, curve in result.curves.items()}
@@ -450,11 +456,14 @@ class RisingSearchCV(BaseSearchCV):  # type: ignore[misc]
         return self.refit is not False and not hands_over
 
     def _best_estimator(self, result: SearchResult) -> Any:
-        if not self._refits(self._run.folds):
-            [trainer] = result.best_state()
-            return trainer.estimator
-        seed = self._search.seed_of(self.best_index_)
-        return self._run.folds.refit(self.best_params_, seed, self.best_epoch_)
+        folds, seed = self._run.folds, self._search.seed_of(self.best_index_)
+        winner = self.best_index_, self.best_epoch_
+        if self._refits(folds):
+            return folds.refit(self.best_params_, seed, self.best_epoch_)
+        if winner != (result.best_arm, result.best_epoch):
+            return folds.trained_in_epoch(self.best_params_, seed, self.best_epoch_)
+        [trainer] = result.best_state()
+        return trainer.estimator
 
     def plot_allocation(self, ax: Any = None, **options: Any) -> Any:
         """Draw which configuration trained when; see ``risingsearch.plotting``."""

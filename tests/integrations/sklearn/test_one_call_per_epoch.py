@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lightgbm import LGBMRegressor, early_stopping, record_evaluation, reset_parameter
+from lightgbm import (
+    LGBMClassifier,
+    LGBMRegressor,
+    early_stopping,
+    record_evaluation,
+    reset_parameter,
+)
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_regression
-from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.neural_network import MLPRegressor
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from xgboost import XGBRegressor
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier, XGBRegressor
 from xgboost.callback import (
     EarlyStopping,
     LearningRateScheduler,
@@ -251,3 +267,45 @@ def test_those_by_which_an_mlp_lowers_its_rate_have_one():
         budget=1,
         refit=False,
     )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(random_state=0),
+        GradientBoostingClassifier(random_state=0, warm_start=True),
+        BaggingClassifier(random_state=0),
+        HistGradientBoostingClassifier(random_state=0),
+        LGBMClassifier(n_jobs=1, verbose=-1, random_state=0, min_child_samples=2),
+        XGBClassifier(n_jobs=1, random_state=0),
+        SGDClassifier(random_state=0),
+        MLPClassifier((2,), random_state=0, max_iter=20, tol=1.0),
+        GaussianNB(),
+        make_pipeline(StandardScaler(), ExtraTreesClassifier(random_state=0)),
+        make_pipeline(StandardScaler(), make_pipeline(GaussianNB())),
+    ],
+    ids=lambda estimator: str(estimator)[:30],
+)
+@pytest.mark.parametrize("refit", [True, "best"])
+def test_the_winner_can_be_fitted_as_after_other_searches(estimator, refit):
+    best = searched(estimator, refit=refit).best_estimator_
+    given, found = estimator.get_params(), best.get_params()
+    simple = {n for n, value in given.items() if not hasattr(value, "get_params")}
+    changed = {n for n in simple - {"steps"} if repr(given[n]) != repr(found[n])}
+    assert {name.rpartition("__")[2] for name in changed} <= {
+        "n_estimators",
+        "max_iter",
+    }
+    other = (X[:, 0] > 0).astype(int)
+    again = clone(best).fit(X, other)
+    if not given.get("warm_start"):
+        best.fit(X, other)
+        np.testing.assert_array_equal(best.predict(X), again.predict(X))
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, LGBMClassifier])
+def test_a_clone_of_an_ensemble_trains_the_winner_again(kind):
+    options = {"verbose": -1, "n_jobs": 1} if kind is LGBMClassifier else {}
+    best = searched(kind(**options), steps_per_epoch=2).best_estimator_
+    again = clone(best).fit(X, CLASSES)
+    np.testing.assert_array_equal(best.predict_proba(X), again.predict_proba(X))

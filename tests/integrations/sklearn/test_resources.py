@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import loguniform
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import (
@@ -229,6 +230,50 @@ class TestSearch:
         search = by_rows(SVC(), **budget).fit(X, Y)
         assert search.n_epochs_ >= 1
         assert max(search.cv_results_["epochs"]) <= 5
+
+
+class Scripted(BaseEstimator):
+    """Has its ``scores`` with amounts 1, 2 and 4; None is a failure."""
+
+    def __init__(self, scores=None, amount=4):
+        self.scores, self.amount = scores, amount
+
+    def fit(self, X, y):
+        if self.scores[self.amount // 2] is None and len(X) < len(Y):
+            raise ArithmeticError
+        self.fitted_ = True
+
+    def score(self, X, y):
+        return self.scores[self.amount // 2]
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("refit", [True, "best", lambda results: 1])
+@pytest.mark.parametrize(
+    ("curves", "ranks", "epoch"),
+    [
+        ([(0.9, 0.5, 0.5), (0.1, 0.2, 0.8)], [2, 1], 3),
+        ([(0.9, 0.5, None), (0.1, 0.6, 0.2)], [2, 1], 2),
+        ([(0.9, None, None), (0.1, 0.6, None), (0.8, 0.5, 0.9)], [3, 1, 2], 2),
+        ([(0.9, 0.3, 0.3), (0.7, 0.7, 0.4), (0.99, None, 0)], [2, 1, 3], 3),
+        ([(None, 0, 0), (0.2, 0.6, 0.5)], [2, 1], 3),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*configurations failed")
+def test_the_winner_is_found_where_several_were_trained_alike(
+    curves, ranks, epoch, refit
+):
+    space = [{"scores": scores} for scores in curves]
+    options = {"policy": "round-robin", "max_epochs": 3, "cv": 0.25, "refit": refit}
+    search = by_rows(Scripted(), space, resource="amount", **options).fit(X, Y)
+    results = search.cv_results_
+    assert (search.best_index_, search.best_epoch_) == (1, epoch)
+    assert results["rank_test_score"].tolist() == ranks
+    assert results["mean_test_score"][1] == curves[1][epoch - 1]
+    amount = 2 ** (epoch - 1) if refit == "best" else 4
+    assert search.best_estimator_.amount == amount
 
 
 class TestRefusals:
