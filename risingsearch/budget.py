@@ -203,8 +203,13 @@ def budget_within(
         )
         raise InvalidParameterError(msg)
     if timeout is not None:
-        timeout = checked_float("timeout, in seconds,", timeout, 0.0, open_low=True)
+        timeout = checked_timeout(timeout)
     return Budget(wall_seconds=timeout) if budget is None else Budget.of(budget)
+
+
+def checked_timeout(value: object) -> float:
+    """Return seconds as a float, or raise what is wrong."""
+    return checked_float("timeout, in seconds,", value, 0.0, open_low=True)
 
 
 def epochs_of(budget: Any, instead: str) -> int:

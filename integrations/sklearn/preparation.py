@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from risingsearch.budget import Budget, budget_within
 from risingsearch.checks import checked_int
+from risingsearch.contents import described_parts
 from risingsearch.errors import InvalidParameterError
 from risingsearch.integrations.sklearn.candidates import (
     check_trainable,
@@ -35,11 +36,7 @@ from risingsearch.scheduling.options import DEFAULTS
 from risingsearch.scheduling.policy_choice import (
     recommended_candidates,
 )
-from risingsearch.search.arguments import (
-    checked_enqueue,
-    with_enqueued,
-    without_addresses,
-)
+from risingsearch.search.arguments import checked_enqueue, with_enqueued
 
 INSTEAD = {
     "param_grid": "param_distributions, which takes the same dict, or a list",
@@ -245,23 +242,14 @@ def _fingerprint(folds: Folds, cv: Any) -> Mapping[str, Any]:
         raise InvalidParameterError(msg)
     resource = {} if folds.resource is None else {"resource": folds.resource.name}
     return resource | {
-        "estimator": _shown(folds.estimator),
+        "estimator": described_parts(folds.estimator),
         "X": joblib.hash(folds.X),
         "y": joblib.hash(folds.y),
         "random_state": int(seed),
         "metadata": joblib.hash((folds.fit_params, folds.score_params)),
-        "scoring": _shown(folds.scorer),
+        "scoring": described_parts(folds.scorer),
         "refit": folds.metric,
         "steps_per_epoch": folds.steps_per_epoch,
         "return_train_score": folds.train_scores,
         "cv": joblib.hash(folds.splits),
     }
-
-
-def _shown(owner: Any) -> str:
-    """Name of an object with all its parameters, without addresses."""
-    if not hasattr(owner, "get_params"):
-        return without_addresses(repr(owner))
-    params = sorted(owner.get_params(deep=True).items())
-    shown = ", ".join(f"{name}={value!r}" for name, value in params)
-    return without_addresses(f"{type(owner).__name__}({shown})")

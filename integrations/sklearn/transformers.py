@@ -14,12 +14,12 @@ from collections.abc import Callable, Hashable, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-import joblib
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import Pipeline, _fit_transform_one
 from sklearn.utils.validation import check_memory
 
+from risingsearch.contents import digest
 from risingsearch.errors import InvalidParameterError
 
 LIMIT = 2**30
@@ -91,7 +91,7 @@ class Transformers:
             pipeline = self.model
             for place, (name, step) in enumerate(pipeline.steps[:-1]):
                 if step is not None and not isinstance(step, str):
-                    key = _hashed((key, name, step))
+                    key = digest((key, name, step))
                     self._steps.append(_Step(pipeline, place, name, step, key))
             self._pipelines.append(pipeline)
             self.model = pipeline.steps[-1][1]
@@ -176,10 +176,3 @@ class Transformers:
 def _own(X: Any) -> Any:
     """Copy of rows, for a transformer that may work in place."""
     return X.copy() if hasattr(X, "copy") else deepcopy(X)
-
-
-def _hashed(value: Any) -> str:
-    try:
-        return str(joblib.hash(value))
-    except pickle.PicklingError:  # a lambda, or a class of this process only
-        return str(joblib.hash(joblib.wrap_non_picklable_objects(value, False)))

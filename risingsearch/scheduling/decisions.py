@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import CONTINUED, ENQUEUED, OPENED, OPENED_BY_PRIOR, REVIVED, Job
 from risingsearch.budget import Budget
+from risingsearch.contents import first_difference, named
 from risingsearch.errors import InvalidParameterError, PolicyError, RunDirError
 from risingsearch.policies import WAIT, policy_info
 from risingsearch.scheduling.arm_table import ArmTable, Decision, Result
@@ -258,7 +259,12 @@ class Decider:
             arms.forgive(job.arm)
             self.policy.refresh()
         round_ = arms.rounds + 1
-        self.policy.started(round_, job.arm)
+        try:
+            self.policy.started(round_, job.arm)
+        except PolicyError:
+            if decision.instead_of is not None:
+                self.policy.open_instead(job.arm, decision.instead_of)
+            raise
         arms.start(decision._replace(round=round_))
         self.ledger.reserve(job)
         self._forget()
@@ -403,7 +409,7 @@ class Decider:
         return self._given.identity() | {
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,
-            "proposer": self.proposer and type(self.proposer).__qualname__,
+            "proposer": self.proposer and named(self.proposer),
             "earlier_searches": getattr(self.proposer, "digests", None),
         }
 
@@ -414,14 +420,13 @@ class Decider:
                 f"version {STATE_VERSION}: load it with the release that saved it"
             )
             raise RunDirError(msg)
-        for name, mine in self._identity().items():
-            saved = state["search"].get(name)
-            if saved != mine:
-                msg = (
-                    f"this state was saved with {name}={saved!r}, the scheduler has "
-                    f"{name}={mine!r}: make it with the same arguments"
-                )
-                raise RunDirError(msg)
+        if differs := first_difference(state["search"], self._identity()):
+            name, saved, mine = differs
+            msg = (
+                f"this state was saved with {name}={saved}, the scheduler has "
+                f"{name}={mine}: make it with the same arguments"
+            )
+            raise RunDirError(msg)
 
 
 def _chosen(

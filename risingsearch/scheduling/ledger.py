@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from risingsearch.arms import Job
 from risingsearch.budget import Budget
-from risingsearch.checks import shown
+from risingsearch.checks import as_float, shown
 from risingsearch.errors import InvalidParameterError
 
 ENDLESS = 2.0**62
@@ -218,11 +218,12 @@ def checked_epoch_costs(costs: Any, max_epochs: int | None) -> tuple[float, ...]
     """Return the costs, one for each epoch of an arm, or raise an error."""
     if costs is None:
         return None
-    numbers = tuple(float(cost) for cost in costs)
+    given = costs if isinstance(costs, Iterable) else [costs]
+    numbers = [as_float(cost) or 0.0 for cost in given]
     if len(numbers) != max_epochs or not all(0.0 < one < math.inf for one in numbers):
         msg = (
             "epoch_costs are the costs of an arm's epochs, one above 0 for each of "
             f"max_epochs={max_epochs}; got {shown(costs)}"
         )
         raise InvalidParameterError(msg)
-    return numbers
+    return tuple(numbers)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from risingsearch.budget import Budget
+from risingsearch.budget import Budget, checked_timeout
 from risingsearch.checks import (
     checked_arms,
     checked_choice,
@@ -20,6 +20,7 @@ from risingsearch.checks import (
     checked_order,
     checked_seed,
 )
+from risingsearch.contents import described
 from risingsearch.errors import InvalidParameterError
 from risingsearch.scheduling.ledger import checked_epoch_costs
 from risingsearch.scheduling.policy_choice import checked_params
@@ -76,6 +77,8 @@ class SearchOptions:
                 score = checked_float(name, value, -math.inf, open_low=False)
                 self._set(**{name: checked_magnitude(name, score)})
         self._set(policy_params=checked_params(self.policy_params) or None)
+        if self.timeout is not None:
+            self._set(timeout=checked_timeout(self.timeout))
         self._set(seed=checked_seed(self.seed))
 
     def _set(self, **values: Any) -> None:
@@ -122,7 +125,9 @@ class SchedulerOptions(SearchOptions):
             raise InvalidParameterError(msg)
         n_arms = checked_int("n_arms", n_arms, 1)
         super().__post_init__()
-        checked_choice("direction", self.direction, ("maximize", "minimize"))
+        direction = checked_choice(
+            "direction", self.direction, ("maximize", "minimize")
+        )
         if self.n_jobs is None and self.deterministic:
             self._set(n_jobs=1)
         given = self.opening_order
@@ -132,6 +137,7 @@ class SchedulerOptions(SearchOptions):
         first = checked_arms("enqueue", self.enqueue, n_arms)
         self._set(
             n_arms=n_arms,
+            direction=direction,
             epoch_costs=checked_epoch_costs(self.epoch_costs, self.max_epochs),
             enqueue=first,
             opening_order=np.array(list(dict.fromkeys([*first, *order]))),
@@ -160,7 +166,7 @@ class SchedulerOptions(SearchOptions):
         """Return as JSON the arguments that must be the same to load a saved state."""
         params = self.policy_params or {}
         return {name: getattr(self, name) for name in _IDENTITY} | {
-            "policy_params": {name: repr(value) for name, value in params.items()},
+            "policy_params": {name: described(params[name]) for name in params},
             "epoch_costs": self.epoch_costs and list(self.epoch_costs),
             "opening_order": self.opening_order.tolist(),
         }

@@ -121,7 +121,7 @@ class PolicyAdapter:
 
     def started(self, t: int, arm: int) -> None:
         """Tell that an arm is pulled next, as was decided at round ``t``."""
-        self._call(base.started, self._deciding, t, int(self._place_of[arm]))
+        self._record(base.started, self._deciding, t, int(self._place_of[arm]))
 
     def open_instead(self, arm: int, proposed: int) -> None:
         """Let an unopened arm change places with the one that was to be opened."""
@@ -150,11 +150,7 @@ class PolicyAdapter:
     def update(self, t: int, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Tell the reward of a pull decided at round ``t``."""
         place = int(self._place_of[arm])
-        try:
-            self._call(self._deciding.update, t, place, reward, rng)
-        except PolicyError as error:
-            self._error = error
-            raise
+        self._record(self._deciding.update, t, place, reward, rng)
 
     def explain(self, arms: Iterable[int]) -> list[dict[str, float]]:
         """Return the named parts of the index of each of these arms."""
@@ -178,6 +174,14 @@ class PolicyAdapter:
         base.load_state_dict(self.policy, state["arrays"])
         self._arm_at[:] = state["arm_at"]
         self._place_of[:] = np.argsort(self._arm_at)
+
+    def _record(self, method: Callable[..., Any], *arguments: Any) -> None:
+        """Call a method that changes the policy; after an error, ask it nothing."""
+        try:
+            self._call(method, *arguments)
+        except PolicyError as error:
+            self._error = error
+            raise
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         """Call a method of the policy; raise its exceptions as ``PolicyError``."""

@@ -158,7 +158,7 @@ class Scheduler:
         if decision is None:
             return None
         self._decider.start(decision)
-        self._decider.apply_due()
+        self._decider.follow_up()
         return decision.job
 
     def peek(self) -> Job | None:
@@ -194,7 +194,7 @@ class Scheduler:
             raise InvalidParameterError(msg)
         decision = self._decider.given(arm, n_epochs)
         self._decider.start(decision)
-        self._decider.apply_due()
+        self._decider.follow_up()
         return decision.job
 
     def tell(

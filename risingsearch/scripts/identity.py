@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from risingsearch.contents import first_difference
 from risingsearch.errors import RunDirError
 from risingsearch.scripts.sweep import Sweep, checked_sweep
-from risingsearch.search.arguments import first_difference
 from risingsearch.storage.files import make_folder, read_digested, write_digested
 from risingsearch.storage.run_directory import saved_header, understood
 

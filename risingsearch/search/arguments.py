@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import base64
+import json
 import pickle
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 from risingsearch.budget import Budget
 from risingsearch.checks import shown
+from risingsearch.contents import PARTS, described, named, without_addresses
 from risingsearch.errors import InvalidParameterError
-from risingsearch.json_values import SHOWN, as_json, from_json
+from risingsearch.json_values import SHOWN, as_json
 from risingsearch.priors import PriorProposer
 from risingsearch.scheduling.candidates import encode
 from risingsearch.scheduling.policy_choice import choose_policy
 from risingsearch.scheduling.proposers import GaussianProcessProposer, Proposer
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
-OBJECT = "$object"
-_LONGEST = 300  # characters of a setting in a message
 
 
 def proposer_of(
@@ -178,14 +174,12 @@ def settings_of(
     """Return candidates and arguments as JSON values that can be compared.
 
     What JSON cannot hold is shown as text among the candidates; a policy or a proposer
-    is named by its class; in another argument it is an error.
+    is named; in another argument it is an error.
     """
-    shown = [_shown(params) for params in candidates]
-    settings: dict[str, Any] = {"candidates": shown}
+    settings: dict[str, Any] = {"candidates": [_shown(params) for params in candidates]}
     for name, value in arguments.items():
         if name in ("policy", "proposer") and not isinstance(value, str | None):
-            owner = value if hasattr(value, "__qualname__") else type(value)
-            settings[name] = _named(f"{owner.__module__}.{owner.__qualname__}")
+            settings[name] = named(value)
         elif isinstance(value, Budget):
             settings[name] = value.to_json()
         else:
@@ -205,64 +199,17 @@ def pickled_candidates(
         return None
     try:
         pickled = pickle.dumps(list(candidates))
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         msg = f"with a run_dir candidates that JSON cannot hold are pickled: {error}"
         raise InvalidParameterError(msg) from error
     return base64.b64encode(pickled).decode()
 
 
-def first_difference(
-    saved: Mapping[str, Any], given: Mapping[str, Any]
-) -> tuple[str, str, str] | None:
-    """Return where saved and given settings first differ, and both values as text."""
-    for name in sorted(dict.fromkeys([*given, *saved]), key=_causes_first):
-        was, now = saved.get(name), given.get(name)
-        if isinstance(was, dict) and OBJECT in was:
-            was = _named(was[OBJECT])
-        if was != now:
-            where, was, now = _deepest(name, was, now)
-            return where, _cut(was), _cut(now)
-    return None
-
-
-def _named(path: str) -> dict[str, str]:
-    """Return an object's entry in the settings, without modules of this package."""
-    return {OBJECT: _OWN_MODULE.sub("", path)}
-
-
-def _causes_first(name: str) -> tuple[bool, bool]:
-    """Sort candidates and seed, which may come from another argument, to the end."""
-    return name in ("candidates", "seed"), name != "fingerprint"
-
-
-def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
-    """Return the first difference between two values, deep inside them."""
-    dicts = isinstance(was, dict) and isinstance(now, dict)
-    if dicts and not any(key.startswith("$") for key in was):  # JSON for something else
-        for key in dict.fromkeys([*now, *was]):
-            if was.get(key) != now.get(key):
-                inner = key if name == "fingerprint" else f"{name}.{key}"
-                return _deepest(inner, was.get(key), now.get(key))
-    if isinstance(was, list) and isinstance(now, list):
-        for i, (one, other) in enumerate(zip(was, now, strict=False)):
-            if one != other:
-                return _deepest(f"{name}[{i}]", one, other)
-        return f"len({name})", len(was), len(now)
-    return name, was, now
-
-
-def _cut(value: Any) -> str:
-    text = repr(from_json(value))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
 def _shown(params: Mapping[str, Any]) -> Any:
     try:
-        return as_json(dict(params))
-    except TypeError:
-        return {SHOWN: without_addresses(repr(dict(params)))}
-
-
-def without_addresses(text: str) -> str:
-    """Return the repr of an object without its address in memory."""
-    return _ADDRESS.sub("", text)
+        saved = as_json(dict(params))
+        json.dumps(saved)  # an int may have too many digits
+        return saved
+    except (TypeError, ValueError, RecursionError):
+        parts = {name: described(value) for name, value in params.items()}
+        return {SHOWN: without_addresses(shown(dict(params))), PARTS: parts}

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from risingsearch.budget import Budget, budget_within
+from risingsearch.checks import checked_flag
+from risingsearch.contents import OBJECT
 from risingsearch.errors import (
     InvalidParameterError,
     RisingSearchError,
     RunDirError,
 )
-from risingsearch.json_values import AS_TEXT, SHOWN, from_json
+from risingsearch.json_values import AS_TEXT, SHOWN, from_json, plain
 from risingsearch.priors import EarlierSearch, read_prior
 from risingsearch.priors.models import check_usable
-from risingsearch.search.arguments import (
-    OBJECT,
-    checked_candidates,
-    with_enqueued,
-)
+from risingsearch.scheduling.ledger import checked_epoch_costs
+from risingsearch.scheduling.options import DEFAULTS, SearchOptions
+from risingsearch.search.arguments import checked_candidates, with_enqueued
 from risingsearch.search.trainable import Workers
 from risingsearch.search.workers import checked_n_jobs, workers_of
 from risingsearch.storage.journal import Event, read_on
@@ -36,6 +36,7 @@ from risingsearch.storage.run_directory import (
     understood,
 )
 
+STOP_RULES = ("patience", "target_score")
 PER_PROCESS = (
     "self",
     "trainable",
@@ -47,10 +48,10 @@ PER_PROCESS = (
     "max_checkpoint_bytes",
     "checkpoints",
     "metric",
-    "patience",
-    "target_score",
+    *STOP_RULES,
 )
 """Arguments that are not compared when a search is resumed."""
+_NOT_SCHEDULED = ("callbacks", "prior", "timeout", "run_dir", *STOP_RULES)
 
 
 class EarlierError(RisingSearchError):
@@ -178,10 +179,11 @@ class Run(NamedTuple):
         )
 
 
-def completed(given: dict[str, Any], run: Run | None) -> Workers:
-    """Check the arguments of ``RisingSearch``, and complete them in place.
+def completed(given: dict[str, Any], run: Run | None) -> tuple[Workers, SearchOptions]:
+    """Check the arguments of ``RisingSearch``, convert and complete them in place.
 
-    Those of a ``run`` that continues come from its header.
+    Those of a ``run`` that continues come from its header. The options that its
+    scheduler takes come back, too.
     """
     candidates, enqueue = with_enqueued(
         checked_candidates(given["candidates"]), given["enqueue"]
@@ -192,7 +194,7 @@ def completed(given: dict[str, Any], run: Run | None) -> Workers:
         raise InvalidParameterError(msg)
     _check_metric(given["metric"])
     _check_kept(given["run_dir"], given["checkpoints"])
-    timeout = given["timeout"]
+    timeout = SearchOptions(timeout=given["timeout"]).timeout
     given["timeout_of_run"] = None if given["budget"] is None else timeout
     given |= {"candidates": candidates, "enqueue": enqueue}
     given["budget"] = budget_within(given["budget"], timeout)
@@ -208,7 +210,22 @@ def completed(given: dict[str, Any], run: Run | None) -> Workers:
     executor, n_jobs = given["executor"], given["n_jobs"]
     workers = workers_of(executor, n_jobs=n_jobs)
     given["n_jobs"] = checked_n_jobs(n_jobs, executor, workers, given["deterministic"])
-    return workers
+    raises_failures = isinstance(error_score, str)
+    options = SearchOptions.among(
+        {name: given[name] for name in given if name not in _NOT_SCHEDULED},
+        error_score=None if raises_failures else error_score,
+    )
+    converted = given.keys() & DEFAULTS.keys() - {*_NOT_SCHEDULED}
+    given |= {name: getattr(options, name) for name in converted}
+    if raises_failures:
+        given["error_score"] = "raise"
+    costs = checked_epoch_costs(given["epoch_costs"], options.max_epochs)
+    given |= {
+        "epoch_costs": costs and list(costs),
+        "direction": plain(given["direction"]),
+        "shuffle": checked_flag("shuffle", given["shuffle"]),
+    }
+    return workers, options
 
 
 def _check_metric(metric: Any) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 
 from risingsearch.arms import Job, Report
 from risingsearch.budget import Budget
-from risingsearch.checks import is_number
+from risingsearch.checks import checked_int, is_number
+from risingsearch.contents import first_difference
 from risingsearch.errors import (
+    InvalidParameterError,
     PolicyError,
     RunDirError,
     SearchFailedError,
@@ -31,7 +33,6 @@ from risingsearch.scheduling.replay import (
     told,
 )
 from risingsearch.scheduling.scheduler import Scheduler
-from risingsearch.search.arguments import first_difference
 from risingsearch.search.results import UNFINISHED, SearchResult, history_of
 from risingsearch.search.retention import RetainedCheckpoints
 from risingsearch.search.run import EarlierError, Run
@@ -100,6 +101,7 @@ class RunLog:
         self.reports: dict[int, Report] = {}  # by job
         self._n_calls: dict[int, int] = {}  # by job
         self._is_writing = False  # an event
+        self._thread = threading.RLock()  # of the one that runs the search
         self._decided: set[int] = set()  # jobs whose decision is on disk
         self._running: dict[int, bool] = {}  # jobs; whether one can kill the search
         self.deaths: Counter[int] = Counter()  # by job, of the processes it ran in
@@ -161,11 +163,20 @@ class RunLog:
                 trained[job.arm] = job.from_epoch + len(outcome.report.scores)
         self.retained.note_stored(trained)
 
-    def held(self) -> contextlib.AbstractContextManager[None]:
-        """Keep other processes out of the directory, if there is one."""
-        if self.directory is None:
-            return contextlib.nullcontext()
-        return self.directory.held()
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other threads out, and other processes out of the directory."""
+        if not self._thread.acquire(blocking=False):
+            msg = (
+                "another thread runs this search: wait for its end, or make a search "
+                "for each thread"
+            )
+            raise InvalidParameterError(msg)
+        try:
+            with self.directory.held() if self.directory else contextlib.nullcontext():
+                yield
+        finally:
+            self._thread.release()
 
     # ------------------------------------------------------------------ the events
 
@@ -211,6 +222,7 @@ class RunLog:
         """Append an event to the journal, if there is one."""
         if self.directory is None:
             return
+        self.directory.check_held()
         self._is_writing = True
         try:
             self.directory.journal.append(event)
@@ -224,6 +236,8 @@ class RunLog:
         Callers defer Ctrl-C meanwhile.
         """
         try:
+            if self.directory is not None:
+                self.directory.check_held()
             self.retained.save(job, outcome)
             if self.directory is not None:
                 self.begin()
@@ -303,7 +317,7 @@ class RunLog:
 
     def resize(self, n_jobs: int) -> None:
         """Have another number of jobs in flight, on disk as well or not at all."""
-        self._change({"event": "resized", "n_jobs": n_jobs})
+        self._change({"event": "resized", "n_jobs": checked_int("n_jobs", n_jobs, 1)})
 
     def _change(self, event: Event) -> None:
         """Apply an event to the scheduler, and write it."""
@@ -485,6 +499,10 @@ def _check_same(
             f"{path} holds a search with {name}={was}, and it was opened with "
             f"{name}={given}: give the same arguments to continue, or another run_dir"
         )
-        if name in ("budget.wall_seconds", "budget.wall_hours"):
-            msg += " (without a budget it is the timeout); extend adds time"
+        if name.startswith("budget"):
+            msg += (
+                "; to add budget, give the one that it was begun with (without a "
+                "budget it is the timeout) and call extend, or continue_search of "
+                "RisingSearchCV"
+            )
         raise RunDirError(msg)

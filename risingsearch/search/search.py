@@ -15,14 +15,13 @@ from risingsearch.arms import EpochFacts, Report
 from risingsearch.budget import Budget
 from risingsearch.errors import RunDirError
 from risingsearch.policies import Policy
-from risingsearch.scheduling.options import SearchOptions
 from risingsearch.scheduling.proposers import Proposer
 from risingsearch.scheduling.scheduler import Scheduler
 from risingsearch.search.arguments import header_of, proposer_of
 from risingsearch.search.callbacks import Callback, CallbackList, checked_callbacks
 from risingsearch.search.loop import Loop
 from risingsearch.search.results import SearchResult
-from risingsearch.search.run import PER_PROCESS, Run, completed, key_of
+from risingsearch.search.run import PER_PROCESS, STOP_RULES, Run, completed, key_of
 from risingsearch.search.run_log import RunLog
 from risingsearch.search.trainable import (
     Functions,
@@ -215,15 +214,10 @@ class RisingSearch:
     def _make(self, given: dict[str, Any], run: Run | None) -> None:
         """Put the parts together; ``run`` is the search that continues, if any."""
         self.trainable = checked_trainable(given["trainable"])
-        workers = completed(given, run)
+        workers, options = completed(given, run)
         callbacks = checked_callbacks(given["callbacks"])
         self.candidates: list[dict[str, Any]] = given["candidates"]
         self.seconds_besides: Callable[[], float] = float  # for a refit, say
-        raises_failures = given["error_score"] == "raise"
-        options = SearchOptions.among(
-            {name: given[name] for name in given if name not in _NOT_SCHEDULED},
-            error_score=None if raises_failures else given["error_score"],
-        )
         entropy = options.seed
         if entropy is None and run is not None:
             entropy = run.entropy
@@ -237,7 +231,7 @@ class RisingSearch:
             epoch_costs=given["epoch_costs"],
             **options.given() | {"seed": self._seeds.of_policy},
         )
-        self.scheduler.stop_when(*(given[name] for name in _STOP_RULES))
+        self.scheduler.stop_when(*(given[name] for name in STOP_RULES))
         header = {"metric": given["metric"], "begun": given["begun"]}
         self._log = RunLog(self.trainable, self.candidates, self.scheduler, **header)
         self.save_best: Callable[[Path], object] | None = self._log.save_best
@@ -268,7 +262,7 @@ class RisingSearch:
             in_process=given["executor"] is None and isinstance(workers, InProcess),
             seed_of=self._seeds.of_arm,
             progress=given["progress"],
-            raises_failures=raises_failures,
+            raises_failures=given["error_score"] == "raise",
             timeout=given["timeout_of_run"],
             seconds_besides=lambda: self.seconds_besides(),
         )
@@ -574,10 +568,6 @@ class Replayed(NamedTuple):
         with no_collection(), understood(run.path):
             self.search._log.replay(run.saved.events[n_known:], 0, None)
         return self._replace(run=run)
-
-
-_STOP_RULES = ("patience", "target_score")
-_NOT_SCHEDULED = ("callbacks", "prior", "timeout", "run_dir", *_STOP_RULES)
 
 
 def _saved_names() -> list[str]:

@@ -87,7 +87,7 @@ class RunDirectory:
         self._max_checkpoint_bytes = max_checkpoint_bytes
         self._url = None if checkpoints is None else checked_url(checkpoints)
         self.n_events_saved = 0  # those that the saved state knows
-        self._is_held = False
+        self._holder: int | None = None  # the process, which may fork
         try:
             make_folder(path)
         except OSError as error:
@@ -96,17 +96,25 @@ class RunDirectory:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Lock the directory; a RunDirError if another process changed or holds it."""
-        if self._is_held:
+        if self._holder == os.getpid():
             yield
             return
         try:
             with self._locked():
-                self._is_held = True
+                self._holder = os.getpid()
                 yield
-                self._is_held = False
-        except BaseException:  # Ctrl-C, perhaps in the lines before
-            self._is_held = False
-            raise
+        finally:
+            self._holder = None
+
+    def check_held(self) -> None:
+        """Raise a RunDirError if this process does not hold the directory."""
+        if self._holder != os.getpid():
+            msg = (
+                f"the search in {self.path} runs in the process that this one was "
+                "forked from: let only that one train and record, or make the search "
+                "in the forked process, in another run_dir"
+            )
+            raise RunDirError(msg)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -260,3 +262,46 @@ def test_an_unknown_name_is_answered_with_the_closest() -> None:
     with pytest.raises(InvalidParameterError) as raised:
         Scheduler("cure-ucb", 3, 9, policy_params={"epsilon": 0.1})
     assert "'epsilon'; did you mean 'eps'? Known: " in str(raised.value)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("at", range(1, 12, 2))
+@pytest.mark.parametrize(
+    "broken", ["select", "started", "update", "slice_length", "explain", "projection"]
+)
+def test_a_policy_that_raises_leaves_no_job_that_nobody_got(
+    broken: str, at: int, deterministic: bool
+) -> None:
+    n_calls = Counter[str]()
+
+    def method(name: str, result: Any) -> Any:
+        def called(self: Scripted, *args: Any) -> Any:
+            n_calls[name] += 1
+            if name == broken and n_calls[name] >= at:
+                raise ZeroDivisionError
+            usual = getattr(Scripted, name, None)
+            return result if usual is None else usual(self, *args)
+
+        return called
+
+    unknown = {"started": None, "explain": {}, "projection": 0.5}
+    names = dict.fromkeys(["select", "update", "slice_length"]) | unknown
+    methods = {name: method(name, result) for name, result in names.items()}
+    raising = type("Raising", (Scripted,), methods)
+    scheduler = Scheduler(
+        lambda *sizes: raising(*scripted(length=2)(*sizes)),
+        n_arms=4,
+        budget=12,
+        n_jobs=3,
+        deterministic=deterministic,
+    )
+    jobs: list[Job] = []
+    for step in range(20):
+        with suppress(PolicyError):
+            while (job := scheduler.ask()) is not None:
+                jobs.append(job)
+        assert set(scheduler.in_flight) == set(jobs)
+        if jobs:
+            job = jobs.pop(-(step % 2))
+            with suppress(PolicyError):
+                scheduler.tell(job, [0.5] * job.n_epochs)

@@ -159,7 +159,7 @@ def test_a_state_of_an_extended_search_brings_its_budget() -> None:
     ("changed", "message"),
     [
         ({"policy": "asha"}, "policy='cure-ucb', the scheduler has policy='asha'"),
-        ({"policy_params": {"sigma": 0.1}}, "policy_params="),
+        ({"policy_params": {"sigma": 0.1}}, "policy_params.sigma=None"),
         ({"n_arms": 4}, "n_arms=3, the scheduler has n_arms=4"),
         ({"budget": Budget(cost=10)}, "budget_unit='epochs'"),
         ({"max_epochs": 9}, "max_epochs=8"),
@@ -169,8 +169,8 @@ def test_a_state_of_an_extended_search_brings_its_budget() -> None:
         ({"n_jobs": 4, "deterministic": False}, "n_jobs=None"),
         ({"error_score": 0.0}, "error_score=None"),
         ({"max_failures": 1}, "max_failures=0"),
-        ({"opening_order": [1, 0, 2]}, "opening_order=[0, 1, 2]"),
-        ({"enqueue": [0]}, "enqueue=[]"),
+        ({"opening_order": [1, 0, 2]}, "opening_order[0]=0"),
+        ({"enqueue": [0]}, "len(enqueue)=0"),
         ({"min_epochs": 2}, "min_epochs=1"),
     ],
 )

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from risingsearch.budget import Budget
+from risingsearch.contents import first_difference
 from risingsearch.policies.stationary.baselines import RoundRobin
 from risingsearch.search.arguments import (
-    first_difference,
     pickled_candidates,
     settings_of,
 )
@@ -102,7 +102,7 @@ class TestFirstDifference:
     @pytest.mark.parametrize("policy", [RoundRobin, RoundRobin.create(2, 9, 3)])
     def test_modules_of_this_package_may_move(self, policy):
         given = settings_of([], {"policy": policy})
-        same = {"$object": "risingsearch.elsewhere.RoundRobin"}
-        other = {"$object": "risingsearch.elsewhere.Uniform"}
+        same = given["policy"] | {"$object": "risingsearch.elsewhere.RoundRobin"}
+        other = given["policy"] | {"$object": "risingsearch.elsewhere.Uniform"}
         assert first_difference(given | {"policy": same}, given) is None
         assert first_difference(given | {"policy": other}, given) is not None

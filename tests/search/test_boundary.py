@@ -1,11 +1,15 @@
 """Results that no search can save are failures of their arms."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from kept_search import Rising, a_search
 
-from risingsearch.errors import InvalidParameterError
+from risingsearch import Budget, Functions
+from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.search.search import RisingSearch
 
 
@@ -32,3 +36,65 @@ def test_what_cannot_be_saved_is_the_arms_failure(result, folder):
     again = RisingSearch.resume(folder, Rising()).result()
     assert repr(again.arms) == repr(done.arms)
     assert again.n_epochs == done.n_epochs == 40
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "plain"),
+    [
+        ("budget", np.int64(20), 20),
+        ("budget", Budget(epochs=np.uint8(20)), 20),
+        ("budget", Budget(hours=np.float32(0.5)), "30min"),
+        ("max_epochs", np.int16(4), 4),
+        ("min_epochs", np.int64(2), 2),
+        ("epochs_per_job", np.uint64(2), 2),
+        ("n_jobs", np.int64(1), 1),
+        ("max_failures", np.int8(1), 1),
+        ("seed", np.uint32(7), 7),
+        ("error_score", np.float32(0.5), 0.5),
+        ("error_score", Fraction(1, 2), 0.5),
+        ("timeout", Decimal(1000), 1000.0),
+        ("deterministic", np.True_, True),
+        ("shuffle", np.False_, False),
+        ("direction", np.str_("minimize"), "minimize"),
+        ("policy", np.str_("round-robin"), "round-robin"),
+        ("policy_params", {"c": np.float64(0.5)}, {"c": 0.5}),
+        ("epoch_costs", np.ones(4), [1.0] * 4),
+        ("enqueue", np.array([1]), [1]),
+        ("candidates", [{"top": np.float64(0.5)}], [{"top": 0.5}]),
+        (
+            "candidates",
+            [{"top": np.int64(2), "on": np.True_}],
+            [{"top": 2, "on": True}],
+        ),
+    ],
+)
+def test_a_search_begun_with_other_types_of_numbers_continues(
+    tmp_path, name, given, plain
+):
+    def begin(value):
+        arguments = {"budget": 9, "max_epochs": 4, "seed": 0, "run_dir": tmp_path}
+        arguments |= {"candidates": [{"top": 0.1}, {"top": 0.2}], name: value}
+        if name == "policy_params":
+            arguments["policy"] = "ucb1"
+        candidates = arguments.pop("candidates")
+        return RisingSearch(Functions(dict, len), candidates, **arguments)
+
+    begin(given)
+    begin(plain)
+    RisingSearch.resume(tmp_path, Functions(dict, len))
+
+
+@pytest.mark.parametrize(
+    "value", [10**5000, Decimal("0.1"), 1j, np.longdouble(1)], ids=type
+)
+def test_numbers_that_json_does_not_know_are_kept_among_candidates(tmp_path, value):
+    def begin(one):
+        return RisingSearch(
+            Functions(dict, len), [{"top": one}], budget=2, seed=0, run_dir=tmp_path
+        )
+
+    begin(value)
+    [candidate] = RisingSearch.resume(tmp_path, Functions(dict, len)).candidates
+    assert candidate == {"top": value}
+    with pytest.raises(RunDirError, match=r"with candidates\[0\].top="):
+        begin(value + 1)

@@ -2,9 +2,12 @@
 
 import json
 import math
+import os
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -351,3 +354,54 @@ class TestArguments:
         with pytest.raises(RunDirError, match="holds no search"):
             RisingSearch.resume(folder, Rising())
         assert not folder.exists()
+
+
+def test_a_forked_process_does_not_write_into_the_search_of_its_parent(folder):
+    said, pids = folder / "said", []
+
+    def fork(epoch):
+        if epoch.number == 3:
+            pids.append(os.fork())
+
+    search = a_search(folder, callbacks=[fork])
+    try:
+        result = search.run()
+    except BaseException as error:
+        said.write_text(f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        if pids == [0]:
+            os._exit(0)
+        os.waitpid(pids[0], 0)
+    assert "RunDirError: the search in" in said.read_text()
+    assert "forked" in said.read_text()
+    assert result.history == a_search(folder).run().history
+    assert result.history["score"] == a_search(None).run().history["score"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_threads_cannot_share_a_search(folder, kept):
+    refusals = []
+
+    def elsewhere(call):
+        def refused():
+            with pytest.raises(InvalidParameterError, match="another thread runs") as e:
+                call()
+            refusals.append(e.value)
+
+        other = threading.Thread(target=refused)
+        other.start()
+        other.join()
+
+    def share(epoch):
+        if epoch.number == 3:
+            for call in (
+                search.run,
+                partial(search.extend, 3),
+                partial(search.resize, 2),
+            ):
+                elsewhere(call)
+
+    search = a_search(folder if kept else None, callbacks=[share])
+    assert search.run().n_epochs == 24
+    assert len(refusals) == 3

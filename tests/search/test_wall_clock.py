@@ -134,7 +134,7 @@ def test_a_longer_timeout_is_refused_with_how_to_add_time(clock, tmp_path):
     a_search(clock, budget=None, timeout=SECONDS, run_dir=tmp_path / "run").run()
     said = (
         r"budget\.wall_seconds=60.0, .*=90\.0: give the same arguments .*timeout.*"
-        r"extend adds time"
+        r"and call extend"
     )
     with pytest.raises(RunDirError, match=said):
         a_search(clock, budget=None, timeout=90.0, run_dir=tmp_path / "run")

@@ -1,17 +1,21 @@
 """A search with a run directory goes on where its process was killed."""
 
 import os
+import re
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import loguniform
+from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import TargetEncoder
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 
 from risingsearch.errors import InvalidParameterError, RunDirError
 from risingsearch.integrations.sklearn import RisingSearchCV
@@ -95,10 +99,17 @@ def test_continue_search_is_kept_too(tmp_path):
     [
         ({"budget": 41}, "with budget=40, and it was opened with budget=41"),
         ({"random_state": 1}, "with random_state=0, and it was opened with random_st"),
-        ({"scoring": "f1"}, "with scoring='SGDClassifier.score', and it was"),
+        ({"budget": 41}, "continue_search of RisingSearchCV"),
+        ({"scoring": "f1"}, "with scoring=SGDClassifier.score, and it was"),
         ({"cv": 0.4}, "with cv="),
-        ({"estimator": SGDClassifier(loss="hinge", eta0=1.0)}, "with estimator="),
-        ({"estimator": MLPClassifier(), "param_distributions": [{}] * 9}, "estimator="),
+        (
+            {"estimator": SGDClassifier(loss="hinge", eta0=1.0)},
+            "with estimator.eta0=0.01, and it was opened with estimator.eta0=1.0",
+        ),
+        (
+            {"estimator": MLPClassifier(), "param_distributions": [{}] * 9},
+            "with estimator.class=sklearn.linear_model._stochastic_gradient.SGDClass",
+        ),
     ],
 )
 def test_other_arguments_are_refused_by_name(tmp_path, changes, message):
@@ -106,6 +117,64 @@ def test_other_arguments_are_refused_by_name(tmp_path, changes, message):
     with pytest.raises(RunDirError) as raised:
         searching(tmp_path).set_params(**changes).fit(X, y)
     assert message in str(raised.value)
+
+
+CENTRES = np.zeros((100, 20))
+MOVED = CENTRES.copy()
+MOVED[50] = 1.0
+
+
+def scaled(X, by=1.0):
+    return X * by
+
+
+def centred(name):
+    return MiniBatchKMeans(100, init=name, n_init=1)
+
+
+def through(function, **more):
+    return make_pipeline(FunctionTransformer(function, **more), SGDClassifier())
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "now"),
+    [
+        ("estimator.init", centred(CENTRES), centred(MOVED)),
+        (
+            "estimator.functiontransformer__func",
+            through(lambda X: X * 2),
+            through(lambda X: X * 3),
+        ),
+        (
+            "estimator.functiontransformer__func",
+            through(partial(scaled, by=2)),
+            through(partial(scaled, by=3)),
+        ),
+        (
+            "estimator.functiontransformer__kw_args",
+            through(scaled, kw_args={"by": CENTRES[50]}),
+            through(scaled, kw_args={"by": MOVED[50]}),
+        ),
+        (
+            "scoring",
+            make_scorer(lambda y, p: float((y == p).mean())),
+            make_scorer(lambda y, p: float((y != p).mean())),
+        ),
+        ("candidates[0].init", {"init": [CENTRES]}, {"init": [MOVED]}),
+    ],
+)
+def test_what_differs_in_its_content_alone_is_refused_by_name(tmp_path, name, was, now):
+    def begin(given):
+        own = {"scoring": given} if name == "scoring" else {"estimator": given}
+        own |= {"param_distributions": [{}], "budget": 1, "refit": False, "cv": 0.5}
+        if isinstance(given, dict):
+            own |= {"estimator": centred("random"), "param_distributions": given}
+        return searching(tmp_path).set_params(**own)
+
+    begin(was).fit(X, y)
+    begin(was).fit(X, y)
+    with pytest.raises(RunDirError, match=re.escape(f"holds a search with {name}=")):
+        begin(now).fit(X, y)
 
 
 def test_other_data_are_refused(tmp_path):

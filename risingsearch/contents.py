@@ -1,0 +1,305 @@
+"""Values compared by their content, alike in every process.
+
+Neither the address of an object, nor the order of a set, nor a text that is cut counts.
+Functions and classes of a user count by their code, those of an installed package by
+their names.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from risingsearch.checks import shown
+from risingsearch.json_values import SHOWN, as_json, from_json, plain
+
+DIGEST, TEXT, OBJECT, PARTS = "$digest", "text", "$object", "parts"
+"""Keys of values that JSON cannot hold: compared by the first, named by the others."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_OWN_MODULE = re.compile(r"^risingsearch\.([a-z0-9_]+\.)*")
+_LONGEST = 300  # characters of a value in a message
+_SAME = 30  # of them before the first difference
+_DATA = (str, bytes, int, float, complex, tuple, frozenset, np.ndarray, np.generic)
+
+
+def described(value: Any) -> Any:
+    """Return a value as JSON; what that cannot hold, and long ones, by their digest."""
+    try:
+        saved = as_json(plain(value))
+        if len(str(saved)) <= _LONGEST:
+            return saved
+    except (TypeError, ValueError, RecursionError):
+        pass
+    return {DIGEST: digest(value), TEXT: without_addresses(shown(value))}
+
+
+def described_parts(owner: Any) -> Any:
+    """Return an object as JSON, its parameters one by one, the innermost first."""
+    if not hasattr(owner, "get_params"):
+        return described(owner)
+    params = owner.get_params(deep=True)
+    names = sorted(params, key=lambda name: (-name.count("__"), name))
+    return {"class": named(type(owner))} | {
+        name: described(params[name]) for name in names
+    }
+
+
+def named(owner: Any) -> dict[str, str]:
+    """Return a class, a function or an object by its name and digest."""
+    kind = owner if hasattr(owner, "__qualname__") else type(owner)
+    return {OBJECT: _name_of(kind), DIGEST: digest(owner)}
+
+
+def without_addresses(text: str) -> str:
+    """Return the repr of an object without its address in memory."""
+    return _ADDRESS.sub("", text)
+
+
+def first_difference(
+    saved: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[str, str, str] | None:
+    """Return where saved and given settings first differ, and both values as text."""
+    for name in sorted(dict.fromkeys([*given, *saved]), key=_causes_first):
+        was, now = saved.get(name), given.get(name)
+        if was != now and _content(was) != _content(now):
+            where, was, now = _deepest(name, was, now)
+            return where, *_told_apart(_text(was), _text(now))
+    return None
+
+
+def _causes_first(name: str) -> tuple[bool, bool]:
+    """Sort candidates and seed, which may come from another argument, to the end."""
+    return name in ("candidates", "seed"), name != "fingerprint"
+
+
+def _content(value: Any) -> Any:
+    """Return what counts of a described value; numbers of numpy are Python's."""
+    if isinstance(value, list):
+        return [_content(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    value = value.get("$dict", value)
+    if OBJECT in value:
+        return _OWN_MODULE.sub("", value[OBJECT]), value.get(DIGEST)
+    if DIGEST in value:
+        return value[DIGEST]
+    if SHOWN in value:
+        return _content(value.get(PARTS, value[SHOWN]))
+    one = plain(from_json(value))
+    if isinstance(one, bool | int | float | str):
+        return one if one == one else "nan"  # which differs from itself
+    return {name: _content(one) for name, one in value.items()}
+
+
+def _deepest(name: str, was: Any, now: Any) -> tuple[str, Any, Any]:
+    """Return the first difference between two values, deep inside them."""
+    was, now = (
+        one.get(PARTS, one) if isinstance(one, dict) and SHOWN in one else one
+        for one in (was, now)
+    )
+    dicts = isinstance(was, dict) and isinstance(now, dict)
+    if dicts and not any(key[:1] == "$" for key in was):  # JSON for something else
+        for key in dict.fromkeys([*now, *was]):
+            if _content(was.get(key)) != _content(now.get(key)):
+                inner = key if name == "fingerprint" else f"{name}.{key}"
+                return _deepest(inner, was.get(key), now.get(key))
+    if isinstance(was, list) and isinstance(now, list):
+        for i, (one, other) in enumerate(zip(was, now, strict=False)):
+            if _content(one) != _content(other):
+                return _deepest(f"{name}[{i}]", one, other)
+        return f"len({name})", len(was), len(now)
+    return name, was, now
+
+
+def _text(value: Any) -> str:
+    known = value.get("$dict", value) if isinstance(value, dict) else {}
+    for name in (TEXT, OBJECT, SHOWN):
+        if name in known and (name != TEXT or DIGEST in known):
+            return str(known[name])
+    return repr(from_json(value))
+
+
+def _told_apart(was: str, now: str) -> tuple[str, str]:
+    """Return two texts, cut so that they show their difference."""
+    if was == now:
+        return _cut(was, 0), f"{_cut(now, 0)}, whose content differs"
+    same = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), 0)  # noqa: B905
+    begin = max(0, same - _SAME) if max(len(was), len(now)) > _LONGEST else 0
+    return _cut(was, begin), _cut(now, begin)
+
+
+def _cut(text: str, begin: int) -> str:
+    end = "..." if len(text) > begin + _LONGEST else ""
+    return f"{'...' if begin else ''}{text[begin : begin + _LONGEST]}{end}"
+
+
+def digest(value: Any) -> str:
+    """Return a digest of the content of a value.
+
+    Examples
+    --------
+    >>> digest({"a", "b"}) == digest({"b", "a"})
+    True
+    >>> digest([1, 2]) == digest([1, 3])
+    False
+    """
+    return _Digester().of(value).hex()[:32]
+
+
+class _Digester:
+    """Digests values; of one that contains itself, the depth counts."""
+
+    def __init__(self) -> None:
+        self._depths: dict[int, int] = {}  # of the values that are being digested
+
+    def of(self, value: Any) -> bytes:
+        """Return the digest of a value."""
+        value = plain(value)
+        key = id(value)
+        if key in self._depths:
+            return _hashed("itself", str(self._depths[key]).encode())
+        self._depths[key] = len(self._depths)
+        try:
+            return _hashed(*self._parts(value))
+        finally:
+            del self._depths[key]
+
+    def _parts(self, value: Any) -> Iterator[Any]:
+        """Yield the kind of a value, and digests or bytes of its parts."""
+        kind = type(value)
+        yield kind.__name__
+        if value is None or kind in (bool, int, float, complex):
+            yield (hex(value) if kind is int else repr(value)).encode()
+        elif kind in (str, bytes):
+            yield value.encode(errors="surrogatepass") if kind is str else value
+        elif kind in (tuple, list):
+            yield from map(self.of, value)
+        elif kind in (set, frozenset):
+            yield from sorted(map(self.of, value))
+        elif kind is dict:
+            yield from sorted(self.of(key) + self.of(value[key]) for key in value)
+        elif isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
+            yield f"{value.dtype} {value.shape}".encode()
+            is_plain = not value.dtype.hasobject
+            yield value.tobytes() if is_plain else self.of(value.tolist())
+        elif isinstance(value, ModuleType):
+            yield value.__name__.encode()
+        elif isinstance(value, FunctionType | type) and _is_installed(value.__module__):
+            yield _name_of(value).encode()
+        elif isinstance(value, FunctionType):
+            yield from self._code(value.__code__, value.__doc__)
+            inside = [value.__defaults__, value.__kwdefaults__, _inside_of(value)]
+            yield from map(self.of, inside)
+        elif isinstance(value, CodeType):
+            yield from self._code(value)
+        elif isinstance(value, type):
+            yield value.__qualname__.encode()
+            yield from map(self.of, (*value.__bases__, _body_of(value)))
+        elif hasattr(value, "untyped_storage"):  # a tensor, whose pickle is a file
+            flat = value.detach().cpu().contiguous().flatten()
+            yield f"{value.dtype} {value.shape}".encode()
+            yield flat.view(dtype=sys.modules["torch"].uint8).numpy().tobytes()
+        else:
+            yield from map(self.of, _state_of(value))
+
+    def _code(self, code: CodeType, doc: str | None = None) -> Iterator[bytes]:
+        yield code.co_code
+        n_arguments = code.co_argcount + code.co_kwonlyargcount
+        names = [code.co_names, code.co_varnames[:n_arguments]]
+        yield self.of([one for one in code.co_consts if one is None or one != doc])
+        yield self.of(names)
+
+
+def _hashed(*parts: Any) -> bytes:
+    content = hashlib.sha256()
+    for part in parts:
+        one = part.encode() if isinstance(part, str) else part
+        content.update(len(one).to_bytes(8, "big") + one)
+    return content.digest()
+
+
+def _state_of(value: Any) -> tuple[Any, ...]:
+    """Return what an object is made of, as far as it can be known."""
+    if isinstance(value, MethodType):
+        return value.__func__, value.__self__
+    if isinstance(value, staticmethod | classmethod):
+        return (value.__func__,)
+    if isinstance(value, property):
+        return value.fget, value.fset, value.fdel
+    kind = type(value)
+    if value is np.random.mtrand._rand:
+        return (kind,)  # numpy's own, which every draw changes
+    if kind.__name__ == "FrozenEstimator":  # it stays as it was fitted
+        return kind, vars(value.estimator)
+    if hasattr(value, "get_params"):  # clones have nothing else, in any release
+        return kind, value.get_params(deep=False)
+    try:
+        reduced = value.__reduce_ex__(4)
+    except Exception:  # it may be any, of what cannot be copied
+        return kind, without_addresses(repr(value)), getattr(value, "__dict__", None)
+    if isinstance(reduced, str):
+        return kind, reduced
+    make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    if isinstance(state, dict):
+        state = {name: state[name] for name in state if name != "_sklearn_version"}
+    return make, arguments, state, list(items or ()), dict(pairs or ())
+
+
+def _inside_of(function: FunctionType) -> list[Any]:
+    """Return the values in the closure of a function, and those of its globals."""
+    found: list[Any] = []
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not filled yet
+            found.append(None)
+    codes, names, changed = [function.__code__], set(), set()
+    for code in codes:
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+        for step in dis.get_instructions(code):
+            names |= {step.argval} if step.opname == "LOAD_GLOBAL" else set()
+            changed |= {step.argval} if step.opname == "STORE_GLOBAL" else set()
+    values = {name: function.__globals__.get(name) for name in names - changed}
+    kinds = (*_DATA, FunctionType, type)
+    used = {name: one for name, one in values.items() if isinstance(one, kinds)}
+    return [found, used]
+
+
+def _body_of(kind: type) -> dict[str, Any]:
+    """Return methods and constants of a class."""
+    methods = (FunctionType, staticmethod, classmethod, property)
+    return {
+        name: one
+        for name, one in vars(kind).items()
+        if isinstance(one, methods)
+        or (isinstance(one, _DATA) and not name.startswith("__"))
+    }
+
+
+def _name_of(owner: Any) -> str:
+    """Return the name of a class or function, without modules of this package."""
+    return _OWN_MODULE.sub("", f"{owner.__module__}.{owner.__qualname__}")
+
+
+@cache
+def _is_installed(module: str | None) -> bool:
+    """Return whether a module is one of Python, or of an installed package."""
+    if module is None or module == "__main__":
+        return False
+    found = sys.modules.get(module)
+    file = getattr(found, "__file__", None)
+    if file is None:
+        return found is not None
+    installed = ("site-packages", "dist-packages", sysconfig.get_path("stdlib"))
+    is_own = module.startswith("risingsearch.")
+    return is_own or any(part in file for part in installed)

@@ -1,0 +1,163 @@
+"""Values are compared by their content, in every process alike."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from risingsearch.contents import described, digest, first_difference
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FACTOR = 2.0
+
+
+def scaled(x):
+    return x * FACTOR
+
+
+def counted(x):
+    """Add one."""
+    global N_CALLS
+    N_CALLS += 1
+    return x
+
+
+N_CALLS = 0
+
+
+def above(limit):
+    return lambda x: x > limit
+
+
+def helped(by):
+    def helper(x):
+        return x + by
+
+    return lambda x: helper(x) * 2
+
+
+class Slow:
+    rate = 0.1
+
+    def go(self, x):
+        return x * self.rate
+
+
+class Fast(Slow):
+    def go(self, x):
+        return x * 2 * self.rate
+
+
+Renamed = type("Slow", (), {"rate": 0.2, "go": Slow.go})
+
+
+@dataclass
+class Box:
+    inside: object
+
+
+def itself(n):
+    one = Box([n])
+    one.inside.append(one)
+    return one
+
+
+LONG = np.arange(2000.0)
+OTHER = LONG.copy()
+OTHER[1000] = 0.5
+PAIRS = {
+    "an array": (LONG, OTHER),
+    "its type": (LONG, LONG.astype("f4")),
+    "an array of objects": (np.array([{1}, {2}]), np.array([{1}, {3}])),
+    "a view": (LONG[::2], LONG[1::2]),
+    "a long text": ("x" * 5000 + "y", "x" * 5000 + "z"),
+    "a number as text": (1, "1"),
+    "a set": ({"a", "b"}, {"a", "c"}),
+    "a list or a tuple": ([1, 2], (1, 2)),
+    "the body of a function": (lambda x: x + 1, lambda x: x + 2),
+    "its attribute": (lambda x: x.min(), lambda x: x.max()),
+    "its default": (lambda x, by=1: x, lambda x, by=2: x),
+    "its closure": (above(1), above(2)),
+    "a function in its closure": (helped(1), helped(2)),
+    "a partial": (partial(scaled, 1), partial(scaled, 2)),
+    "a method of a class": (Slow, Fast),
+    "a constant of a class": (Slow, Renamed),
+    "an object": (Box(1), Box(2)),
+    "an array in an object": (Box(LONG), Box(OTHER)),
+    "a method of an object": (Box(Slow().go), Box(Fast().go)),
+    "an object in itself": (itself(1), itself(2)),
+    "a function of a library": (np.median, np.mean),
+    "a generator": (np.random.default_rng(0), np.random.default_rng(1)),
+}
+
+
+@pytest.mark.parametrize("one", [one for pair in PAIRS.values() for one in pair])
+def test_the_same_content_has_the_same_digest(one):
+    assert digest(one) == digest(one)
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS.values(), ids=PAIRS)
+def test_other_contents_have_other_digests(one, other):
+    assert digest(one) != digest(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (np.float64(0.5), 0.5),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (Box({1, 2}), Box({2, 1})),
+        (above(1), above(1)),
+        (LONG, LONG[::1].copy()),
+    ],
+)
+def test_equal_values_have_the_same_digest(one, other):
+    assert digest(one) == digest(other)
+
+
+def test_what_a_function_changes_itself_does_not_count():
+    before = digest(counted)
+    counted(1)
+    assert digest(counted) == before
+
+
+def test_a_global_that_a_function_reads_counts(monkeypatch):
+    before = digest(scaled)
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert digest(scaled) != before
+
+
+def test_digests_are_the_same_in_every_process():
+    program = (
+        "from risingsearch.contents import digest\n"
+        "words = {'good', 'bad', 'film', 'one', 'so'}\n"
+        "print(digest([words, frozenset(words), lambda x: x in {'a', 'b', 'c'}]))"
+    )
+    one, other = (
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    )
+    assert one == other
+
+
+def test_a_difference_is_shown_where_it_is():
+    texts = ["x" * 1000 + end for end in ("1" * 500, "2" * 500)]
+    saved, given = ({"fingerprint": {"text": text}} for text in texts)
+    _, was, now = first_difference(saved, given)
+    assert "xx1" in was
+    assert "xx2" in now
+    saved, given = ({"init": described(one)} for one in (LONG, OTHER))
+    name, was, now = first_difference(saved, given)
+    assert name == "init"
+    assert now == f"{was}, whose content differs"
