@@ -409,8 +409,8 @@ class Decider:
         return self._given.identity() | {
             "policy": self.policy.name,
             "budget_unit": self.ledger.unit,
-            "proposer": self.proposer and named(self.proposer),
             "earlier_searches": getattr(self.proposer, "digests", None),
+            "proposer": self.proposer and named(self.proposer),
         }
 
     def _check(self, state: dict[str, Any]) -> None:
